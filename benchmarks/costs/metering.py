@@ -7,36 +7,19 @@ from functools import partial
 from time import perf_counter, process_time
 from timeit import repeat
 
-from penstock.effects import BatchCall, Receive
-from penstock.postgres.statements.messages import (
-    DELETE_MESSAGES,
-    RECEIVE_MESSAGES,
-    SEND_MESSAGES,
-    DeletedRow,
-    ReceiptHandle,
-    ReceivedRow,
-    SendEntry,
-    SentRow,
-)
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock.reports import Deleted, Received, Sent
 from penstock.settings import Settings
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import metric_texts
 
 QUEUES = 1000
 CALLS = 50_000
-SENT = [SentRow(1, 7, None, None, None, None)]
-DELETED = [DeletedRow(1, "deleted")]
-HEADER = RECEIVE_MESSAGES.make_row([None, 0, *[None] * 14])
 MESSAGE = ReceivedRow(None, None, 1, 1, 1, 1, 1, "id", 1000, 1234, "body", None, None, 1, 1, None)
-HANDLE = ReceiptHandle(1, 1, 1, 1, 1, 0, bytes(16))
 
 
 def arn(number: int) -> str:
     return f"arn:aws:sqs:us-east-1:000000000000:orders-{number}"
-
-
-def entry(queue_arn: str) -> SendEntry:
-    return SendEntry(queue_arn, bytes(16), b"body", 4, None, None, None, None, None)
 
 
 def send(meter: Meter, number: int) -> None:
@@ -44,24 +27,23 @@ def send(meter: Meter, number: int) -> None:
     started = perf_counter()
     meter.request_started()
     asked = perf_counter()
-    meter.queues.observe(SENDS[number], SENT, perf_counter() - asked)
+    meter.queues.count(Sent(ARNS[number], 1, (4,)), perf_counter() - asked)
     meter.request_ended()
     meter.count_response("POST", "sqs:SendMessage", 200, perf_counter() - started)
 
 
 def receive(meter: Meter, number: int) -> None:
     """The call of a receive that returns ten messages."""
-    meter.queues.observe(RECEIVES[number], [HEADER, *[MESSAGE] * 10], 0.002)
+    meter.queues.count_receive_call(ARNS[number], 0.002)
+    meter.queues.count(Received(ARNS[number], [MESSAGE] * 10), 0.002)
 
 
 def delete(meter: Meter, number: int) -> None:
     """The call of a delete of one message."""
-    meter.queues.observe(DELETES[number], DELETED, 0.002)
+    meter.queues.count(Deleted(ARNS[number], 1), 0.002)
 
 
-SENDS = [BatchCall(SEND_MESSAGES, [entry(arn(n))], queue_arn=arn(n)) for n in range(QUEUES)]
-RECEIVES = [Receive(RECEIVE_MESSAGES, arn(n), 10, None) for n in range(QUEUES)]
-DELETES = [BatchCall(DELETE_MESSAGES, [HANDLE], queue_arn=arn(n)) for n in range(QUEUES)]
+ARNS = [arn(number) for number in range(QUEUES)]
 
 
 def main() -> None:

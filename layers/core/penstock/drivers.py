@@ -12,6 +12,7 @@ from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.messages import ReceivedRow
 
 from .effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Statement, Transact, Wake
+from .reports import Report
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
@@ -33,19 +34,19 @@ class StatementExecutor(Protocol):
 def run(
     operation: Operation[T],
     database: StatementExecutor,
-    observe: Callable[[Effect[Any], Any], None] | None = None,
+    count: Callable[[Report], None] = lambda _: None,
 ) -> T:
     """The operation's result. Raises what the operation raises, and the errors of `call`.
 
-    `observe` is called with each effect and its result.
+    `count` is called with each report of the operation.
     """
     try:
         effect = next(operation)
         while True:
-            result = perform(effect, database)
-            if observe is not None:
-                observe(effect, result)
-            effect = operation.send(result)
+            while isinstance(effect, Report):
+                count(effect)
+                effect = operation.send(None)
+            effect = operation.send(perform(effect, database))
     except StopIteration as end:
         value: T = end.value
         return value

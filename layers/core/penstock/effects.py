@@ -14,6 +14,7 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
                 may be merged into one
     Pause       waits for a while                                result: True, or False when the process ends
     Wake        wakes receives that wait in this process         result: None
+    Report      says what the operation has done (`reports`)     result: None
 
 `rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
 """
@@ -80,14 +81,10 @@ class Effect(Struct, Generic[Result_co], frozen=True):
 
 
 class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
-    """One call of one SQL function with plain arguments.
-
-    `handle_queues`: for the metrics, the ARN of the queue of each receipt handle among the arguments.
-    """
+    """One call of one SQL function with plain arguments."""
 
     statement: Statement[RowT_co]
     arguments: tuple[object, ...]
-    handle_queues: tuple[str, ...] = ()
 
 
 class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True):
@@ -95,7 +92,7 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 
     `options` are arguments that hold for the whole call; only calls with equal options and an equal `merge_key` are
     merged. A key of its own keeps a FIFO queue that waits for a lock from delaying other queues.
-    `queue_arn`: for the metrics, the queue of all entries; may be empty where no metric needs it.
+    `queue_arn`: the queue to which all entries are sent.
     """
 
     statement: BatchStatement[EntryT_co, RowT_co]
@@ -112,7 +109,7 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
 
     `handles`, `messages`: entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction; when the
-    function refuses one of them, nothing is done and each effect gets its own transaction. `handle_queues`: as in Call.
+    function refuses one of them, nothing is done and each effect gets its own transaction.
     """
 
     statement: Statement[RowT_co]
@@ -120,7 +117,6 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     messages: Sequence[Row]
     options: tuple[object, ...] = ()
     merge_key: str = ""
-    handle_queues: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.handles) + len(self.messages)

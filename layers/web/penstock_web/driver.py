@@ -1,14 +1,15 @@
 """Runs operations in the container: performs their effects, and merges them with those of concurrent requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Transact, Wake
 from penstock.postgres import binary_array
 from penstock.postgres.calls import statement_call
 from penstock.postgres.statements.messages import TRANSACT
+from penstock.reports import Report
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
@@ -70,8 +71,8 @@ class OperationRun(Generic[T]):
     """
 
     __slots__ = (
-        "_effect", "_future", "_is_abandoned", "_on_end", "_operation", "_request", "_resources", "_started_at",
-        "error", "is_cancelled", "result",
+        "_call_seconds", "_effect", "_future", "_is_abandoned", "_on_end", "_operation", "_request", "_resources",
+        "_started_at", "error", "is_cancelled", "result",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +86,7 @@ class OperationRun(Generic[T]):
         self._resources = resources
         self._on_end: Callable[[OperationRun[T]], None] | None = on_end
         self._request = request
+        self._call_seconds = 0.0  # of the last effect
         self._effect: Effect[Any] | None = None
         self._future: ResultFuture | None = None
         self.result: T
@@ -96,8 +98,11 @@ class OperationRun(Generic[T]):
         """Goes on with the result of the last effect (None: begins), as far as that goes without waiting."""
         try:
             effect = self._operation.send(result)
-            while isinstance(effect, Wake):
-                self._resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
+            while isinstance(effect, (Report, Wake)):
+                if isinstance(effect, Report):
+                    self._resources.meter.queues.count(effect, self._call_seconds)
+                else:
+                    self._resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
                 effect = self._operation.send(None)
             future = self._perform(effect)
         except StopIteration as end:
@@ -134,9 +139,7 @@ class OperationRun(Generic[T]):
             self._resources.batcher.return_messages(effect.queue_arn, messages)
             self._end_early()
         else:
-            if isinstance(effect, (BatchCall, Transact, Call)):
-                rows = cast("Sequence[Row]", future.result())
-                self._resources.meter.queues.observe(effect, rows, perf_counter() - self._started_at)
+            self._call_seconds = perf_counter() - self._started_at
             self.go_on(future.result())
 
     def cancel(self, *, disconnected: bool) -> None:

@@ -94,10 +94,14 @@ class ReceiveRun:
         elif (error := pending.exception()) is not None:
             self._fail(error)
         else:
-            self._arrived(pending.result(), perf_counter() - self._started_at)
+            rows = pending.result()
+            if rows[0].error is None:
+                self._receiver.counts.count_receive_call(
+                    self._receive.queue_arn, perf_counter() - self._started_at
+                )
+            self._arrived(rows)
 
-    def _arrived(self, rows: Sequence[ReceivedRow], seconds: float) -> None:
-        self._receiver.counts.observe(self._receive, rows, seconds)
+    def _arrived(self, rows: Sequence[ReceivedRow]) -> None:
         if self.future.done():  # the client has gone
             self._give_back(rows)
         elif is_empty(rows):
@@ -123,7 +127,7 @@ class ReceiveRun:
             self._deadline = now + seconds_to_wait(self._receive, [header])
         left = self._deadline - now
         if left <= 0:
-            self._end_empty(header)
+            self.future.set_result([header])
             return
         long_polls, receive = self._receiver.long_polls, self._receive
         if self._ticket is None:
@@ -146,14 +150,14 @@ class ReceiveRun:
         woken = pending.result()
         if isinstance(woken, list):  # another call has received them
             self._woken = Woken.FOR_ONE
-            self._arrived(woken, 0.0)
+            self._arrived(woken)
         elif self.future.done():
             self._receiver.long_polls.wake(self._receive.queue_arn, 1, woken)
         elif woken:
             self._woken = woken
             self._call_again()
         else:
-            self._end_empty(EMPTY_RECEIVE)
+            self.future.set_result([EMPTY_RECEIVE])
 
     def _call_again(self) -> None:
         try:
@@ -162,10 +166,6 @@ class ReceiveRun:
             self._fail(error)
 
     # --- the end -----------------------------------------------------------------------------------------------------
-    def _end_empty(self, header: ReceivedRow) -> None:
-        self._receiver.counts.count_empty_receive(self._receive.queue_arn)
-        self.future.set_result([header])
-
     def _fail(self, error: BaseException) -> None:
         if not self.future.done():
             self.future.set_exception(error)

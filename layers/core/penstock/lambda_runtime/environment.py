@@ -82,7 +82,7 @@ class ExecutionEnvironment:
 
         usage = Usage()
         try:
-            return run(operation, self.database, usage.observe)
+            return run(operation, self.database, usage.count)
         finally:
             self.metrics.count_usage(usage.queues)
 

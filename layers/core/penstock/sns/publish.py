@@ -14,6 +14,7 @@ from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation
 from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishedRow, PublishEntry
+from penstock.reports import Published
 from penstock.sqs import digests, validation
 from penstock.sqs.types import MessageAttributeValue
 
@@ -98,6 +99,7 @@ def store(
         if first.error != "OtherSignatureVersion":
             if any(row.detail == envelopes.NO_ENVELOPE for row in published):
                 topics_known.learn_no_envelope(str(topic))
+            yield Published(str(topic), sum(row.error is None for row in published))
             return published
         version = topics_known.learn_signature_version(str(topic), str(first.detail))
 

@@ -8,6 +8,7 @@ was received again since.
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake, Woken
 from penstock.postgres.statements.messages import DELETE_MESSAGES, ReceiptHandle
+from penstock.reports import Deleted
 
 from . import handles, validation
 from .sql_errors import failed_entry
@@ -61,12 +62,12 @@ def delete_message_batch(
 def delete(arn: str, receipt_handles: list[ReceiptHandle]) -> Operation[list[str]]:
     """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     fifo = arn.endswith(".fifo")
-    rows = yield from BatchCall(
-        DELETE_MESSAGES, receipt_handles, merge_key=arn if fifo else "", queue_arn=arn
-    )
+    rows = yield from BatchCall(DELETE_MESSAGES, receipt_handles, merge_key=arn if fifo else "")
     if fifo:
         yield Wake(
             arn, 1, Woken.FOR_MORE
         )  # the next messages of their groups, if there are any, may be received now
     outcomes = [row.outcome for row in (sorted(rows) if len(rows) > 1 else rows)]
-    return (yield from handles.check_outcomes(arn, outcomes))
+    yield from handles.check_outcomes(arn, outcomes)
+    yield Deleted(arn, outcomes.count("deleted"))
+    return outcomes

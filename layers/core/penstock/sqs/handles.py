@@ -22,11 +22,10 @@ def check_queue(arn: str) -> Operation[None]:
         raise errors.QueueDoesNotExist
 
 
-def check_outcomes(arn: str, outcomes: list[str]) -> Operation[list[str]]:
-    """The outcomes, unchanged. Raises QueueDoesNotExist when the queue was deleted and no new one has its name."""
+def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
+    """Raises QueueDoesNotExist when the queue was deleted and no new one has its name."""
     if "no_queue" in outcomes:
         yield from check_queue(arn)
-    return outcomes
 
 
 def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:

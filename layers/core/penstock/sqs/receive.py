@@ -9,6 +9,7 @@ from penstock import errors
 from penstock.context import Context
 from penstock.effects import Operation, Pause, Receive, Wake
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
+from penstock.reports import Received
 
 from . import attributes, digests, validation
 from .sql_errors import sql_error
@@ -70,6 +71,7 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
     while True:
         header, *messages = yield from receive
         if header.error is None:
+            yield Received(receive.queue_arn, messages)
             return messages
         if header.error != "OverLimit":
             yield Wake(receive.queue_arn, ALL_WAITERS)  # they find it deleted, too
@@ -81,6 +83,7 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
             deadline = monotonic() + seconds
         left = deadline - monotonic()
         if left <= 0 or not (yield from Pause(min(left, FULL_PAUSE_SECONDS))):
+            yield Received(receive.queue_arn, ())
             return []
         receive = replace(receive, wait_seconds=max(0, deadline - monotonic()))
 

@@ -15,6 +15,7 @@ from penstock.context import Context
 from penstock.effects import BatchCall, Operation
 from penstock.http import LONG_BODY_BYTES
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
+from penstock.reports import Sent
 
 from . import digests, handles, validation
 from .sql_errors import failed_entry, sql_error
@@ -99,7 +100,12 @@ def store(
         merge_key=arn if arn.endswith(".fifo") else "",
         queue_arn=arn,
     )
-    return sorted(rows) if len(rows) > 1 else rows
+    if len(rows) > 1:
+        rows = sorted(rows)
+    if rows[0].error != "QueueDoesNotExist":
+        sizes = [message.stored.size_bytes for message, row in zip(messages, rows, strict=True) if row.is_new]
+        yield Sent(arn, len(sizes), sizes)
+    return rows
 
 
 def minimum_bytes(entry: Entry) -> int:

@@ -4,6 +4,7 @@ from penstock import errors
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ReceiptHandle, VisibilityEntry
+from penstock.reports import VisibilityChanged
 
 from . import handles, validation
 from .sql_errors import failed_entry
@@ -79,7 +80,10 @@ def change(arn: str, receipt_handles: list[ReceiptHandle], seconds: list[int]) -
     rows = sorted((yield from BatchCall(CHANGE_VISIBILITIES, entries, merge_key=merge_key)))
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))
-    return (yield from handles.check_outcomes(arn, [row.outcome for row in rows]))
+    outcomes = [row.outcome for row in rows]
+    yield from handles.check_outcomes(arn, outcomes)
+    yield VisibilityChanged(arn, outcomes.count("changed"))
+    return outcomes
 
 
 def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:

@@ -1,4 +1,4 @@
-"""Counts messages and database calls by queue, from the effects of operations and the rows that answer them.
+"""Counts messages and database calls by queue, from what operations report.
 
 A limited number of queues have a block of their own; the others share one, `_other`. When the table is full, deleted
 queues are removed: their counts are added to `_other`, so the sum over all queues never falls.
@@ -8,22 +8,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from penstock.effects import BatchCall, Call, Receive, Row, Statement, Transact
-from penstock.postgres.calls import DatabaseEffect
-from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
-from penstock.postgres.statements.messages import (
-    DELETE_MESSAGES,
-    RECEIVE_MESSAGES,
-    SEND_MESSAGES,
-    TRANSACT,
-    DeletedRow,
-    ReceiptHandle,
-    ReceivedRow,
-    SendEntry,
-    SentRow,
-    TransactedRow,
-)
-from penstock.postgres.statements.native_messages import DELETE_BY_ID, DeletedIdRow
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock.reports import Deleted, EventPublished, Received, Report, Sent, Transacted
 
 from .families import AGE_SECONDS, DATABASE_SECONDS
 from .memory import CounterMemory
@@ -57,24 +43,28 @@ class QueueCounts:
         self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
         self._sends, self._receives, self._deletes = self._blocks.values()
-        self._counters: dict[Statement[Row], Callable[..., None]] = {
-            SEND_MESSAGES: self._count_send,
-            RECEIVE_MESSAGES: self._count_receive,
-            DELETE_MESSAGES: self._count_delete,
-            DELETE_BY_ID: self._count_delete_by_id,
-            TRANSACT: self._count_transaction,
-            PUBLISH_EVENTS: self._count_publish,
+        self._counters: dict[type[Report], Callable[..., None]] = {
+            Sent: self._count_sent,
+            Received: self._count_received,
+            Deleted: self._count_deleted,
+            EventPublished: self._count_event,
+            Transacted: self._count_transaction,
         }
 
-    def observe(self, effect: DatabaseEffect[Row], rows: Sequence[Row], seconds: float) -> None:
-        """Counts an effect that the database answered with these rows after `seconds`."""
-        counter = self._counters.get(effect.statement)
+    def count(self, report: Report, seconds: float) -> None:
+        """Counts what an operation reports, whose last database call took `seconds`."""
+        counter = self._counters.get(type(report))
         if counter is not None:
-            counter(effect, rows, seconds)
+            counter(report, seconds)
 
-    def count_empty_receive(self, arn: str) -> None:
-        """Counts a receive request that ended without a message."""
-        self._numbers[self._start("receives", arn) + EMPTY] += 1
+    def count_receive_call(self, arn: str, seconds: float) -> None:
+        """Counts a call that looked for messages. A receive that waits makes several."""
+        start = self._receives.get(arn)
+        if start is None:
+            start = self._allocate("receives", arn)
+        numbers = self._numbers
+        numbers[start + RECEIVE_SUM] += seconds
+        numbers[start + RECEIVE_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
 
     # --- the table ---------------------------------------------------------------------------------------------------
     def _start(self, kind: str, arn: str) -> int:
@@ -105,42 +95,28 @@ class QueueCounts:
                     self._memory.release(start, self._other[kind])
 
     # --- counting: the frequent counters look up their block without a further call ----------------------------------
-    def _count_send(
-        self, effect: BatchCall[SendEntry, SentRow], rows: Sequence[SentRow], seconds: float
-    ) -> None:
-        count = 0.0  # a number of `numbers`: adding an int to one takes longer
-        for row in rows:
-            if row.error is None and row.message_id is None:  # `is_new`, without the call of a property
-                count += 1.0
-        if not count and any(row.error == "QueueDoesNotExist" for row in rows):
-            return
-        start = self._sends.get(effect.queue_arn)
+    def _count_sent(self, sent: Sent, seconds: float) -> None:
+        start = self._sends.get(sent.queue_arn)
         if start is None:
-            start = self._allocate("sends", effect.queue_arn)
+            start = self._allocate("sends", sent.queue_arn)
         numbers = self._numbers
-        numbers[start] += count
+        numbers[start] += sent.count
         numbers[start + SEND_SUM] += seconds
         numbers[start + SEND_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
 
-    def _count_receive(
-        self, effect: Receive[ReceivedRow] | Call[ReceivedRow], rows: Sequence[ReceivedRow], seconds: float
-    ) -> None:
-        if rows[0].error is not None:  # no such queue, or too many in flight
-            return
-        arn = effect.queue_arn if isinstance(effect, Receive) else str(effect.arguments[0])
-        start = self._receives.get(arn)
+    def _count_received(self, received: Received, _seconds: float) -> None:
+        start = self._receives.get(received.queue_arn)
         if start is None:
-            start = self._allocate("receives", arn)
-        numbers = self._numbers
-        numbers[start + RECEIVE_SUM] += seconds
-        numbers[start + RECEIVE_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
-        if len(rows) > 1:
-            numbers[start] += len(rows) - 1
-            self._add_ages(start, rows)
+            start = self._allocate("receives", received.queue_arn)
+        if received.messages:
+            self._numbers[start] += len(received.messages)
+            self._add_ages(start, received.messages)
+        else:
+            self._numbers[start + EMPTY] += 1.0
 
     def _add_ages(self, start: int, rows: Sequence[ReceivedRow]) -> None:
         numbers = self._numbers
-        for row in rows[1:]:
+        for row in rows:
             if row.receive_count > 1:
                 numbers[start + REDELIVERED] += 1.0
             else:
@@ -150,51 +126,24 @@ class QueueCounts:
                 numbers[start + AGE_SUM] += age
                 numbers[start + AGES + bisect_left(AGE_SECONDS, age)] += 1.0
 
-    def _count_delete(
-        self, effect: BatchCall[ReceiptHandle, DeletedRow], rows: Sequence[DeletedRow], seconds: float
-    ) -> None:
-        count = 0.0
-        for row in rows:
-            if row.outcome == "deleted":
-                count += 1.0
-        if count or not any(row.outcome == "no_queue" for row in rows):
-            self._add_deletions(effect.queue_arn, count, seconds)
-
-    def _add_deletions(self, arn: str, count: float, seconds: float) -> None:
-        start = self._deletes.get(arn)
+    def _count_deleted(self, deleted: Deleted, seconds: float) -> None:
+        start = self._deletes.get(deleted.queue_arn)
         if start is None:
-            start = self._allocate("deletes", arn)
+            start = self._allocate("deletes", deleted.queue_arn)
         numbers = self._numbers
-        numbers[start] += count
+        numbers[start] += deleted.count
         numbers[start + DELETE_SUM] += seconds
         numbers[start + DELETE_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
 
-    def _count_delete_by_id(
-        self, effect: Call[DeletedIdRow], rows: Sequence[DeletedIdRow], seconds: float
-    ) -> None:
-        if rows:
-            arn, *_ = effect.arguments
-            self._add_deletions(str(arn), len(rows), seconds)
+    def _count_event(self, event: EventPublished, _seconds: float) -> None:
+        self._add_sent(event.sent)
 
-    def _count_transaction(
-        self,
-        effect: Call[TransactedRow] | Transact[TransactedRow],
-        rows: Sequence[TransactedRow],
-        _seconds: float,
-    ) -> None:
-        if any(row.error is not None for row in rows):
-            return  # the transaction was refused
-        for arn in effect.handle_queues:
-            self._numbers[self._start("deletes", arn)] += 1
-        self._count_published(rows)
+    def _count_transaction(self, transaction: Transacted, _seconds: float) -> None:
+        for deleted in transaction.deleted:
+            self._numbers[self._start("deletes", deleted.queue_arn)] += deleted.count
+        self._add_sent(transaction.sent)
 
-    def _count_publish(
-        self, _effect: Call[PublishedEventRow], rows: Sequence[PublishedEventRow], _seconds: float
-    ) -> None:
-        self._count_published(rows)
-
-    def _count_published(self, rows: Sequence[TransactedRow | PublishedEventRow]) -> None:
-        """Counts a message for each queue that has no error; the row of webhooks has no ARN."""
-        for row in rows:
-            if row.arn is not None and row.error is None:
-                self._numbers[self._start("sends", row.arn)] += 1
+    def _add_sent(self, messages: Iterable[Sent]) -> None:
+        """Counts messages whose database call is not one of a single queue."""
+        for sent in messages:
+            self._numbers[self._start("sends", sent.queue_arn)] += sent.count

@@ -19,6 +19,7 @@ from penstock.postgres.statements.native_messages import (
     READ_ARCHIVE,
 )
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES
+from penstock.reports import Deleted, VisibilityChanged
 from penstock.sqs import attributes, handles, queues, sql_errors, validation
 from penstock.sqs import delete as deleting
 from penstock.sqs import receive as receiving
@@ -188,6 +189,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
     rows = (yield from Call(DELETE_BY_ID, (arn, list(ids)))) if ids else []
     if not rows:
         yield from handles.check_queue(arn)
+    yield Deleted(arn, len(rows))
     deleted = {row.id for row in rows}
     return [message_id for message_id in ids if message_id in deleted]
 
@@ -220,6 +222,7 @@ def change_visibility(name: str, message_id: int, seconds: int, context: Context
         raise MessageNotFound
     if seconds == 0:
         yield Wake(arn, 1)
+    yield VisibilityChanged(arn, 1)
     (row,) = rows
     return Hidden(id=message_id, visible_at=format_timestamp(row.visible_at_ms))
 

@@ -9,6 +9,7 @@ from penstock.context import Context
 from penstock.effects import Call, Operation, Transact
 from penstock.postgres.calls import columns_of, transaction_columns
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, TransactedRow
+from penstock.reports import Deleted, Transacted
 from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 
@@ -55,11 +56,12 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
     if events or any(arn.endswith(".fifo") for arn in (*acked_queues, *arns)):
         # Not merged with other requests: the call may wait for a lock.
         arguments = (*transaction_columns(acks, messages), *event_arguments)
-        rows = yield from Call(TRANSACT, arguments, acked_queues)
+        rows = yield from Call(TRANSACT, arguments)
     else:
-        rows = yield from Transact(TRANSACT, acks, messages, event_arguments, handle_queues=acked_queues)
+        rows = yield from Transact(TRANSACT, acks, messages, event_arguments)
     raise_refusal(rows, transaction)
     yield from publishing.wake_receives(dict.fromkeys(row.arn for row in rows))
+    yield Transacted([Deleted(arn, 1) for arn in acked_queues], publishing.sent_to(rows))
     return to_result(rows, transaction)
 
 

@@ -129,7 +129,7 @@ def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
     members = {"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]}
     call(http, "DeleteMessage", {"traceparent": traceparent(trace)}, **members)
     span = collector.request(trace)
-    assert span.name == "delete"
+    assert span.name == "delete settled"
     assert attributes(span.attributes)["messaging.operation.type"] == "settle"
 
 

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.effects import BatchCall
-from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
+from penstock.reports import Sent
 from penstock_web.metrics.exposition import format_family, format_labels, format_number
 from penstock_web.metrics.families import BLOCKS, Family
 from penstock_web.metrics.memory import CounterMemory, CounterMemoryFull
 from penstock_web.metrics.queue_counts import OTHER, QueueCounts
 
-SENT = SentRow(1, 7, None, None, None, None)
 OWN = ("000000000000", "us-east-1")
 
 
@@ -23,9 +21,8 @@ def arn(name: str, account: str = OWN[0]) -> str:
     return f"arn:aws:sqs:us-east-1:{account}:{name}"
 
 
-def send(counts: QueueCounts, queue: str, row: SentRow = SENT) -> None:
-    entry = SendEntry(queue, bytes(16), b"", 0, None, None, None, None, None)
-    counts.observe(BatchCall(SEND_MESSAGES, [entry], queue_arn=queue), [row], 0.002)
+def send(counts: QueueCounts, queue: str, number: int = 1) -> None:
+    counts.count(Sent(queue, number), 0.002)
 
 
 def messages_sent(memory: CounterMemory) -> dict[str, float]:
@@ -63,12 +60,14 @@ def test_queues_of_others_have_their_arn_as_label() -> None:
     assert messages_sent(memory) == {"a": 1, arn("a", "111111111111"): 1, OTHER: 0}
 
 
-def test_what_does_not_exist_gets_no_label() -> None:
+def test_all_messages_of_a_call_are_counted() -> None:
     memory = CounterMemory(1000)
     counts = QueueCounts(memory, 5, OWN)
-    send(counts, arn("a"), SentRow(1, None, None, None, "QueueDoesNotExist", None))
-    assert messages_sent(memory) == {OTHER: 0}
-    assert not counts.arns
+    send(counts, arn("a"), 10)
+    send(counts, arn("a"), 0)
+    assert messages_sent(memory) == {"a": 10, OTHER: 0}
+    (times,) = [block[1:] for key, block in memory.total().items() if key == ("sends", "a")]
+    assert times == [0.004, 0, 2, *[0] * 9]
 
 
 Shared = Callable[[], tuple[CounterMemory, CounterMemory]]

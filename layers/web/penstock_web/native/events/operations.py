@@ -21,6 +21,7 @@ from penstock.postgres.statements.events import (
     PublishedEventRow,
 )
 from penstock.postgres.statements.messages import TransactedRow
+from penstock.reports import EventPublished, Sent
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sns.subscriptions import is_url
@@ -63,6 +64,7 @@ def publish(routing_key: str, event: NewEvent, context: Context) -> Operation[Pu
         PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header)
     )
     yield from wake_receives(row.arn for row in rows)
+    yield EventPublished(routing_key, sent_to(rows))
     return published_event(rows)
 
 
@@ -99,6 +101,11 @@ def published_event(rows: Iterable[PublishedEventRow | TransactedRow]) -> Publis
         webhooks_matched=sum(row.id for row in reached if row.arn is None),
         messages=messages,
     )
+
+
+def sent_to(rows: Iterable[PublishedEventRow | TransactedRow]) -> list[Sent]:
+    """The queues that have a new message each; the row of webhooks has no ARN."""
+    return [Sent(row.arn, 1) for row in rows if row.arn is not None and row.error is None]
 
 
 def wake_receives(arns: Iterable[str | None]) -> Operation[None]:
