@@ -17,6 +17,7 @@ RECEIVES = (Action.RECEIVE, Action.DELETE, Action.DELETE_BATCH)
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """A scenario. Connections get the flows of `measured` in turn. `filled`: the queue has all messages at the start.
+    `fifo`: the queue is FIFO.
 
     The main figure is messages a second until the last response to one of `counted`.
     """
@@ -27,6 +28,7 @@ class Scenario:
     counted: tuple[Action, ...]
     filled: bool = False
     drains: bool = True
+    fifo: bool = False
 
 
 SCENARIOS = {
@@ -49,6 +51,13 @@ SCENARIOS = {
             filled=True,
         ),
         Scenario("cycle", "send 1, receive 1, delete 1 on each connection", (flows.cycle,), RECEIVES),
+        Scenario(
+            "fifo_cycle",
+            "the same on a FIFO queue, with 64 message groups for each connection",
+            (flows.fifo_cycle,),
+            RECEIVES,
+            fifo=True,
+        ),
         Scenario(
             "warski",
             "half the connections send bulks of random 1-10, half receive 10 and delete, at once",

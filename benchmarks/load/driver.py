@@ -34,8 +34,9 @@ class HttpLoad:
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """One run. It calls `watch` with "empty", "filled" (then the measured time follows), "measured", "drained"."""
-        address = address_of(self._endpoint, f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}")
-        create_queue(address)
+        name = f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}"
+        address = address_of(self._endpoint, f"{name}.fifo" if scenario.fifo else name)
+        create_queue(address, **({"FifoQueue": "true"} if scenario.fifo else {}))
         watch("empty")
         fill = self._fill(scenario, plan, address)
         watch("filled")

@@ -6,7 +6,7 @@ Flows do no input or output. `Phase` has what the connections of a process share
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import count, repeat
 from typing import TypeVar
 
 import msgspec
@@ -19,6 +19,7 @@ from .pace import CLOSED_LOOP, Pace
 from .wire import (
     Entry,
     Message,
+    Request,
     Requests,
     decode_delete_batch,
     decode_entry,
@@ -28,6 +29,7 @@ from .wire import (
 )
 
 BATCH_LIMIT = 10  # AWS: MaxNumberOfMessages and the entries of a batch are 1 to 10
+FIFO_GROUPS = 64  # of each connection
 
 T = TypeVar("T")
 
@@ -164,9 +166,27 @@ def delete(phase: Phase, messages: list[Message]) -> Flow:
 
 def cycle(phase: Phase) -> Flow:
     """Sends one message, receives any one, deletes it, and repeats this."""
-    send, receive = phase.requests.send(phase.body), phase.requests.receive(1)
+    return send_receive_delete(phase, repeat(phase.requests.send(phase.body)))
+
+
+def fifo_cycle(phase: Phase) -> Flow:
+    """The same on a FIFO queue. The groups and the deduplication ids are this connection's own."""
+    connection = f"{random.getrandbits(64):x}"
+    numbers = count()
+    return send_receive_delete(
+        phase,
+        (
+            phase.requests.send(phase.body, f"{connection}-{number % FIFO_GROUPS}", f"{connection}-{number}")
+            for number in numbers
+        ),
+    )
+
+
+def send_receive_delete(phase: Phase, sends: Iterator[Request]) -> Flow:
+    """Makes one of `sends`, receives any message, deletes it, and repeats this."""
+    receive = phase.requests.receive(1)
     while phase.progress.claim(1):
-        sent = yield phase.pace.timed(send, 1)
+        sent = yield phase.pace.timed(next(sends), 1)
         entry = phase.decoded(decode_entry, sent)
         if entry is None:
             continue

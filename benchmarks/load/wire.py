@@ -152,8 +152,11 @@ class Requests:
     def of(self, action: Action, payload: bytes) -> Request:
         return Request(action, b"%s%d\r\n\r\n%s" % (self._heads[action], len(payload), payload))
 
-    def send(self, body: str) -> Request:
+    def send(self, body: str, group: str | None = None, deduplication_id: str | None = None) -> Request:
+        """SendMessage; to a FIFO queue with a group and a deduplication id."""
         payload = {"QueueUrl": self.address.queue_url, "MessageBody": body}
+        if group is not None and deduplication_id is not None:
+            payload |= {"MessageGroupId": group, "MessageDeduplicationId": deduplication_id}
         return self.of(Action.SEND, msgspec.json.encode(payload))
 
     def send_batch(self, body: str, count: int) -> Request:
