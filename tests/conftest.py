@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+import hypothesis
 import pytest
 
 from tests.support.database import Database, TestServer, running_test_server
 from tests.support.schedules.rows import Hour
+
+
+# An example may take any time: on an overloaded machine it does.
+hypothesis.settings.register_profile("penstock", deadline=None)
+hypothesis.settings.load_profile("penstock")
 
 
 @pytest.fixture(scope="session")

@@ -38,21 +38,19 @@ class OperationModule:
 class LazyOperation:
     """One operation of an OperationModule."""
 
-    __slots__ = ("_module", "_name", "_operation")
+    __slots__ = ("_module", "_name")
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module
         self._name = name
-        self._operation: AnyOperation | None = None
 
     def __call__(self, request: Any, context: Context) -> Operation[Any]:
         return self.load()(request, context)
 
     def load(self) -> AnyOperation:
-        """The operation itself. Processes that serve every action load them when they start."""
-        if self._operation is None:
-            self._operation = getattr(import_module(f"{__package__}.{self._module}"), self._name)
-        return self._operation
+        """The operation itself."""
+        operation: AnyOperation = getattr(import_module(f"{__package__}.{self._module}"), self._name)
+        return operation
 
 
 if TYPE_CHECKING:  # a misspelt operation is an error of mypy, and so is one of another request or result
@@ -248,6 +246,6 @@ def load_operations() -> None:
 
 
 def load_operation(action: AnyAction) -> None:
-    """Imports the operation of an action."""
+    """Imports the operation of an action, which the row of the table names from then on."""
     if isinstance(action.operation, LazyOperation):
-        action.operation.load()
+        force_setattr(action, "operation", action.operation.load())

@@ -92,7 +92,8 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 
     `options` are arguments that hold for the whole call; only calls with equal options and an equal `merge_key` are
     merged. A key of its own keeps a FIFO queue that waits for a lock from delaying other queues.
-    `queue_arn`: the queue to which all entries are sent.
+    `queue_arn`: the queue to which all entries are sent. `size_bytes`: how much they carry, where it
+    may be much: such a call is merged with fewer others.
     """
 
     statement: BatchStatement[EntryT_co, RowT_co]
@@ -100,6 +101,7 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
     options: tuple[object, ...] = ()
     merge_key: str = ""
     queue_arn: str = ""
+    size_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -109,7 +111,8 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
 
     `handles`, `messages`: entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction; when the
-    function refuses one of them, nothing is done and each effect gets its own transaction.
+    function refuses one of them, nothing is done and each effect gets its own transaction. `size_bytes`: as in
+    a BatchCall.
     """
 
     statement: Statement[RowT_co]
@@ -117,6 +120,7 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     messages: Sequence[Row]
     options: tuple[object, ...] = ()
     merge_key: str = ""
+    size_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.handles) + len(self.messages)

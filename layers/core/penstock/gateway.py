@@ -13,9 +13,9 @@ signature first and decodes the request afterwards. A client that cannot sign le
 """
 
 import re
-from collections.abc import Callable
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
@@ -35,8 +35,6 @@ from .errors import AwsError, InvalidAction, MissingAction, MissingParameter, Re
 from .http import HttpRequest, HttpResponse
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
-
-T = TypeVar("T")
 
 LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
@@ -76,49 +74,42 @@ class DecodedRequest(NamedTuple):
     scope: CredentialScope
 
 
-class ActionCall:
+class ActionCall(Struct, eq=False):
     """One request for one action, ready to run."""
 
-    __slots__ = ("action", "context", "protocol", "request")
-
-    def __init__(self, action: AnyAction, request: Any, context: Context, protocol: Protocol) -> None:
-        self.action = action
-        self.request = request
-        self.context = context
-        self.protocol = protocol
+    action: AnyAction
+    request: Any
+    context: Context
+    protocol: Protocol
 
     def operation(self) -> Operation[Struct | None]:
-        """The action's operation for this request; a driver runs it."""
-        return self.action.operation(self.request, self.context)
+        """The action's operation for this request; a driver runs it. The request is the operation's from then on."""
+        request, self.request = self.request, None  # not held while the operation waits
+        return self.action.operation(request, self.context)
 
 
-class GuardedActionCall(ActionCall):
-    """A request that is decoded after its signature has been verified; until then its action is unknown."""
+class GuardedActionCall(ActionCall, eq=False):
+    """A request that is decoded after its signature has been verified; until then its action is UNDECODED.
 
-    __slots__ = ("_guard", "_read")
+    `guard`: the operation that verifies. `decoder`: decodes action and request, once.
+    """
 
-    def __init__(
-        self,
-        guard: Callable[["GuardedActionCall"], Operation[Struct | None]],
-        read: Callable[[], DecodedRequest],
-        context: Context,
-        protocol: Protocol,
-    ) -> None:
-        super().__init__(UNDECODED, None, context, protocol)
-        self._guard = guard
-        self._read = read
+    guard: Callable[["GuardedActionCall"], Operation[Struct | None]]
+    decoder: Callable[[], DecodedRequest] | None
 
     def read(self) -> DecodedRequest:
-        """Decodes action and request. Raises the AwsError of a bad request."""
-        decoded = self._read()
+        """Decodes action and request. Raises the AwsError of a bad request, TypeError when it was read before."""
+        if self.decoder is None:
+            raise TypeError("the request was read before")
+        decoded = self.decoder()
         self.action, self.request = decoded.action, decoded.request
-        self.context.http = self.context.http.without_long_body
-        del self._read
+        self.context.http = self.context.http.without_body
+        self.decoder = None  # it holds the body
         return decoded
 
     def operation(self) -> Operation[Struct | None]:
         """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
-        return self._guard(self)
+        return self.guard(self)
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -132,35 +123,30 @@ def decode(
     request_id = environment.request_ids()
     protocol = protocol_of(http.headers, http.path)
     access, settings = environment.access, environment.settings
-    read = partial(_decode_request, http, environment, protocol, service, action)
+    decode_members = _DECODERS[protocol]
+
+    def read() -> DecodedRequest:
+        decoded = (_decode_peek if is_peek(http.path, environment) else decode_members)(http, environment)
+        if action is not None and (decoded.action.name != action or decoded.action.service != service):
+            raise (
+                UnknownOperationException
+                if decoded.action.route
+                else InvalidAction.named(decoded.action.name)
+            )
+        return decoded
+
     try:
         guard = None if access is None else access.check(http)
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge
         if guard is not None:
             context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)
-            return GuardedActionCall(guard, read, context, protocol)
+            return GuardedActionCall(UNDECODED, None, context, protocol, guard, read)
         decoded_action, request, scope = read()
     except AwsError as error:
         raise RejectedRequest(error, protocol, request_id, service_of(http)) from error
-    context = Context(scope.account_id, scope.region, request_id, environment, http.without_long_body)
+    context = Context(scope.account_id, scope.region, request_id, environment, http.without_body)
     return ActionCall(decoded_action, request, context, protocol)
-
-
-def _decode_request(
-    http: HttpRequest, environment: Environment, protocol: Protocol, service: str | None, action: str | None
-) -> DecodedRequest:
-    if is_peek(http.path, environment):
-        decoded = _decode_peek(http, environment, protocol)
-    elif protocol is Protocol.JSON:
-        decoded = _decode_json(http, environment)
-    elif protocol is Protocol.REST_JSON:
-        decoded = _decode_rest(http, environment)
-    else:
-        decoded = _decode_query(http, environment)
-    if action is not None and (decoded.action.name != action or decoded.action.service != service):
-        raise UnknownOperationException if decoded.action.route else InvalidAction.named(decoded.action.name)
-    return decoded
 
 
 def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
@@ -168,8 +154,12 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
     action = BY_TARGET.get(target)
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
-    request = _decode_members(action, json.decoder(action.request), http.body)
-    return DecodedRequest(action, request, _header_scope(http, environment) or _default_scope(environment))
+    try:
+        request = json.decoder(action.request)(http.body)
+    except MissingParameter as error:
+        raise _missing_member(action, error) from error
+    scope = _header_scope(http.headers, environment) or _default_scope(environment)
+    return DecodedRequest(action, request, scope)
 
 
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
@@ -182,28 +172,42 @@ def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
     except rest_json.ConstraintViolation as violation:
         raise ValidationException.of(violation.problems) from None
     scope = (
-        _header_scope(http, environment) or _presigned_scope(http, environment) or _default_scope(environment)
+        _header_scope(http.headers, environment)
+        or _presigned_scope(http, environment)
+        or _default_scope(environment)
     )
     return DecodedRequest(action, request, scope)
 
 
 def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest:
     tree = query.parse(http.query, b"" if http.method == "GET" else http.body)
-    scope = _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
+    scope = (
+        _header_scope(http.headers, environment)
+        or _query_scope(tree, environment)
+        or _default_scope(environment)
+    )
     action = _query_action(tree, scope.service)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
-    return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), scope)
-
-
-def _decode_members(action: AnyAction, decoder: Callable[[T], Struct], members: T) -> Struct:
-    """The typed request. For a missing member SNS answers ValidationError, and SQS MissingParameter."""
     try:
-        return decoder(members)
+        return DecodedRequest(action, query.decoder(action.request)(tree), scope)
     except MissingParameter as error:
-        if action.service == "sqs":
-            raise
-        raise ValidationError.missing(error.message.removesuffix(".").rpartition(" ")[2]) from error
+        raise _missing_member(action, error) from error
+
+
+def _missing_member(action: AnyAction, error: MissingParameter) -> AwsError:
+    """For a missing member SQS answers MissingParameter, and SNS ValidationError."""
+    if action.service == "sqs":
+        return error
+    return ValidationError.missing(error.message.removesuffix(".").rpartition(" ")[2])
+
+
+_DECODERS = {
+    Protocol.JSON: _decode_json,
+    Protocol.REST_JSON: _decode_rest,
+    Protocol.QUERY: _decode_query,
+    Protocol.QUERY_JSON: _decode_query,
+}
 
 
 def service_of(http: HttpRequest) -> str:
@@ -236,8 +240,9 @@ def is_peek(path: str, environment: Environment) -> bool:
     return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
 
 
-def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol) -> DecodedRequest:
+def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
     """A GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
+    protocol = protocol_of(http.headers, http.path)
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
     if protocol is Protocol.JSON:
@@ -245,7 +250,11 @@ def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol
         tree |= {"Action": decoded.action.name, "QueueUrl": getattr(decoded.request, "queue_url", "")}
     if tree.get("Action", PEEK.name) != PEEK.name:
         raise InvalidAction.named(str(tree["Action"])[:256])
-    scope = _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
+    scope = (
+        _header_scope(http.headers, environment)
+        or _query_scope(tree, environment)
+        or _default_scope(environment)
+    )
     matched = _PEEK_PATH(http.path)
     if matched and matched[2]:
         tree["QueueUrl"] = matched[2]
@@ -258,9 +267,9 @@ def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------
-def _header_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
+def _header_scope(headers: Mapping[bytes, bytes], environment: Environment) -> CredentialScope | None:
     """Authorization: AWS4-HMAC-SHA256 Credential=<scope>, SignedHeaders=…, Signature=… (SigV4)."""
-    header = http.headers.get(b"authorization")
+    header = headers.get(b"authorization")
     if header is None:
         return None
     _, separator, rest = header.partition(b"Credential=")

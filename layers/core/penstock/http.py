@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-# Longer bodies are dropped once they are decoded. The server buffers this much before the application reads it.
+# The server buffers this much of a body before the application reads it.
 LONG_BODY_BYTES = 65_536
 
 
@@ -18,9 +18,9 @@ class HttpRequest(Struct, frozen=True):
     body: bytes
 
     @property
-    def without_long_body(self) -> "HttpRequest":
-        """The request without a long body, which would only take memory once it is decoded."""
-        return self if len(self.body) <= LONG_BODY_BYTES else structs.replace(self, body=b"")
+    def without_body(self) -> "HttpRequest":
+        """The request without its body, which would only take memory once it is decoded."""
+        return HttpRequest(self.method, self.path, self.query, self.headers, b"")
 
 
 class HttpResponse(Struct, frozen=True):

@@ -104,7 +104,11 @@ class OperationRun(Generic[T]):
                 else:
                     self._resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
                 effect = self._operation.send(None)
-            future = self._perform(effect)
+            self._started_at = perf_counter()
+            if isinstance(effect, (BatchCall, Transact)):
+                future: ResultFuture = self._resources.batcher.submit(effect)
+            else:
+                future = self._perform(effect)
         except StopIteration as end:
             self.result = end.value
             self._end()
@@ -116,9 +120,6 @@ class OperationRun(Generic[T]):
             future.add_done_callback(self._on_done)
 
     def _perform(self, effect: Effect[Any]) -> ResultFuture:
-        self._started_at = perf_counter()
-        if isinstance(effect, (BatchCall, Transact)):
-            return self._resources.batcher.submit(effect)
         if isinstance(effect, Receive):
             return self._resources.receiver.start(effect, self._request)
         loop = asyncio.get_running_loop()

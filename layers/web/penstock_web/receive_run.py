@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from penstock.drivers import is_empty, seconds_to_wait
 from penstock.effects import Receive, Woken
@@ -19,7 +19,7 @@ from .deadlines import PendingRequest
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
 # The header of a queue that is known to be empty, for a request that says how long to wait.
-EMPTY_RECEIVE = ReceivedRow(None, 0, *[cast("Any", None)] * 14)
+EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import yaml
 
 from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
 from infra.local_lambda.values import Values, expand_for_each
-from penstock.actions import ACTIONS, BY_ROUTE, LazyOperation
+from penstock.actions import ACTIONS, BY_ROUTE, load_operation
 from penstock.lambda_runtime.handler import Handler
 from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
 from tests.support.functions.server import FUNCTIONS, file_name, load_handler
@@ -75,8 +75,8 @@ def test_each_file_handles_its_action(action: Any) -> None:
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: f"{action.service}.{action.name}")
 def test_each_operation_is_there(action: Any) -> None:
-    assert isinstance(action.operation, LazyOperation)
-    assert action.operation.load().__name__ == file_name(action.name)
+    load_operation(action)
+    assert action.operation.__name__ == file_name(action.name)
 
 
 def test_one_function_for_each_action(functions: dict[str, dict[str, Any]]) -> None:

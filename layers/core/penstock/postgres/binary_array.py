@@ -60,22 +60,18 @@ _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _text(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode()
-
-
 def _instant(value: datetime) -> bytes:
     """Microseconds since 2000, as timestamptz_recv in timestamp.c reads them."""
     return _INSTANT((value - _EPOCH) // _MICROSECOND)
 
 
 def _jsonb(value: str | bytes) -> bytes:
-    return b"\x01" + _text(value)
+    return b"\x01" + (value if isinstance(value, bytes) else value.encode())
 
 
 # Class, encoder of an element, and the bytes of an element where all have equally many.
 _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
-    "text[]": (TextArray, _text, None),
+    "text[]": (TextArray, bytes, None),
     "uuid[]": (UuidArray, bytes, 16),
     "jsonb[]": (JsonbArray, _jsonb, None),
     "timestamptz[]": (TimestamptzArray, _instant, 8),
@@ -96,15 +92,18 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
     count = len(values)
     if not count:
         return kind(_EMPTY(0, 0, kind.element_oid))
+    if kind is TextArray:
+        values = [value.encode() if isinstance(value, str) else value for value in values]
     first = values[0]
     nulls = 0
     if values.count(first) == count:  # often all are equal: the queue of a batch, an absent attribute
         if first is None:
             return None
-        elements: Iterable[bytes] = (_element(to_bytes(first)) * count,)
+        data = to_bytes(first)
+        elements: Iterable[bytes] = ((_LENGTH(len(data)) + data) * count,)
     elif None in values:
         nulls = 1
-        elements = (_NULL if value is None else _element(to_bytes(value)) for value in values)
+        elements = [_NULL if value is None else _element(to_bytes(value)) for value in values]
     else:
         elements = _with_lengths(list(map(to_bytes, values)), size)
     return kind(b"".join((_HEADER.pack(1, nulls, kind.element_oid, count, 1), *elements)))

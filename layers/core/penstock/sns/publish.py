@@ -91,7 +91,13 @@ def store(
         for message in messages:
             contents = yield from envelopes.envelope_contents(topic, message, version, context)
             entries.append(entry_of(message, contents, size))
-        rows = yield from BatchCall(PUBLISH_MESSAGES, entries, (str(topic), version), merge_key=str(topic))
+        rows = yield from BatchCall(
+            PUBLISH_MESSAGES,
+            entries,
+            (str(topic), version),
+            merge_key=str(topic),
+            size_bytes=2 * size,  # each message as it is, and in its envelope
+        )
         published = sorted(rows)
         first, *_ = published  # NotFound and OtherSignatureVersion are errors of all messages
         if first.error == "NotFound":

@@ -47,7 +47,8 @@ class OutgoingMessage(NamedTuple):
 def send_message(request: SendMessageRequest, context: Context) -> Operation[SendMessageResult]:
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
-    validation.check_message_size(minimum_bytes(request))  # before megabytes are encoded
+    longest = minimum_bytes(request) if request.message_attributes else len(request.message_body)
+    validation.check_message_size(longest)  # before megabytes are encoded
     message = outgoing_message(request, arn, context.trace_header)
     validation.check_message_size(message.stored.size_bytes)
     (stored,) = yield from store(arn, [message])
@@ -99,6 +100,7 @@ def store(
         (async_commit,),
         merge_key=arn if arn.endswith(".fifo") else "",
         queue_arn=arn,
+        size_bytes=sum([message.stored.size_bytes for message in messages]),
     )
     if len(rows) > 1:
         rows = sorted(rows)

@@ -17,6 +17,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any, cast
 
@@ -49,7 +50,7 @@ from .merge import (
     rows_by_effect,
     rows_by_transaction,
 )
-from .pending_batch import Entry, PendingBatch, RowsFuture, batch_key
+from .pending_batch import BYTES_PER_ENTRY, Entry, PendingBatch, RowsFuture, batch_key
 from .queue_shares import QueueShares
 from .write_backpressure import WriteBackpressure
 
@@ -106,6 +107,11 @@ class Batcher:
         self._execute_statement = execute
         self._write_backpressure = write_backpressure or WriteBackpressure()
         self._direct_handoff = direct_handoff
+        self._send: ExecuteEffects = self._execute
+        if direct_handoff is not None:
+            self._send = cast(
+                "ExecuteEffects", partial(direct_handoff.send, return_messages=self.return_messages)
+            )
         self._on_answer = on_answer
         self._limit = limit
         self._linger_seconds = linger_seconds
@@ -122,11 +128,15 @@ class Batcher:
             raise ServiceUnavailable
         loop = self._loop = self._loop or asyncio.get_running_loop()
         future: RowsFuture = loop.create_future()
-        entry = Entry(effect, future)
+        if isinstance(effect, Receive):
+            weight = effect.count
+        else:
+            weight = len(effect) + effect.size_bytes // BYTES_PER_ENTRY
+            if weight > len(effect) and isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
+                sizes = [message.size_bytes for message in cast("Sequence[SendEntry]", effect.entries)]
+                self._lengths.sent(effect.queue_arn, max(sizes))
+        entry = Entry(effect, future, weight, monotonic())
         self._enqueue(entry, self._locked_keys.find(effect) if self._locked_keys else None)
-        if isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
-            sizes = [message.size_bytes for message in cast("Sequence[SendEntry]", effect.entries)]
-            self._lengths.sent(effect.queue_arn, max(sizes))
         self._pending_entries += 1
         return future
 
@@ -136,9 +146,15 @@ class Batcher:
             key = (key, locked_key)
         batch = self._batches.get(key)
         if batch is None:
-            batch = self._batches[key] = PendingBatch(entry.effect, self._linger_seconds, self._lengths)
-            execute = self._execute if locked_key is None else self._execute_locked
-            self._start(self._run_batch(key, batch, execute))
+            effect = entry.effect
+            stores = effect.statement is SEND_MESSAGES
+            batch = self._batches[key] = PendingBatch(
+                effect.queue_arn if isinstance(effect, Receive) else None,
+                self._linger_seconds if stores else 0.0,
+                self._lengths,
+            )
+            execute = self._send if stores else self._execute
+            self._start(self._run_batch(key, batch, execute if locked_key is None else self._execute_locked))
         batch.pending.append(entry)
 
     async def drain(self) -> None:
@@ -219,8 +235,6 @@ class Batcher:
             fail_entries(entries, ServiceUnavailable)
 
     async def _execute(self, effects: Sequence[Mergeable]) -> list[Row]:
-        if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
-            return await self._direct_handoff.send(cast("Sequence[Batch]", effects), self.return_messages)
         return await self._call(self._execute_statement, effects)
 
     async def _execute_briefly(self, effects: Sequence[Mergeable]) -> list[Row]:
@@ -252,7 +266,7 @@ class Batcher:
             transactions = cast("list[Transact[TransactedRow]]", effects)
             resolve(entries, rows_by_transaction(transactions, cast("list[TransactedRow]", rows)))
         else:
-            resolve(entries, rows_by_effect(cast("list[Batch]", effects), rows))
+            resolve(entries, rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows))
 
     def _distribute_messages(
         self, queue_arn: str, entries: Sequence[Entry], rows: Sequence[ReceivedRow]

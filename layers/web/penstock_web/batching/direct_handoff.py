@@ -27,9 +27,7 @@ ReturnMessages = Callable[[str, Sequence[ReceivedRow]], None]
 class Database(Protocol):
     """The methods of the pool that the handoff uses."""
 
-    def call_pipelined(
-        self, statement: Statement[RowT], arguments: Sequence[object], /
-    ) -> Awaitable[list[RowT]]: ...
+    def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> Awaitable[list[RowT]]: ...
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]] | None]: ...
 
@@ -84,7 +82,9 @@ class DirectHandoff:
         counts = count_by_queue(effects)
         groups = self._groups(counts)
         try:
-            rows, *received = await self._store(call, groups)
+            calls = [call, *(group.call for group in groups)]
+            results = await self._database.call_in_transaction(calls)
+            rows, *received = [await self._database.call(*call)] if results is None else results
             for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
                 counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
         finally:
@@ -98,13 +98,6 @@ class DirectHandoff:
         """Wakes waiters after messages were stored without this handoff."""
         for queue_arn, count in count_by_queue(effects).items():
             self._long_polls.wake(queue_arn, count)
-
-    async def _store(self, call: StatementCall, groups: list[WaiterGroup]) -> list[list[Row]]:
-        if groups:
-            results = await self._database.call_in_transaction([call, *(group.call for group in groups)])
-            if results is not None:
-                return results
-        return [await self._database.call_pipelined(*call)]
 
     def _groups(self, counts: dict[str, int]) -> list[WaiterGroup]:
         groups: list[WaiterGroup] = []

@@ -79,12 +79,12 @@ def check_not_refused(rows: Sequence[TransactedRow]) -> None:
         raise NotMergeable
 
 
-def rows_by_effect(effects: Sequence[Batch], rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of each effect. Their `n` stays the number of the entry in the call."""
-    if len(effects) == 1:
+def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each effect. `lengths`: how many entries each has. Their `n` stays the entry's number in the call."""
+    if len(lengths) == 1:
         return [list(rows)]
-    owners = [index for index, effect in enumerate(effects) for _ in effect.entries]
-    results: list[list[Row]] = [[] for _ in effects]
+    owners = [index for index, length in enumerate(lengths) for _ in range(length)]
+    results: list[list[Row]] = [[] for _ in lengths]
     for row in rows:
         results[owners[cast("NumberedRow", row).n - 1]].append(row)
     return results

@@ -6,19 +6,16 @@ Entries, messages and bytes bound a call: sharing it pays for many short message
 import asyncio
 from collections import deque
 from collections.abc import Hashable, Sequence
-from time import monotonic
-from typing import cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from penstock.effects import Receive, Row, Transact
-from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
-from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
+from penstock.effects import Receive, Row
 
 from .lengths import Lengths
 from .merge import LARGEST_RECEIVE, Mergeable
 
-# In entries; a send or publication counts one more for each KiB, so a call carries a MiB and the last request's bytes.
+# In entries; an effect counts one more for each KiB, so a call carries a MiB and the last request's bytes.
 # A call's bytes are in memory several times, and libpq keeps a buffer of the longest one that a connection has sent.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
@@ -31,16 +28,16 @@ RowsFuture = asyncio.Future[Sequence[Row]]
 """The rows of one request's effect; only its operation knows their type."""
 
 
-class Entry:
-    """One request's effect and the future of its rows. `since`: when it began to wait, by the monotonic clock."""
+class Entry(Struct, eq=False):
+    """One request's effect and the future of its rows.
 
-    __slots__ = ("effect", "future", "since", "weight")
+    `weight`: how much of a flush it fills. `since`: when it began to wait, by the monotonic clock.
+    """
 
-    def __init__(self, effect: Mergeable, future: RowsFuture) -> None:
-        self.effect = effect
-        self.future = future
-        self.since = monotonic()
-        self.weight = weight_of(effect)
+    effect: Mergeable
+    future: RowsFuture
+    weight: int
+    since: float
 
     def limit(self, messages: int) -> None:
         """Lowers the count of a receive that asks for more than `messages`."""
@@ -57,11 +54,11 @@ class PendingBatch:
 
     __slots__ = ("_lengths", "linger_seconds", "pending", "queue_arn")
 
-    def __init__(self, effect: Mergeable, linger_seconds: float, lengths: Lengths) -> None:
+    def __init__(self, queue_arn: str | None, linger_seconds: float, lengths: Lengths) -> None:
         self.pending: deque[Entry] = deque()
         self._lengths = lengths
-        self.queue_arn = effect.queue_arn if isinstance(effect, Receive) else None
-        self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
+        self.queue_arn = queue_arn
+        self.linger_seconds = linger_seconds
 
     async def collect(self) -> None:
         """Waits for entries that are arriving: until a few turns of the event loop add none.
@@ -102,26 +99,6 @@ class PendingBatch:
                 entries.append(entry)
                 weight += entry.weight
         return entries
-
-
-def weight_of(effect: Mergeable) -> int:
-    """How much of a flush an effect fills."""
-    if isinstance(effect, Receive):
-        return effect.count
-    if isinstance(effect, Transact):
-        return len(effect) + bytes_of(effect.messages) // BYTES_PER_ENTRY
-    if effect.statement is SEND_MESSAGES:
-        return len(effect) + bytes_of(effect.entries) // BYTES_PER_ENTRY
-    if effect.statement is PUBLISH_MESSAGES:
-        # Each message is there twice, as it is and in its envelope; its entry has the size of the whole request.
-        first = cast("PublishEntry", next(iter(effect.entries)))
-        return len(effect) + 2 * first.request_bytes // BYTES_PER_ENTRY
-    return len(effect)
-
-
-def bytes_of(messages: Sequence[Row]) -> int:
-    """The sizes of messages to send, together."""
-    return sum([message.size_bytes for message in cast("Sequence[SendEntry]", messages)])
 
 
 def batch_key(effect: Mergeable) -> Hashable:

@@ -84,9 +84,15 @@ class PipelineConnection:
 
         Raises KeyError for types that have no binary form here, and the encoder's error for a value of another type.
         """
-        values_of_calls = [binary_values(*call) for call in calls]
+        values_of_calls = [binary_values(*call) for call in calls]  # all of them before anything is sent
         for (statement, _), values in zip(calls, values_of_calls, strict=True):
-            self._send(statement, values)
+            formats = [Format.BINARY] * len(values)
+            if self._prepares:
+                name = self._prepared.get(statement) or self._prepare(statement)
+                self._pgconn.send_query_prepared(name, values, formats, Format.BINARY)
+            else:  # the statement's text names the types of its parameters
+                text = statement.text.encode()
+                self._pgconn.send_query_params(text, values, None, formats, Format.BINARY)
         self._pgconn.pipeline_sync()
         self._calls = [statement for statement, _ in calls]
         future = self._results_future = self._loop.create_future()
@@ -122,17 +128,11 @@ class PipelineConnection:
             future.set_exception(reason or psycopg.OperationalError("the connection was lost"))
 
     # --- sending -----------------------------------------------------------------------------------------------------
-    def _send(self, statement: Statement[Row], values: list[bytes | None]) -> None:
-        formats = [Format.BINARY] * len(values)
-        if not self._prepares:  # the statement's text names the types of its parameters
-            self._pgconn.send_query_params(statement.text.encode(), values, None, formats, Format.BINARY)
-            return
-        name = self._prepared.get(statement)
-        if name is None:
-            name = self._prepared[statement] = b"statement_%d" % len(self._prepared)
-            self._preparing.append(statement)
-            self._pgconn.send_prepare(name, statement.text.encode())
-        self._pgconn.send_query_prepared(name, values, formats, Format.BINARY)
+    def _prepare(self, statement: Statement[Row]) -> bytes:
+        name = self._prepared[statement] = b"statement_%d" % len(self._prepared)
+        self._preparing.append(statement)
+        self._pgconn.send_prepare(name, statement.text.encode())
+        return name
 
     def _write(self) -> None:
         """Sends as much as the network takes; the event loop calls this again for the rest."""

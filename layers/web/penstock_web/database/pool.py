@@ -167,10 +167,10 @@ class Pool:
 
     async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The same for merged effects, on a pipeline connection if one is free. Cancelling the call closes it."""
-        pipeline = self._pipelines.acquire()
-        if pipeline is None:
+        results = await self.call_in_transaction([(statement, arguments)])
+        if results is None:
             return await self.call(statement, arguments)
-        (rows,) = await self._call_on(pipeline, [(statement, arguments)])
+        (rows,) = results
         return cast("list[RowT]", rows)
 
     async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
@@ -198,9 +198,8 @@ class Pool:
     async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
         """The rows of each call, all in one transaction. None: no pipeline connection is free, nothing was done."""
         pipeline = self._pipelines.acquire()
-        return None if pipeline is None else await self._call_on(pipeline, calls)
-
-    async def _call_on(self, pipeline: PipelineConnection, calls: Sequence[StatementCall]) -> list[list[Row]]:
+        if pipeline is None:
+            return None
         try:
             return await pipeline.call_in_transaction(calls)
         except psycopg.Error as error:

@@ -60,7 +60,7 @@ class AwsApplication:
     """Answers requests of SQS, SNS and EventBridge Scheduler: an ASGI application for them alone."""
 
     def __init__(self, environment: Environment, resources: Resources, deadlines: Deadlines) -> None:
-        self._environment = environment
+        self.environment = environment
         self._checks_access = environment.access is not None
         self.resources = resources
         self._meter = resources.meter
@@ -70,7 +70,7 @@ class AwsApplication:
         """Whether a request is for this application."""
         if is_sqs_path(method, path) or is_rest_path(method, path):
             return True
-        return method in ("POST", "GET") and is_peek(path, self._environment)
+        return method in ("POST", "GET") and is_peek(path, self.environment)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = perf_counter()
@@ -98,10 +98,13 @@ class AwsApplication:
         except AwsError as error:
             self._meter.count_refusal(error)
             return self._error_without_call(scope, error, close=True)
-        call = self.decode_request(scope["method"], scope["path"], scope["query_string"], header_pairs, body)
-        del body  # up to megabytes; the call has copied what it needs
-        if isinstance(call, HttpResponse):
-            return call
+        headers = self.headers(header_pairs)
+        http = HttpRequest(scope["method"], scope["path"], scope["query_string"], headers, body)
+        try:
+            call = decode(http, self.environment)
+        except Exception as error:  # noqa: BLE001 - every error gets a response
+            return self.refusal(http, error)
+        del body, http  # up to megabytes; the call has copied what it needs
         try:
             return encode(call, await run_operation(call.operation(), self.resources, request))
         except Exception as error:  # noqa: BLE001 - every error gets a response
@@ -110,23 +113,19 @@ class AwsApplication:
             if call.action is not UNDECODED:
                 request.label = call.action.label
 
-    def decode_request(
-        self, method: str, path: str, query: bytes, header_pairs: Iterable[tuple[bytes, bytes]], body: bytes
-    ) -> ActionCall | HttpResponse:
-        """The call that a whole request makes, or the response to a request that makes none."""
-        headers = dict(header_pairs)
-        try:
-            if self._checks_access:
-                headers = join_repeated_headers(header_pairs)
-            return decode(HttpRequest(method, path, query, headers, body), self._environment)
-        except RejectedRequest as refusal:
-            self._meter.count_refusal(refusal.error)
-            return refusal.response()
-        except Exception:  # noqa: BLE001 - after any error: the client gets no details
-            response = self._error_without_call({"headers": headers, "path": path}, InternalFailure())
-            request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
-            _log.exception("a request could not be read", extra={"request_id": request_id})
-            return response
+    def headers(self, header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+        """Headers by name."""
+        return join_repeated_headers(header_pairs) if self._checks_access else dict(header_pairs)
+
+    def refusal(self, http: HttpRequest, error: Exception) -> HttpResponse:
+        """The response to a request that makes no call. What is no error of AWS is logged, and tells no details."""
+        if isinstance(error, RejectedRequest):
+            self._meter.count_refusal(error.error)
+            return error.response()
+        response = self._error_without_call({"headers": http.headers, "path": http.path}, InternalFailure())
+        request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
+        _log.error("a request could not be read", exc_info=error, extra={"request_id": request_id})
+        return response
 
     def error_response(self, call: ActionCall, error: BaseException) -> HttpResponse:
         """The response to a call that failed. An error that is not AWS's is logged, and the client gets no details."""
@@ -142,7 +141,7 @@ class AwsApplication:
     def _error_without_call(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
         """The response to a request that has not become a call. `close`: the rest of the request is not read."""
         protocol = protocol_of(dict(scope["headers"]), scope["path"])
-        response = encode_error(protocol, error, self._environment.request_ids())
+        response = encode_error(protocol, error, self.environment.request_ids())
         if close:
             response.headers.append((b"connection", b"close"))
         return response

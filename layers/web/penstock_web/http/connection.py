@@ -6,7 +6,6 @@ data_received ─► RequestReader ─┬─ an AWS request that arrived whole �
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
 from typing import cast
 
 from penstock.http import LONG_BODY_BYTES, HttpResponse
@@ -92,13 +91,11 @@ class HttpConnection(asyncio.Protocol):
         """Whether the server reads what the client sends."""
         return not self._flow.read_paused
 
-    def start_fast_path(
-        self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
-    ) -> None:
-        """Answers a whole request of an AWS protocol."""
+    def add_fast_path_request(self) -> FastPathRequest:
+        """A request of an AWS protocol that arrived whole, which the reader starts at once."""
         request = FastPathRequest(self, cast("AwsApplication", self._state.aws_application))
         self._request = request
-        request.start(method, path, query, header_pairs, body)
+        return request
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
         """Lets a request wait until ASGI answers it. Raises RefusedRequestError when too many wait."""

@@ -1,6 +1,6 @@
 """A request that arrived whole, answered without ASGI and, mostly, without a task.
 
-    HttpConnection ─► FastPathRequest.start ─► AwsApplication.decode_request ─► operation ─► Batcher
+    HttpConnection ─► FastPathRequest.start ─► gateway.decode ─► operation ─► Batcher
         ─► AwsApplication's response ─► transport
 
 The operation goes on in the callbacks of its effects' futures (`driver`). The connection tells the request about a
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.actions import UNDECODED
 from penstock.errors import RequestTimeout, ServiceUnavailable
-from penstock.gateway import ActionCall, encode
-from penstock.http import HttpResponse
+from penstock.gateway import ActionCall, decode, encode
+from penstock.http import HttpRequest, HttpResponse
 from penstock_web.deadlines import UNKNOWN_ACTION, EndReason
 from penstock_web.driver import OperationRun
 
@@ -55,11 +55,12 @@ class FastPathRequest:
         application = self._application
         application.resources.meter.request_started()
         self._method = method
-        call = application.decode_request(method, path, query, header_pairs, body)
-        if isinstance(call, HttpResponse):
-            self._respond(call)
+        http = HttpRequest(method, path, query, application.headers(header_pairs), body)
+        try:
+            call = self._call = decode(http, application.environment)
+        except Exception as error:  # noqa: BLE001 - every error gets a response
+            self._respond(application.refusal(http, error))
             return
-        self._call = call
         application.deadlines.add(self)
         self._run = OperationRun(call.operation(), application.resources, self._on_end, self)
         self._run.go_on()

@@ -6,7 +6,6 @@ are the last of their connection, and every request while traces are written.
 """
 
 import logging
-from collections.abc import Sequence
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -22,6 +21,7 @@ from penstock.http import LONG_BODY_BYTES
 
 from .asgi_exchange import AsgiExchange
 from .aws_protocols import Scope
+from .fast_path import FastPathRequest
 from .limits import ConnectionTimer
 from .server_state import ServerState
 
@@ -47,10 +47,8 @@ class RequestTaker(Protocol):
     def is_read(self) -> bool:
         """Whether the server reads what the client sends."""
 
-    def start_fast_path(
-        self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
-    ) -> None:
-        """Answers a whole request of an AWS protocol."""
+    def add_fast_path_request(self) -> FastPathRequest:
+        """A request of an AWS protocol that arrived whole, which the reader starts at once."""
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
         """Lets a request wait until ASGI answers it. Raises RefusedRequestError when too many wait."""
@@ -195,9 +193,8 @@ class RequestReader:
         body = self._body
         if body is not None and len(body) <= LONG_BODY_BYTES:
             self._body = None
-            self._connection.start_fast_path(
-                self._method, self._path, self._query, self._request_headers, bytes(body)
-            )
+            request = self._connection.add_fast_path_request()
+            request.start(self._method, self._path, self._query, self._request_headers, bytes(body))
             return
         if body is not None:
             self._use_asgi()

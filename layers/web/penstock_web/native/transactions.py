@@ -58,7 +58,8 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
         arguments = (*transaction_columns(acks, messages), *event_arguments)
         rows = yield from Call(TRANSACT, arguments)
     else:
-        rows = yield from Transact(TRANSACT, acks, messages, event_arguments)
+        size_bytes = sum(message.size_bytes for message in messages)
+        rows = yield from Transact(TRANSACT, acks, messages, event_arguments, size_bytes=size_bytes)
     raise_refusal(rows, transaction)
     yield from publishing.wake_receives(dict.fromkeys(row.arn for row in rows))
     yield Transacted([Deleted(arn, 1) for arn in acked_queues], publishing.sent_to(rows))

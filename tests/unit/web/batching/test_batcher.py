@@ -21,7 +21,6 @@ from penstock.postgres.statements.messages import (
 )
 from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
 from penstock_web.batching import batcher as batcher_module
-from penstock_web.batching import pending_batch
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch, Mergeable, distribute_messages
 from penstock_web.database.pool import OutcomeUnknown, RolledBack
@@ -154,7 +153,8 @@ def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
 
 def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Batch:
     entry = PublishEntry(bytes(16), b"{}", b"{}", 0, b"{}", b"{}", None, None, None, size * count)
-    return BatchCall(PUBLISH_MESSAGES, [entry] * count, (topic, version), merge_key=topic)
+    options = (topic, version)
+    return BatchCall(PUBLISH_MESSAGES, [entry] * count, options, merge_key=topic, size_bytes=2 * size * count)
 
 
 def test_publications_for_one_topic_go_together() -> None:
@@ -333,7 +333,6 @@ def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.M
     """A second call that hangs would use up the request's time: 408 instead of 503."""
     clock = 1000.0
     monkeypatch.setattr(batcher_module, "monotonic", lambda: clock)
-    monkeypatch.setattr(pending_batch, "monotonic", lambda: clock)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         nonlocal clock

@@ -111,7 +111,7 @@ def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
 
 def long_message() -> Batch:
     entry = SendEntry(ORDERS, bytes(16), b"body", 1_048_576, None, None, None, None, None)
-    return BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS)
+    return BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS, size_bytes=1_048_576)
 
 
 def test_what_is_sent_says_how_long_the_messages_are() -> None:

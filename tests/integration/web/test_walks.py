@@ -1,0 +1,101 @@
+"""How many functions a request passes through: someone who follows one has to read them.
+
+Counted are distinct functions below layers/ between the bytes of the request and the first write of its response: those
+that get the text of the message (or the name of the queue) in an argument, `self` excepted, and all others. A change
+that adds one raises the number here, with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from tests.support.database import Database
+from tests.support.wait import wait_until
+from tests.support.web.walk import Function, Recorder, Walk, recorded_service
+
+QUEUE, BODY = "orders-of-the-walk", "the-body-of-the-walk"
+MEASUREMENTS = 3
+
+
+class Client(AbstractContextManager["Client"]):
+    """A connection that sends each request in one piece, as SDKs do with short ones."""
+
+    def __init__(self, url: str) -> None:
+        address = urlsplit(url)
+        self._socket = socket.create_connection((address.hostname, address.port), timeout=30)
+        self._answers = self._socket.makefile("rb")
+
+    def __exit__(self, *error: object) -> None:
+        self._answers.close()
+        self._socket.close()
+
+    def __call__(self, action: str, **members: object) -> dict[str, object]:
+        body = json.dumps(members).encode()
+        head = f"POST / HTTP/1.1\r\nHost: t\r\nX-Amz-Target: AmazonSQS.{action}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._socket.sendall(head.encode() + body)
+        status, *headers = iter(self._answers.readline, b"\r\n")
+        assert b" 200 " in status
+        (length,) = [int(line.split(b":")[1]) for line in headers if line.startswith(b"content-length")]
+        return json.loads(self._answers.read(length) or b"{}")
+
+
+def shortest(recorder: Recorder) -> Walk:
+    """One in which no work of the process itself fell, if there is one."""
+    walks, recorder.walks = recorder.walks, []
+    assert walks
+    return min(walks, key=lambda walk: len(walk.functions))
+
+
+def check(walk: Walk, carriers: tuple[int, int], functions: tuple[int, int]) -> None:
+    """At most so many functions in so many files get the text, and so many are passed in all."""
+    for passed, limits in ((walk.carriers, carriers), (walk.functions, functions)):
+        found = len(passed), len(files(passed))
+        assert all(number <= limit for number, limit in zip(found, limits, strict=True)), listing(
+            found, passed
+        )
+
+
+def files(functions: dict[Function, None]) -> set[str]:
+    return {function.file for function in functions}
+
+
+def listing(found: tuple[int, int], functions: dict[Function, None]) -> str:
+    return f"{found[0]} functions in {found[1]} files:\n" + "\n".join(map(str, functions))
+
+
+def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recorded_service(database, monkeypatch) as (url, recorder), Client(url) as call:
+        call("CreateQueue", QueueName=QUEUE)
+        for _ in range(5):  # a connection is open, the statement prepared
+            call("SendMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", MessageBody="before")
+        for _ in range(MEASUREMENTS):
+            recorder.expected = (BODY.encode(),)
+            call("SendMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", MessageBody=BODY)
+        check(shortest(recorder), carriers=(28, 16), functions=(119, 36))
+
+
+def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message is sent by SQL, in another process."""
+    with (
+        recorded_service(database, monkeypatch) as (url, recorder),
+        psycopg.connect(database.dsn, autocommit=True) as sql,
+        Client(url) as call,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        call("CreateQueue", QueueName=QUEUE)
+        for measured in (False, *[True] * MEASUREMENTS):
+            recorder.expected = (QUEUE.encode(), BODY.encode()) if measured else ()
+            answer = thread.submit(
+                call, "ReceiveMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", WaitTimeSeconds=20
+            )
+            wait_until(lambda: sql.execute("select exists (select from queue.watcher)").fetchone() == (True,))
+            sql.execute("select queue.send(%s, %s)", (QUEUE, json.dumps(BODY)))
+            assert BODY in json.dumps(answer.result(30))
+        check(shortest(recorder), carriers=(60, 22), functions=(132, 37))
