@@ -6,8 +6,8 @@ SHELL := /bin/bash
 
 # What `make test` installs. Without `metrics` (PySpark, numpy, pandas, Arrow: 750 MB) the tests of jobs/ cannot run.
 TEST_LOCKS := dev metrics
-# `make clients DOOR=lambda`: which door the clients call; container, lambda, http-api or sam-local (tests/system/clients/conftest.py)
-DOOR ?= container
+# `make clients DEPLOYMENT=lambda`: which deployment the clients call; container, lambda, http-api or sam-local (tests/system/clients/conftest.py)
+DEPLOYMENT ?= container
 # `make test WORKERS=8`
 WORKERS ?= 3
 # `make test ARGS="-k receive"`, `make run ARGS="--ephemeral"`
@@ -106,10 +106,10 @@ generate: .venv/test.stamp ## write what repeats the table of actions (functions
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)
 	@$(BIN)/python -m benchmarks $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PEERS),--peers $(PEERS)) $(ARGS)
 
-clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform; DOOR=lambda)
-	@if [ "$(DOOR)" != container ]; then \
+clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform; DEPLOYMENT=lambda)
+	@if [ "$(DEPLOYMENT)" != container ]; then \
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
-	@PENSTOCK_DOOR=$(DOOR) $(BIN)/python -m pytest tests/system/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
+	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
 
 lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)

@@ -11,7 +11,6 @@ import pytest
 from tests.support.database import Database, TestServer, running_test_server
 from tests.support.schedules.rows import Hour
 
-
 # An example may take any time: on an overloaded machine it does.
 hypothesis.settings.register_profile("penstock", deadline=None)
 hypothesis.settings.load_profile("penstock")

@@ -1,9 +1,10 @@
--- queue.delivery_row: a message as a receive hands it out. No other function names the columns of queue.delivery.
+-- queue.delivery_row: a message as a receive hands it out. A column that receives hand out is added here: to the type
+--   queue.delivery, by a block as below, and to the row. (send_moved reads columns of the type, sql/former names old ones.)
 -- Parameters: the message, as the row of its table. For a message of the log also what its lease says: position, receive
 --   count, when the message was first received and is visible again, nonce.
 -- PostgreSQL inlines the function into the calling statement, at no cost, while its arguments are neither volatile nor
 -- subqueries.
--- Called by: take_shard, take_fair, lease_again, take_side, take_groups, repeat_receive.
+-- Called by: take_shard, take_fair, lease_again, take_side, take_groups, move_side, repeat_receive.
 do $$ begin     -- after release 0.0.2, whose calls get the other columns (sql/former)
     if not exists (
         select from pg_attribute a

@@ -29,7 +29,7 @@ begin
             select v_dead_letters.ids[s.n] as webhook_id, s.error
             from queue.send_messages(v_dead_letters.arns, v_dead_letters.message_ids, v_dead_letters.bodies,
                 v_dead_letters.sizes, v_dead_letters.attributes, null::jsonb[], null::int[], v_dead_letters.groups,
-                v_dead_letters.groups, false) s),
+                v_dead_letters.groups) s),
         refused as (
             update queue.webhook w
             set last_error = concat_ws('; ', w.last_error, 'dead-letter queue: ' || s.error)

@@ -1,4 +1,4 @@
-"""One installation for all clients of a test process, in the deployment of PENSTOCK_DOOR (`make clients DOOR=lambda`).
+"""One installation for all clients of a test process, in the deployment of PENSTOCK_DEPLOYMENT (`make clients DEPLOYMENT=lambda`).
 
 container   `penstock up --ephemeral`: everything that a newcomer has (the default)
 lambda      `make lambda`: what `sam build` made, by the load balancer's rules: each JSON action its own function
@@ -38,12 +38,12 @@ def container() -> Iterator[Up]:
 @pytest.fixture(scope="session")
 def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
     """Where the clients call."""
-    match os.environ.get("PENSTOCK_DOOR") or "container":
+    match os.environ.get("PENSTOCK_DEPLOYMENT") or "container":
         case "container":
             yield request.getfixturevalue("container")
         case ("lambda" | "http-api") as deployment:
             build = ROOT / ".aws-sam/build"
-            assert build.is_dir(), "the functions are not built: run `make clients DOOR=lambda`"
+            assert build.is_dir(), "the functions are not built: run `make clients DEPLOYMENT=lambda`"
             # Nobody waits a minute for a delivery; all functions stay warm.
             with running_gateway(
                 build, "--ephemeral", "--most", "40", "--schedules-pause", "0.2", DATABASE_URL=""
@@ -54,4 +54,4 @@ def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
             with server.database() as database, running_sam(database.pooled_dsn) as address:
                 yield Functions(address)
         case other:
-            pytest.fail(f"PENSTOCK_DOOR is container, lambda, http-api or sam-local, not {other}")
+            pytest.fail(f"PENSTOCK_DEPLOYMENT is container, lambda, http-api or sam-local, not {other}")
