@@ -36,7 +36,7 @@ class Pool:
         self.during: Callable[[], object] = lambda: None
         self.error: Exception | None = None
 
-    async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
         (rows,) = self._answer([(statement, arguments)])
         return statement.make_rows(rows)
 
