@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import httpx
+import psycopg
 
 from tests.support.chaos.faults import Fault, Scene
 from tests.support.chaos.servers import Installation
@@ -77,7 +78,11 @@ def play(
                 if time.time() >= end or traffic.errors or report.errors:
                     break
                 begun, crashes = time.time(), servers.crashes()
-                recovers_from = fault.run(scene)
+                try:
+                    recovers_from = fault.run(scene)
+                except psycopg.Error as error:  # the run ends, and what its ledgers say is kept
+                    report.errors.append(f"{fault.name} could not be done: {error!r}")
+                    break
                 report.faults[fault.group] = report.faults.get(fault.group, 0) + 1
                 _recover(traffic, servers, report, fault, recovers_from, scene.database_back_at)
                 say(f"{time.time() - begun:6.1f} s  {fault.name}")

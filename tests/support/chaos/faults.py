@@ -226,8 +226,12 @@ def open_transaction(scene: Scene) -> float:
     return time.time()
 
 
+# What an operator's command may end with while others work: it is the one that has to give way.
+_LOST_LOCKS: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+
+
 def vacuum_full(scene: Scene) -> float:
-    with scene.servers.database() as connection, suppress(psycopg.errors.LockNotAvailable):
+    with scene.servers.database() as connection, suppress(*_LOST_LOCKS):
         connection.execute("set lock_timeout = '2s'")
         connection.execute(
             f"vacuum full queue.{scene.random.choice(('lease', 'log', 'fifo_ready'))}".encode()
@@ -236,7 +240,7 @@ def vacuum_full(scene: Scene) -> float:
 
 
 def reindex(scene: Scene) -> float:
-    with scene.servers.database() as connection, suppress(psycopg.errors.LockNotAvailable):
+    with scene.servers.database() as connection, suppress(*_LOST_LOCKS):
         connection.execute("set lock_timeout = '2s'")
         connection.execute(
             f"reindex table queue.{scene.random.choice(('lease', 'log', 'fifo_message'))}".encode()
