@@ -1,10 +1,10 @@
-"""Two commits beside each other: what a message costs the whole server side, in alternating runs.
+"""Commits beside each other: what a message costs the whole server side, in alternating runs.
 
-    python -m benchmarks.revisions BASE [NEW] --scenario send_1,receive_delete_1 --rounds 20
+    python -m benchmarks.revisions BASE [NEW…] --scenario send_1,receive_delete_1 --rounds 20 --connections 16,64
 
-Each commit gets a work tree and an environment of its own, and a running service with a database of its own; both are
-up all the time, and the order of the two changes each round, since the machine's speed changes within the hour. The
-figure is the median over the rounds of the quotient of both. With `--log FILE` every round is a line of JSON there.
+Each commit gets a work tree and an environment of its own, and a running service with a database of its own; all are
+up all the time, and their order changes each round, since the machine's speed changes within the hour. The figure of a
+NEW is the median over the rounds of its quotient with BASE. With `--log FILE` every round is a line of JSON there.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Annotated
@@ -27,13 +28,22 @@ from .penstock import Penstock
 from .scenarios import SCENARIOS, Scenario
 
 ROOT = Path(__file__).parents[1]
+IDLE_CONNECTIONS = 2
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The figures of a run: CPU seconds of the server side for a thousand messages, and latencies."""
+
+    cpu_seconds: float
+    p50_ms: float
+    p99_ms: float
+
+
 @contextmanager
-def running(revision: str, folder: Path, fleet: Fleet) -> Iterator[Penstock]:
-    """The service of a commit. Its environment is made by its own `make`."""
-    tree = folder / revision.replace("/", "-")
+def running(revision: str, tree: Path, fleet: Fleet) -> Iterator[Penstock]:
+    """The service of a commit, from a new work tree. Its environment is made by its own `make`."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
         subprocess.run(["make", "--silent", "-C", tree, ".venv/service.stamp"], check=True)
@@ -47,66 +57,102 @@ def running(revision: str, folder: Path, fleet: Fleet) -> Iterator[Penstock]:
         subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
 
 
-def cost(outcome: Outcome) -> float:
-    """CPU seconds of the server side for a thousand messages. Raises ValueError for a run that lost or doubled any."""
+def cost(outcome: Outcome) -> Cost:
+    """What a run cost. Raises ValueError for a run that lost or doubled messages."""
     if not outcome.valid:
         raise ValueError(f"{outcome.scenario}: {outcome.verdict}")
-    return outcome.server_cpu_seconds_per_1000
+    return Cost(outcome.server_cpu_seconds_per_1000, outcome.latency.p50_ms, outcome.latency.p99_ms)
+
+
+def places(count: int, number: int) -> list[int]:
+    """Which of the services runs when in a round: two rounds with opposite orders, then the next one is first."""
+    order = [(number // 2 + place) % count for place in range(count)]
+    return order[::-1] if number % 2 else order
 
 
 def compare(
-    scenario: Scenario, plan: Plan, base: Penstock, new: Penstock, rounds: int
-) -> Iterator[tuple[float, float]]:
-    """The costs of both in each round, after one that does not count."""
-    for number in range(rounds + 1):
-        pair = (base, new) if number % 2 == 0 else (new, base)
-        costs = {id(service): cost(service.run(scenario, plan)) for service in pair}
-        if number:
-            yield costs[id(base)], costs[id(new)]
+    scenario: Scenario, plan: Plan, services: Sequence[Penstock], rounds: int
+) -> Iterator[list[Cost]]:
+    """The costs of all services in each round, after one that does not count."""
+    for number in range(-1, rounds):
+        costs = {place: cost(services[place].run(scenario, plan)) for place in places(len(services), number)}
+        if number >= 0:
+            yield [costs[place] for place in range(len(services))]
+
+
+def plans(scenario: Scenario, connections: Sequence[int], messages: int, samples: int) -> list[Plan]:
+    """A plan for each number of connections; one alone for a scenario that always has the same number."""
+    numbers = connections if scenario.measured else [IDLE_CONNECTIONS]
+    return [Plan(number, messages, 100, idle_samples=samples) for number in numbers]
 
 
 @app.command()
-def main(
+def main(  # noqa: PLR0913, PLR0917 - options of the command
     base: str,
-    new: Annotated[str, typer.Argument()] = "HEAD",
+    new: Annotated[list[str] | None, typer.Argument(help="one or more; HEAD by default")] = None,
     scenario: Annotated[
         str, typer.Option(help="names, with commas between them")
     ] = "send_1,receive_delete_1",
     rounds: Annotated[int, typer.Option(min=2)] = 10,
-    connections: int = 16,
+    connections: Annotated[str, typer.Option(help="numbers, with commas between them")] = "16",
     messages: Annotated[int, typer.Option(help="of each run")] = 8000,
+    samples: Annotated[int, typer.Option(help="messages of each run of idle_latency")] = 300,
     log: Annotated[Path | None, typer.Option(help="file that every round is appended to")] = None,
 ) -> None:
-    """What a message costs: BASE, NEW, and the quotient."""
+    """What a message costs: BASE, NEW, their quotient, and the latencies of both; a line for each NEW."""
+    revisions = [base, *(new or ["HEAD"])]
+    scenarios = [SCENARIOS[name] for name in scenario.split(",")]
+    numbers = [int(number) for number in connections.split(",")]
     with tempfile.TemporaryDirectory(prefix="penstock-revisions-") as folder, ExitStack() as stack:
         fleet = Fleet(1)
         stack.callback(fleet.close)
-        services = [stack.enter_context(running(each, Path(folder), fleet)) for each in (base, new)]
-        for each in (SCENARIOS[name] for name in scenario.split(",")):
-            pairs = []
-            for costs in compare(each, Plan(connections, messages, 100), services[0], services[1], rounds):
-                pairs.append(costs)
-                if log is not None:
-                    line = {
-                        "scenario": each.name,
-                        "connections": connections,
-                        "base": base,
-                        "new": new,
-                        "costs": costs,
-                    }
-                    with log.open("a") as file:
-                        file.write(json.dumps(line) + "\n")
-            report(each, connections, pairs)
+        services = [
+            stack.enter_context(
+                running(revision, Path(folder) / f"{place}-{revision.replace('/', '-')}", fleet)
+            )
+            for place, revision in enumerate(revisions)
+        ]
+        for each in scenarios:
+            for plan in plans(each, numbers, messages, samples):
+                found = []
+                for costs in compare(each, plan, services, rounds):
+                    found.append(costs)
+                    append_round(log, each, plan, revisions, costs)
+                report(each, plan, revisions, found)
 
 
-def report(scenario: Scenario, connections: int, pairs: list[tuple[float, float]]) -> None:
-    """A line: medians in CPU seconds a thousand messages, and the quotient with its quartiles."""
-    low, middle, high = quantiles([after / before for before, after in pairs], n=4)
-    before, after = median(before for before, _ in pairs), median(after for _, after in pairs)
-    sys.stdout.write(
-        f"{scenario.name:20} {connections:4} connections  {before:.4f} {after:.4f}"
-        f"  {middle:.3f} ({low:.3f} to {high:.3f})\n"
-    )
+def append_round(
+    log: Path | None, scenario: Scenario, plan: Plan, revisions: list[str], costs: list[Cost]
+) -> None:
+    """Appends a line with the costs of all commits, BASE first, if there is a log."""
+    if log is None:
+        return
+    line = {
+        "scenario": scenario.name,
+        "connections": plan.connections,
+        "costs": [
+            {"revision": revision, **asdict(each)} for revision, each in zip(revisions, costs, strict=True)
+        ],
+    }
+    with log.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def report(scenario: Scenario, plan: Plan, revisions: list[str], rounds: list[list[Cost]]) -> None:
+    """A line for each NEW: medians of BASE and NEW in CPU seconds a thousand messages, the quotient, both latencies."""
+    base, *others = zip(*rounds, strict=True)
+    for revision, new in zip(revisions[1:], others, strict=True):
+        quotients = [after.cpu_seconds / before.cpu_seconds for before, after in zip(base, new, strict=True)]
+        low, middle, high = quantiles(quotients, n=4)
+        cpu, p50, p99 = (
+            [median(getattr(each, name) for each in costs) for costs in (base, new)]
+            for name in ("cpu_seconds", "p50_ms", "p99_ms")
+        )
+        sys.stdout.write(
+            f"{scenario.name:20} {plan.connections:4} connections  {revision}  {cpu[0]:.4f} {cpu[1]:.4f}"
+            f"  {middle:.3f} ({low:.3f} to {high:.3f})"
+            f"  p50 {p50[0]:.2f} {p50[1]:.2f} ms  p99 {p99[0]:.2f} {p99[1]:.2f} ms\n"
+        )
     sys.stdout.flush()
 
 
