@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import psycopg
+import uvicorn
 import uvloop
 
 from penstock.actions import load_operations
@@ -31,7 +32,7 @@ from penstock_web.batching.direct_handoff import DirectHandoff
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen
 from penstock_web.database.pool import Pool
-from penstock_web.http.http_server import HttpServer
+from penstock_web.http.limits import Limits
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 GARBAGE_THRESHOLD = 20_000
 # After the requests have ended, only calls of disconnected clients are under way; a hanging database ends no call.
 SHUTDOWN_SECONDS = 0.5
+# uvicorn tells nobody when it listens.
+STARTUP_CHECK_SECONDS = 0.01
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -117,20 +120,57 @@ async def run(
         open_resources(settings, write_backpressure, metrics_folder, tracing) as resources,
     ):
         application = Application(environment, resources)
-        http_server = HttpServer(
-            with_tracing(application, tracing),
-            application.aws_application if tracing is None else None,
-            write_backpressure,
-        )
-        with StopSignals() as signals:
-            await http_server.start(listener)
+        server = uvicorn.Server(uvicorn_config(with_tracing(application, tracing), settings))
+        serving = await start(server, listener)
+        with StopSignals() as signals:  # after uvicorn, which handles signals from its start to its end
             gc.freeze()  # the objects made so far live until the end: the collector need not scan them
             gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
             on_ready()
             await signals.stop.wait()
             resources.long_polls.drain()
-            await http_server.stop(settings.queue_drain_seconds, signals.stop_at_once)
+            await stop(server, serving, signals.stop_at_once)
             application.stop()
+
+
+def uvicorn_config(application: Any, settings: Settings) -> uvicorn.Config:
+    """The options of uvicorn, none of which replaces a part of it."""
+    limits = Limits()
+    return uvicorn.Config(
+        application,
+        interface="asgi3",
+        lifespan="off",
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=limits.backlog,
+        timeout_keep_alive=int(limits.idle_seconds),
+        timeout_graceful_shutdown=settings.queue_drain_seconds,
+    )
+
+
+async def start(server: uvicorn.Server, listener: socket.socket) -> "asyncio.Task[None]":
+    """Accepts connections from a bound socket, which uvicorn closes when it stops."""
+    serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
+    while not server.started:
+        await asyncio.wait([serving], timeout=STARTUP_CHECK_SECONDS)
+        if serving.done():
+            serving.result()
+    return serving
+
+
+async def stop(server: uvicorn.Server, serving: "asyncio.Task[None]", at_once: asyncio.Event) -> None:
+    """Accepts no more, and gives requests the time that the options allow, or until `at_once` is set."""
+    server.should_exit = True
+    waiting = asyncio.get_running_loop().create_task(at_once.wait())
+    await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    server.force_exit = True
+    await serving
 
 
 class StopSignals:
