@@ -32,6 +32,7 @@ from penstock_web.batching.direct_handoff import DirectHandoff
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen
 from penstock_web.database.pool import Pool
+from penstock_web.http.joined_writes import JoiningProtocol
 from penstock_web.http.limits import Limits
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
@@ -133,14 +134,14 @@ async def run(
 
 
 def uvicorn_config(application: Any, settings: Settings) -> uvicorn.Config:
-    """The options of uvicorn, none of which replaces a part of it."""
+    """The options of uvicorn: its own parts, except that the protocol writes to a transport of ours."""
     limits = Limits()
     return uvicorn.Config(
         application,
         interface="asgi3",
         lifespan="off",
         loop="uvloop",
-        http="httptools",
+        http=JoiningProtocol,
         ws="none",
         log_config=None,
         log_level="warning",
