@@ -33,12 +33,13 @@ class Database(Protocol):
 
 
 class WaiterGroup:
-    """The waiting receives of one queue that may share a call."""
+    """The waiting receives of one queue that may share a call. `returned`: messages that none of them took."""
 
     def __init__(self, queue_arn: str, waiters: list[Waiter]) -> None:
         self.queue_arn = queue_arn
         self._waiters = waiters
         self._receives = [waiter.receive for waiter in waiters if waiter.receive is not None]
+        self.returned = 0
 
     @property
     def call(self) -> StatementCall:
@@ -53,6 +54,7 @@ class WaiterGroup:
             if len(messages) > 1:
                 waiter.serve(messages)
         return_messages(self.queue_arn, left_over)
+        self.returned = len(left_over)
         return len(rows) - 1
 
     def wake_unserved(self) -> int:
@@ -80,18 +82,25 @@ class DirectHandoff:
         """
         call = merged_call(effects)
         counts = count_by_queue(effects)
+        missed_wakeups = self._long_polls.missed_wakeups
         groups = self._groups(counts)
+        emptied: list[str] = []
         try:
             calls = [call, *(group.call for group in groups)]
             results = await self._database.call_in_transaction(calls)
             rows, *received = [await self._database.call(*call)] if results is None else results
             for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
-                counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
+                served = group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
+                if served == counts[group.queue_arn] and not group.returned:
+                    emptied.append(group.queue_arn)
+                counts[group.queue_arn] -= served
         finally:
             for group in groups:
                 counts[group.queue_arn] -= group.wake_unserved()
         for queue_arn, count in counts.items():
             self._long_polls.wake(queue_arn, count)
+        for queue_arn in emptied:
+            self._long_polls.assume_empty(queue_arn, missed_wakeups)
         return rows
 
     def wake(self, effects: Sequence[Batch]) -> None:

@@ -85,9 +85,9 @@ class LongPollDispatcher:
     def can_skip_receive(self, queue_arn: str) -> bool:
         """Whether a new request may wait without a receive, since the queue is known to be empty.
 
-        It is known where other requests wait, or where one waited a moment ago until its time was over. On a FIFO queue
-        only an empty receive of a moment ago counts: a receive passes over message groups that others have locked, and
-        nothing notifies this process when another one unlocks them.
+        It is known where other requests wait, and for a moment after one waited until its time was over, or was handed
+        all that had been sent. On a FIFO queue only an empty receive of a moment ago counts: a receive passes over
+        message groups that others have locked, and nothing notifies this process when another one unlocks them.
         """
         queue = self._queues.get(queue_arn)
         if queue is None:
@@ -145,6 +145,20 @@ class LongPollDispatcher:
             and self.receives_notifications
             and not future.cancelled()
             and future.result() == Woken.NOT
+        ):
+            queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
+
+    def assume_empty(self, queue_arn: str, missed_wakeups: int) -> None:
+        """Notes that waiters were handed all messages that were sent, so that the next request may wait at once.
+
+        `missed_wakeups`: the dispatcher's, from before the messages were sent: others may have come meanwhile.
+        """
+        queue = self._queues.get(queue_arn)
+        if (
+            queue is not None
+            and queue.registered
+            and self.receives_notifications
+            and queue.last_missed_wakeup <= missed_wakeups
         ):
             queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
 
@@ -323,18 +337,18 @@ class LongPollDispatcher:
         Forgets queues that have no waiters any more.
         """
         now = asyncio.get_running_loop().time()
-        arns_with_waiters: list[str] = []
+        arns: list[str] = []
         for queue in list(self._queues.values()):
             if now < queue.renew_at and queue.registered:
-                if queue.waiters:
-                    arns_with_waiters.append(queue.arn)
+                if queue.waiters or now < queue.assumed_empty_until:
+                    arns.append(queue.arn)
             elif queue.waiters:
                 queue.previous_unused, queue.registered = queue.registered, False
                 self._request_registration(queue)
             else:
                 del self._queues[queue.arn]
-        if arns_with_waiters:
-            await self._check_queues(arns_with_waiters, now)
+        if arns:
+            await self._check_queues(arns, now)
 
     async def run(self) -> None:
         """Runs the shared check each second, and when something becomes visible by time, until it is cancelled."""

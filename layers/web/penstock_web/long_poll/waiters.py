@@ -52,7 +52,7 @@ class QueueState:
     `last_empty_receive_at`: when a request last began to wait after an empty receive. `skipped_receive`: the next
     request that waits has not called a receive. `last_missed_wakeup`: number of the last wake-up that found too few
     waiters. `assumed_empty_until`: until then a new request waits without a receive, since another has just waited
-    until its time was over.
+    until its time was over, or was handed all that was sent.
     """
 
     __slots__ = (

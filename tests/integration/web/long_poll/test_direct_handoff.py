@@ -114,6 +114,54 @@ def test_who_waits_is_handed_what_comes_in_the_same_call() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("registered", "sent", "found", "known"),
+    [(True, 1, 1, True), (True, 2, 1, False), (True, 1, 2, False), (True, 1, 0, False), (False, 1, 1, False)],
+)
+def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
+    registered: bool, sent: int, found: int, known: bool
+) -> None:
+    """Then the next receive waits at once, as long as whatever comes will be told to this process."""
+
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=found))
+        waiters.long_polls.receives_notifications = registered
+        waiters.wait(take(10))
+        await waiters.send(sent)
+        assert waiters.long_polls.can_skip_receive(ORDERS) is known
+        waiters.long_polls.wake(ORDERS, 1)
+        assert not waiters.long_polls.can_skip_receive(ORDERS)
+
+    run(scenario())
+
+
+def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhile() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        waiters.long_polls.receives_notifications = True
+        waiters.wait(take(10))
+        pool.during = lambda: waiters.long_polls.wake(ORDERS, 1)
+        await waiters.send(1)
+        assert not waiters.long_polls.can_skip_receive(ORDERS)
+
+    run(scenario())
+
+
+def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        waiters.long_polls.receives_notifications = True
+        gone = waiters.wait(take(10))
+        pool.during = gone.cancel
+        await waiters.send(1)
+        assert waiters.given_back == [(ORDERS, 1)]
+        assert not waiters.long_polls.can_skip_receive(ORDERS)
+
+    run(scenario())
+
+
 def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
     async def scenario() -> None:
         pool = Pool(found=1)
