@@ -1,4 +1,4 @@
-"""One installation for all clients of a test process, in the deployment that PENSTOCK_DEPLOYMENT names (`make clients`).
+"""One installation for all clients of a test process, in the deployment of PENSTOCK_DEPLOYMENT (see `make clients`).
 
 container   `penstock up --ephemeral`: everything that a newcomer has (the default)
 lambda      `make lambda`: what `sam build` made, by the load balancer's rules: each JSON action its own function

@@ -3,7 +3,8 @@
     flush of sends ─► send_messages, receive_messages ─► the senders, and the waiting receives
 
 A waiting receive gets the messages that `receive_messages` finds, which need not be those just sent. A waiting receive
-that gets none is woken and receives by itself.
+that gets none is woken and receives by itself. Receives from FIFO queues are always only woken: messages of one group
+must not go to two of them at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -215,7 +215,7 @@ def times(db: Connection, view: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-@pytest.mark.parametrize("lane", ["log", "slow lane", "q.fifo"])
+@pytest.mark.parametrize("lane", ["log", "slow path", "q.fifo"])
 def test_the_times_of_a_message(db: Connection, lane: str) -> None:
     """They stay what they were while the message goes from table to table."""
     arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
@@ -228,7 +228,7 @@ def test_the_times_of_a_message(db: Connection, lane: str) -> None:
     _, received, none = times(db, "live_message")
     assert none is None
     assert sent < received < value(db, "select clock_timestamp()")
-    if lane == "slow lane":
+    if lane == "slow path":
         change(db, messages, 100)
     assert times(db, "live_message") == (sent, received, None)
     at = value(db, "select clock_timestamp()")

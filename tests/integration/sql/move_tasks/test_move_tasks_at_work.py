@@ -80,7 +80,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
         )
     if not suffix:
         half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
-        change(db, half[::2], 0)  # some through the slow lane, some as leases that are over
+        change(db, half[::2], 0)  # some through the slow path, some as leases that are over
         db.execute("update queue.lease set visible_at = clock_timestamp() where ids <> '{}'")
     task = start(db, dead, other)
     workers = [BackgroundCall(connect(), lambda c: work(c, task)) for _ in range(2)]

@@ -100,7 +100,7 @@ def test_what_is_visible_again_makes_room(db: Connection, name: str) -> None:
 
 @BOTH
 def test_a_changed_timeout_does_not_make_room(db: Connection, name: str) -> None:
-    """In the slow lane they are in flight as well."""
+    """In the slow path they are in flight as well."""
     arn = create(db, name)
     send_some(db, arn, 9)
     change(db, taken(db, arn, 5), 600)

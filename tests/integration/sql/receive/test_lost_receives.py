@@ -64,11 +64,11 @@ def test_they_acknowledge_what_others_have_received_since(db: Connection) -> Non
 
 
 def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
-    """Of a lease that was over, and of the slow lane."""
+    """Of a lease that was over, and of the slow path."""
     arn = create(db)
     send(db, arn, *"1234")
     first = receive(db, arn, 4, visibility=0)
-    assert change(db, first[3:], 0) == ["changed"]  # goes to the slow lane
+    assert change(db, first[3:], 0) == ["changed"]  # goes to the slow path
     lost = lost_receive(db, arn)
     assert {message.receive_count for message in lost} == {2}
     assert sorted(bodies(lost)) == ["1", "2", "3", "4"]

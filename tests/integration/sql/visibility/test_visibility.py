@@ -1,4 +1,4 @@
-"""queue.change_visibilities and by id: zero, longer, shorter, too long, gone; the slow lane."""
+"""queue.change_visibilities and by id: zero, longer, shorter, too long, gone; the slow path."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ def test_a_changed_message_leaves_its_lease_to_the_others(db: Connection) -> Non
     assert (rows_of(db, "log", arn), rows_of(db, "side", arn)) == (0, 0)
 
 
-@pytest.mark.parametrize("state", ["fresh", "in flight", "slow lane", "slow lane in flight", "delayed"])
+@pytest.mark.parametrize("state", ["fresh", "in flight", "slow path", "slow path in flight", "delayed"])
 def test_by_id_whatever_the_state(db: Connection, state: str) -> None:
     arn = create(db)
     (sent,) = send(db, arn, "m", delay=900 if state == "delayed" else 0)
     assert sent.id is not None
     if state not in {"fresh", "delayed"}:
         messages = receive(db, arn)
-        if state.startswith("slow lane"):
+        if state.startswith("slow path"):
             change(db, messages, 0)
-        if state == "slow lane in flight":
+        if state == "slow path in flight":
             receive(db, arn)
     assert change_by_id(db, arn, sent.id, 500)
     assert counts(db, arn).visible == 0

@@ -88,7 +88,7 @@ async def watcher_of(dsn: str, watcher: UUID) -> object:
     return named
 
 
-async def test_a_line_names_who_waits_in_its_process(database: Database) -> None:
+async def test_a_pipeline_connection_names_who_waits_in_its_process(database: Database) -> None:
     """Not through a pooler, which would tell it to the server for somebody else."""
     watcher = uuid4()
     assert await watcher_of(database.api_dsn, watcher) == str(watcher)
@@ -136,7 +136,7 @@ async def test_large_calls_and_answers(database: Database) -> None:
         assert [row[0] for row in rows] == texts
 
 
-async def test_an_error_leaves_a_line_that_works(database: Database) -> None:
+async def test_an_error_leaves_a_connection_that_works(database: Database) -> None:
     async with a_pipeline(database.api_dsn) as pipeline:
         with pytest.raises(psycopg.errors.UndefinedFunction):
             await pipeline.call(Statement("no_such_function", ("int4",), Value), [1])
@@ -172,7 +172,7 @@ async def test_of_calls_together_all_fail_with_one(database: Database, pooled: b
         ]
 
 
-async def test_calls_go_through_the_pool_until_there_is_a_line(database: Database) -> None:
+async def test_calls_go_through_the_pool_until_there_is_a_pipeline_connection(database: Database) -> None:
     pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
     await pool.open()
     for _ in range(50):
@@ -192,7 +192,7 @@ async def test_calls_go_through_the_pool_when_lines_cannot_be_made(
     await pool.close()
 
 
-async def pool_with_a_line(database: Database) -> Pool:
+async def pool_with_a_connection(database: Database) -> Pool:
     pool = Pool(database.api_dsn, 2, 5, database.api_dsn)
     await pool.open()
     while not pool._pipelines.counts[1]:
@@ -206,15 +206,15 @@ def ended(database: Database) -> None:
         end_sessions(connection)
 
 
-async def test_a_line_that_broke_while_idle_is_not_used(database: Database) -> None:
-    pool = await pool_with_a_line(database)
+async def test_a_pipeline_connection_that_broke_while_idle_is_not_used(database: Database) -> None:
+    pool = await pool_with_a_connection(database)
     ended(database)
     assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
     await pool.close()
 
 
-async def test_a_line_that_breaks_during_a_call_is_lost(database: Database) -> None:
-    pool = await pool_with_a_line(database)
+async def test_a_pipeline_connection_that_breaks_during_a_call_is_lost(database: Database) -> None:
+    pool = await pool_with_a_connection(database)
     sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",), Value), [60]))
     await asyncio.sleep(0)
     await asyncio.to_thread(ended, database)
@@ -237,7 +237,7 @@ async def test_a_function_with_other_columns_is_prepared_anew(database: Database
 
     changing: Statement[Row] = Statement("queue.changing", (), Value)
     create("a int, b int", "1, 2")
-    pool = await pool_with_a_line(database)
+    pool = await pool_with_a_connection(database)
     assert await pool.call_pipelined(changing, []) == [(1, 2)]
     create("a int, b int, c int", "1, 2, 3")
     with pytest.raises(RolledBack):  # which is made again once
@@ -247,7 +247,7 @@ async def test_a_function_with_other_columns_is_prepared_anew(database: Database
 
 
 async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) -> None:
-    pool = await pool_with_a_line(database)
+    pool = await pool_with_a_connection(database)
     sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",), Value), [60]))
     await asyncio.sleep(0)
     sleeping.cancel()

@@ -219,7 +219,7 @@ def test_while_much_is_unread_they_look_by_themselves() -> None:
     run(scenario())
 
 
-def test_without_a_line_they_look_by_themselves() -> None:
+def test_without_a_pipeline_connection_they_receive_by_themselves() -> None:
     async def scenario() -> None:
         pool = Pool(found=1, pipelines=False)
         waiters = Waiters(pool)
