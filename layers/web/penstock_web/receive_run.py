@@ -68,7 +68,7 @@ class ReceiveRun:
         self.future.add_done_callback(self._on_end)
 
     def start(self) -> None:
-        """Makes the first call; none where others wait for the queue already, which is empty then."""
+        """Makes the first call; none where the queue is known to be empty (`can_skip_receive`)."""
         receive, long_polls = self._receive, self._receiver.long_polls
         self._missed_wakeups = long_polls.missed_wakeups
         waits = bool(receive.wait_seconds) and receive.attempt_id is None

@@ -28,6 +28,8 @@ from tests.support.database import Database
 _LAYERS = Path(penstock.__file__).parents[2]
 _ROOTS = tuple(str(Path(package.__file__ or "").parent) for package in (penstock, penstock_web))
 _DEPTH = 8
+# What the event loop calls by itself, now and then: no request passes these, but they come while one is under way.
+_PERIODIC = frozenset(("_sweep", "_watch", "_forget", "maintain_metrics", "run"))
 
 
 class Function(NamedTuple):
@@ -85,6 +87,16 @@ def _parts(value: object) -> list[Any]:
     return []
 
 
+def _caller(frame: FrameType) -> str:
+    """The name of the outermost function below layers/ that led to this call."""
+    name, caller = "", frame
+    while caller is not None:
+        if caller.f_code.co_filename.startswith(_ROOTS) and caller.f_code.co_filename != server.__file__:
+            name = caller.f_code.co_name
+        caller = caller.f_back  # type: ignore[assignment]
+    return name
+
+
 class Recorder:
     """Records walks in a thread. `expected`: what the next request that the service reads is recognized by."""
 
@@ -100,7 +112,7 @@ class Recorder:
             return
         if self._walk is None and self.expected and code.co_name == "data_received":
             self._walk, self.expected = Walk(self.expected), ()
-        if self._walk is not None:
+        if self._walk is not None and _caller(frame) not in _PERIODIC:
             self._walk.enter(frame)
 
     def end(self) -> None:

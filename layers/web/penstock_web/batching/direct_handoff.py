@@ -8,10 +8,12 @@ must not go to two of them at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import chain
 from typing import Protocol, cast
 
+from penstock.aws.message_id import as_text
 from penstock.effects import Row, Statement
-from penstock.postgres.statements.messages import ReceivedRow
+from penstock.postgres.statements.messages import ReceivedRow, SendEntry
 from penstock_web.database.calls import RowT, StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
@@ -34,13 +36,13 @@ class Database(Protocol):
 
 
 class WaiterGroup:
-    """The waiting receives of one queue that may share a call. `returned`: messages that none of them took."""
+    """The waiting receives of one queue that may share a call. `taken`: ids of the messages that they took."""
 
     def __init__(self, queue_arn: str, waiters: list[Waiter]) -> None:
         self.queue_arn = queue_arn
         self._waiters = waiters
         self._receives = [waiter.receive for waiter in waiters if waiter.receive is not None]
-        self.returned = 0
+        self.taken: set[str] = set()
 
     @property
     def call(self) -> StatementCall:
@@ -55,7 +57,7 @@ class WaiterGroup:
             if len(messages) > 1:
                 waiter.serve(messages)
         return_messages(self.queue_arn, left_over)
-        self.returned = len(left_over)
+        self.taken = {message.message_id for _, *messages in results for message in messages}
         return len(rows) - 1
 
     def wake_unserved(self) -> int:
@@ -91,10 +93,9 @@ class DirectHandoff:
             results = await self._database.call_in_transaction(calls)
             rows, *received = [await self._database.call(*call)] if results is None else results
             for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
-                served = group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
-                if served == counts[group.queue_arn] and not group.returned:
+                counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
+                if counts[group.queue_arn] == 0 and group.taken == ids_of(effects, group.queue_arn):
                     emptied.append(group.queue_arn)
-                counts[group.queue_arn] -= served
         finally:
             for group in groups:
                 counts[group.queue_arn] -= group.wake_unserved()
@@ -127,3 +128,9 @@ def count_by_queue(effects: Sequence[Batch]) -> dict[str, int]:
     for effect in effects:
         counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
     return counts
+
+
+def ids_of(effects: Sequence[Batch], queue_arn: str) -> set[str]:
+    """The ids of the messages that the effects send to a queue."""
+    entries = [effect.entries for effect in effects if effect.queue_arn == queue_arn]
+    return {as_text(cast("SendEntry", entry).message_id) for entry in chain.from_iterable(entries)}

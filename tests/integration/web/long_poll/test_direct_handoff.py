@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -75,9 +76,9 @@ class Waiters:
         arn = ORDERS if receive is None else receive.queue_arn
         return self.long_polls.wait(arn, 20, self.long_polls.next_ticket(), receive=receive)
 
-    def send(self, *numbers: int, arn: str = ORDERS) -> Awaitable[list[Row]]:
+    def send(self, *numbers: int, arn: str = ORDERS, first_id: int = 1) -> Awaitable[list[Row]]:
         """A call for as many senders as there are numbers of messages."""
-        effects = [sent(arn, number) for number in numbers]
+        effects = [sent(arn, number, first_id) for number in numbers]
         return self.direct_handoff.send(effects, self._give_back)
 
     def _give_back(self, queue_arn: str, rows: Sequence[Row]) -> None:
@@ -85,9 +86,11 @@ class Waiters:
             self.given_back.append((queue_arn, len(rows)))
 
 
-def sent(arn: str, number: int) -> Batch:
-    entry = SendEntry(arn, bytes(16), b"x", 1, None, None, None, None, None)
-    return BatchCall(SEND_MESSAGES, [entry] * number, (False,), queue_arn=arn)
+def sent(arn: str, number: int, first_id: int = 1) -> Batch:
+    """Messages with the ids of `message(first_id)` and those after it."""
+    ids = [UUID(int=first_id + n).bytes for n in range(number)]
+    entries = [SendEntry(arn, each, b"x", 1, None, None, None, None, None) for each in ids]
+    return BatchCall(SEND_MESSAGES, entries, (False,), queue_arn=arn)
 
 
 def messages_of(answer: WaitFuture) -> int:
@@ -130,6 +133,17 @@ def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
         await waiters.send(sent)
         assert waiters.long_polls.can_skip_receive(ORDERS) is known
         waiters.long_polls.wake(ORDERS, 1)
+        assert not waiters.long_polls.can_skip_receive(ORDERS)
+
+    run(scenario())
+
+
+def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_handed_out() -> None:
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=1))
+        waiters.long_polls.receives_notifications = True
+        waiters.wait(take(1))
+        await waiters.send(1, first_id=2)
         assert not waiters.long_polls.can_skip_receive(ORDERS)
 
     run(scenario())
