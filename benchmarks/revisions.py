@@ -5,6 +5,8 @@
 Each commit gets a work tree and an environment of its own, and a running service with a database of its own; all are
 up all the time, and their order changes each round, since the machine's speed changes within the hour. The figure of a
 NEW is the median over the rounds of its quotient with BASE. With `--log FILE` every round is a line of JSON there.
+`--plain`: each on a PostgreSQL with its defaults (`peers/plain_postgres.py`). `--waiting N`: another queue holds N
+messages.
 """
 
 from __future__ import annotations
@@ -20,15 +22,18 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Annotated
 
+import psycopg
 import typer
 
 from .load.fleet import Fleet
 from .measure.outcome import Outcome, Plan
+from .peers.plain_postgres import PlainPostgres
 from .penstock import Penstock
 from .scenarios import SCENARIOS, Scenario
 
 ROOT = Path(__file__).parents[1]
 IDLE_CONNECTIONS = 2
+CHUNK = 1000
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
@@ -42,12 +47,12 @@ class Cost:
 
 
 @contextmanager
-def running(revision: str, tree: Path, fleet: Fleet) -> Iterator[Penstock]:
+def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Penstock]:
     """The service of a commit, from a new work tree. Its environment is made by its own `make`."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
         subprocess.run(["make", "--silent", "-C", tree, ".venv/service.stamp"], check=True)
-        service = Penstock(fleet, programs=tree / ".venv/bin")
+        service = (PlainPostgres if plain else Penstock)(fleet, programs=tree / ".venv/bin")
         service.start()
         try:
             yield service
@@ -55,6 +60,17 @@ def running(revision: str, tree: Path, fleet: Fleet) -> Iterator[Penstock]:
             service.stop()
     finally:
         subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+
+
+def fill(service: Penstock, messages: int) -> None:
+    """Sends so many messages to a queue that nobody receives from."""
+    with psycopg.connect(service.dsn, autocommit=True) as connection:
+        connection.execute("select queue.create('waiting')")
+        for _ in range(0, messages, CHUNK):
+            connection.execute(
+                "select queue.send_batch('waiting', array_fill(%s::jsonb, %s))", ['"x"', [CHUNK]]
+            )
+        connection.execute("analyze")
 
 
 def cost(outcome: Outcome) -> Cost:
@@ -97,6 +113,8 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
     connections: Annotated[str, typer.Option(help="numbers, with commas between them")] = "16",
     messages: Annotated[int, typer.Option(help="of each run")] = 8000,
     samples: Annotated[int, typer.Option(help="messages of each run of idle_latency")] = 300,
+    plain: Annotated[bool, typer.Option("--plain", help="on a PostgreSQL with its defaults")] = False,
+    waiting: Annotated[int, typer.Option(help="messages that another queue holds")] = 0,
     log: Annotated[Path | None, typer.Option(help="file that every round is appended to")] = None,
 ) -> None:
     """What a message costs: BASE, NEW, their quotient, and the latencies of both; a line for each NEW."""
@@ -108,10 +126,12 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
         stack.callback(fleet.close)
         services = [
             stack.enter_context(
-                running(revision, Path(folder) / f"{place}-{revision.replace('/', '-')}", fleet)
+                running(revision, Path(folder) / f"{place}-{revision.replace('/', '-')}", fleet, plain)
             )
             for place, revision in enumerate(revisions)
         ]
+        for service in services if waiting else ():
+            fill(service, waiting)
         for each in scenarios:
             for plan in plans(each, numbers, messages, samples):
                 found = []

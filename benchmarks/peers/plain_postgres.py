@@ -5,6 +5,7 @@ the owner of the database, whose role has no settings of its own.
 """
 
 import os
+from pathlib import Path
 from urllib.parse import urlencode
 
 import psycopg
@@ -26,8 +27,8 @@ class PlainPostgres(Penstock):
 
     name = "penstock-plain"
 
-    def __init__(self, fleet: Fleet) -> None:
-        super().__init__(fleet)
+    def __init__(self, fleet: Fleet, programs: Path | None = None) -> None:
+        super().__init__(fleet, programs=programs)
         self._server: EphemeralPostgres | None = None
 
     def start(self) -> None:
