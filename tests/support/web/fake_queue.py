@@ -23,10 +23,10 @@ def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -
     return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds)
 
 
-def message(number: int, body: str | None = None) -> ReceivedRow:
+def message(number: int, body: str | None = None, visibility_ms: int = 30_000) -> ReceivedRow:
     text = f"body {number}" if body is None else body
     return ReceivedRow(
-        None, None, 1, 0, number, number, 1, str(UUID(int=number)), 0, 0, text, None, None, number, 0, 1
+        None, None, 1, 0, number, number, 1, str(UUID(int=number)), 0, 0, text, None, None, number, visibility_ms, 1
     )  # fmt: skip
 
 

@@ -36,13 +36,13 @@ class Database(Protocol):
 
 
 class WaiterGroup:
-    """The waiting receives of one queue that may share a call. `taken`: ids of the messages that they took."""
+    """The waiting receives of one queue that may share a call. `hidden`: ids of the messages that they took and hid."""
 
     def __init__(self, queue_arn: str, waiters: list[Waiter]) -> None:
         self.queue_arn = queue_arn
         self._waiters = waiters
         self._receives = [waiter.receive for waiter in waiters if waiter.receive is not None]
-        self.taken: set[str] = set()
+        self.hidden: set[str] = set()
 
     @property
     def call(self) -> StatementCall:
@@ -57,7 +57,12 @@ class WaiterGroup:
             if len(messages) > 1:
                 waiter.serve(messages)
         return_messages(self.queue_arn, left_over)
-        self.taken = {message.message_id for _, *messages in results for message in messages}
+        self.hidden = {
+            message.message_id
+            for _, *messages in results
+            for message in messages
+            if message.visible_at_ms > message.first_received_at_ms  # else the visibility timeout is 0
+        }
         return len(rows) - 1
 
     def wake_unserved(self) -> int:
@@ -94,7 +99,7 @@ class DirectHandoff:
             rows, *received = [await self._database.call(*call)] if results is None else results
             for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
                 counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
-                if counts[group.queue_arn] == 0 and group.taken == ids_of(effects, group.queue_arn):
+                if counts[group.queue_arn] == 0 and group.hidden == ids_of(effects, group.queue_arn):
                     emptied.append(group.queue_arn)
         finally:
             for group in groups:

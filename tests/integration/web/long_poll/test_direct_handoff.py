@@ -36,6 +36,7 @@ class Pool:
         self.asked: list[list[Any]] = []
         self.during: Callable[[], object] = lambda: None
         self.error: Exception | None = None
+        self.visibility_ms = 30_000
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
         (rows,) = self._answer([(statement, arguments)])
@@ -57,7 +58,7 @@ class Pool:
         self.asked.append(list(arguments))
         number = min(self.found, int(arguments[1]))
         self.found -= number
-        return [HEADER, *(message(n) for n in range(1, number + 1))]
+        return [HEADER, *(message(n, visibility_ms=self.visibility_ms) for n in range(1, number + 1))]
 
 
 class Waiters:
@@ -144,6 +145,21 @@ def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_handed_out
         waiters.long_polls.receives_notifications = True
         waiters.wait(take(1))
         await waiters.send(1, first_id=2)
+        assert not waiters.long_polls.can_skip_receive(ORDERS)
+
+    run(scenario())
+
+
+def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_still_visible() -> None:
+    """With a visibility timeout of 0."""
+
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        pool.visibility_ms = 0
+        waiters = Waiters(pool)
+        waiters.long_polls.receives_notifications = True
+        waiters.wait(take(1, visibility_seconds=0))
+        await waiters.send(1)
         assert not waiters.long_polls.can_skip_receive(ORDERS)
 
     run(scenario())
