@@ -1867,7 +1867,7 @@ function queue.timeline()
     returns integer
     language plpgsql;
 
-function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_receipt_message_ids uuid[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[], p_trace text DEFAULT NULL::text)
+function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_receipt_message_ids uuid[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text DEFAULT NULL::text, p_region text DEFAULT NULL::text, p_keys text[] DEFAULT NULL::text[], p_event_bodies text[] DEFAULT NULL::text[], p_event_attributes jsonb[] DEFAULT NULL::jsonb[], p_event_headers jsonb[] DEFAULT NULL::jsonb[], p_event_facts jsonb[] DEFAULT NULL::jsonb[], p_event_delays integer[] DEFAULT NULL::integer[], p_trace text DEFAULT NULL::text)
     returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 

@@ -11,6 +11,7 @@ returns table (kind text, n int, arn text, id bigint, error text, detail text)
 language sql as $$
 select * from queue.transact(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts,
     array_fill(0, array[cardinality(p_ids)]), null, p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system,
-    p_delays, p_groups, p_deduplication_ids, p_account_id, p_region, p_keys, p_event_bodies, p_event_attributes,
-    p_event_headers, p_event_facts, p_event_delays, p_trace)
+    p_delays, p_groups, p_deduplication_ids, p_account_id => p_account_id, p_region => p_region, p_keys => p_keys,
+    p_event_bodies => p_event_bodies, p_event_attributes => p_event_attributes, p_event_headers => p_event_headers,
+    p_event_facts => p_event_facts, p_event_delays => p_event_delays, p_trace => p_trace)
 $$;

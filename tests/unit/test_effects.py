@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.effects import Call
+from penstock.effects import Call, Statement
 from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
     SEND_MESSAGES,
@@ -42,3 +42,9 @@ def test_an_effect_yields_itself_and_returns_what_it_is_sent() -> None:
     with pytest.raises(StopIteration) as stop:
         steps.send(rows)
     assert stop.value.value is rows
+
+
+def test_the_last_parameters_may_be_named() -> None:
+    """So the next release may put a parameter with a default before them, while this one still calls."""
+    statement = Statement("queue.f", ("text[]", "int4", "bool"), QueueErrorRow, named=("p_b", "p_c"))
+    assert statement.text == "select * from queue.f($1::text[], p_b => $2::int4, p_c => $3::bool)"

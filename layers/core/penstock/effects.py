@@ -41,19 +41,22 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     """A SQL function that returns a table: the types of its parameters, in order, and the type of its rows.
 
     `row`: a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue.
+    `named`: the last parameters, which the call names. The next release may put others before these, with defaults.
     """
 
     name: str
     types: tuple[str, ...]
     row: type[RowT_co]
+    named: tuple[str, ...] = ()
     text: str = ""  # computed, as is the next: the query that calls the function
     make_row: Callable[[Iterable[Any]], Any] = (
         tuple  # a row from its values, in a third of the time of row._make
     )
 
     def __post_init__(self) -> None:
-        marks = ", ".join(f"${number}::{kind}" for number, kind in enumerate(self.types, 1))
-        force_setattr(self, "text", f"select * from {self.name}({marks})")  # noqa: S608 - constants only
+        prefixes = [""] * (len(self.types) - len(self.named)) + [f"{name} => " for name in self.named]
+        marks = (f"{prefixes[n]}${n + 1}::{kind}" for n, kind in enumerate(self.types))
+        force_setattr(self, "text", f"select * from {self.name}({', '.join(marks)})")  # noqa: S608 - constants only
         force_setattr(self, "make_row", partial(tuple.__new__, self.row))
 
     def make_rows(self, rows: Iterable[Iterable[Any]]) -> list[RowT_co]:

@@ -1,6 +1,7 @@
 -- queue.transact: acknowledges, sends and publishes messages: all of them, or none.
 -- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and, one
---   array element an event, the other parameters of publish_events; all events share the trace header.
+--   array element an event, the other parameters of publish_events; all events share the trace header. Callers name the
+--   parameters of events: those of messages may become more.
 -- Returns rows (kind, n, arn, id): kind `send` with the message's id; kind `publish` for each queue that an event
 --   reached, and without arn for its number of URLs. Or one row with an error, and nothing was done: StaleReceipt (n:
 --   the handle), or an error of a message (n, detail as send_messages). Locks: those of delete_messages, then of
@@ -10,9 +11,9 @@ create or replace function queue.transact(
     p_nonces int[], p_receipt_message_ids uuid[],
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
     p_delays int[], p_groups text[], p_deduplication_ids text[],
-    p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[],
-    p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays int[],
-    p_trace text default null)
+    p_account_id text default null, p_region text default null, p_keys text[] default null,
+    p_event_bodies text[] default null, p_event_attributes jsonb[] default null, p_event_headers jsonb[] default null,
+    p_event_facts jsonb[] default null, p_event_delays int[] default null, p_trace text default null)
 returns table (kind text, n int, arn text, id bigint, error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column

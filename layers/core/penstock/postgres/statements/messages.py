@@ -136,7 +136,9 @@ MESSAGE_TYPES = (
     "text[]", "uuid[]", "text[]", "int4[]", "jsonb[]", "jsonb[]", "int4[]", "text[]", "text[]"
 )  # fmt: skip
 
-SEND_MESSAGES = BatchStatement("queue.send_messages", (*MESSAGE_TYPES, "bool"), SentRow, entry=SendEntry)
+SEND_MESSAGES = BatchStatement(
+    "queue.send_messages", (*MESSAGE_TYPES, "bool"), SentRow, named=("p_async_commit",), entry=SendEntry
+)
 RECEIVE_MESSAGES = Statement(
     "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text"), ReceivedRow
 )
@@ -149,4 +151,6 @@ TRANSACT = Statement(
     (*HANDLE_TYPES, *MESSAGE_TYPES, "text", "text", "text[]", "text[]", "jsonb[]", "jsonb[]", "jsonb[]", "int4[]",
      "text"),
     TransactedRow,
+    named=("p_account_id", "p_region", "p_keys", "p_event_bodies", "p_event_attributes", "p_event_headers",
+           "p_event_facts", "p_event_delays", "p_trace"),
 )  # fmt: skip
