@@ -62,9 +62,9 @@ class Customers:
 
     def wait_for(self, condition: Callable[[Counter[str]], bool]) -> None:
         with self._changed:
-            came = self._changed.wait_for(lambda: condition(self.tally) or self.errors, _LONGEST_SECONDS)
+            while not (condition(self.tally) or self.errors):
+                assert self._changed.wait(_LONGEST_SECONDS), f"no progress: {self.tally}"
         assert not self.errors, self.errors
-        assert came, f"no progress: {self.tally}"
 
     def progress(self, messages: int) -> None:
         """Returns when so many more were deleted of each queue."""
