@@ -40,8 +40,8 @@ Result_co = TypeVar("Result_co", covariant=True)
 class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     """A SQL function that returns a table: the types of its parameters, in order, and the type of its rows.
 
-    `row`: a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue. The call
-    names them, so the next release may add some; a single one may have another name.
+    `row`: a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue. The
+    call names them, so the next release may add some; a single one may have another name.
     `named`: the last parameters, which the call names. The next release may put others before these, with defaults.
     """
 
