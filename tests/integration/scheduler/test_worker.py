@@ -35,8 +35,8 @@ def _service(database: Database) -> Iterator[None]:
     """A process that looks for schedules once an hour, unless it is due or woken."""
     with running_service(database.api_dsn, QUEUE_SCHEDULE_POLL_MS="3600000"):
         # It has looked, and sleeps; and it listens.
-        until_row(database.dsn, looked("select % from queue.next_schedule(%"))
-        until_row(database.dsn, looked("select % from queue.due_work%"))
+        until_row(database.dsn, looked("select * from queue.next_schedule(%"))
+        until_row(database.dsn, looked("select * from queue.due_work%"))
         yield
 
 

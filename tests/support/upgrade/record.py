@@ -31,7 +31,7 @@ modules = [statements]
 for module in pkgutil.iter_modules(getattr(statements, "__path__", ())):  # releases after 0.0.2
     modules.append(importlib.import_module(f"{statements.__name__}.{module.name}"))
 every = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Statement)}.values()
-calls = [re.sub("[$][0-9]+", "null", s.text.partition(" from ")[2]) for s in every]
+calls = [re.sub("[$][0-9]+", "null", s.text.removeprefix("select * from ")) for s in every]
 sys.stdout.write(json.dumps(calls))
 """
 

@@ -53,7 +53,7 @@ def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, database: D
         polling = pool.submit(receive, other, "orders", wait=20)
         until_row(
             database.dsn,
-            "select from pg_stat_activity where query like 'select % from queue.poll_queues%'",
+            "select from pg_stat_activity where query like 'select * from queue.poll_queues%'",
         )
         http.post("/v1/schedules/nightly/runs").raise_for_status()
         assert [message["message"] for message in polling.result()] == [{"do": "it"}]
