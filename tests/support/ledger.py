@@ -83,7 +83,8 @@ class Ledger:
     _messages: dict[str, _Message] = field(default_factory=dict)
     _open: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     _phantom: set[str] = field(default_factory=set)
-    _findings: list[tuple[float, str]] = field(default_factory=list)
+    _findings: list[tuple[float, str, str]] = field(default_factory=list)
+    """When, what, and what is known of it."""
     _forgotten: float = -math.inf
     _uncounted: float = -math.inf
 
@@ -116,36 +117,49 @@ class Ledger:
             for body, message_id in zip(bodies, message_ids, strict=False):
                 if (known := self._messages.get(body)) is not None:
                     if known.message_id not in (None, message_id):
-                        self._findings.append((ended, "stored_twice"))
+                        self._findings.append(
+                            (ended, "stored_twice", f"{body}: {known.message_id}, {message_id}")
+                        )
                     known.message_id = message_id
-            for message in self._known(bodies):
+            for body, message in self._known(bodies):
                 message.deliveries += 1
                 message.excused = False
                 if message.deleted_at is not None and begun > message.deleted_at:
-                    self._findings.append((ended, "resurrected"))
+                    detail = f"{body}: deleted {message.deleted_at:.3f}, received {begun:.3f} to {ended:.3f}"
+                    self._findings.append((ended, "resurrected", detail))
                 # Whichever came first, the other one came before its end.
                 held = message.begun > self._forgotten and ended < message.until
                 if held and message.ended < begun + seconds:
-                    self._findings.append((ended, "overlapping"))
+                    detail = (
+                        f"{body}, sent {message.sent_at:.3f}: received {message.begun:.3f} to {message.ended:.3f}"
+                        f" until {message.until:.3f}, again {begun:.3f} to {ended:.3f} for {seconds} s"
+                    )
+                    self._findings.append((ended, "overlapping", detail))
                 message.begun, message.ended, message.until = begun, ended, begun + seconds
             self._check_order(bodies)
 
-    def _known(self, bodies: Iterable[str]) -> Iterator[_Message]:
+    def _known(self, bodies: Iterable[str]) -> Iterator[tuple[str, _Message]]:
         for body in bodies:
             if body in self._messages:
-                yield self._messages[body]
+                yield body, self._messages[body]
             else:
                 self._phantom.add(body)
 
     def released(self, bodies: Iterable[str]) -> None:
         with self._lock:
-            for message in self._known(bodies):
+            for _, message in self._known(bodies):
                 message.until = 0
 
-    def forgotten(self, until: float | None = None) -> None:
-        """What was received until now, or will be until then, may be received again at once."""
+    def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
+        """What was received until now, or will be until then, may be received again at once.
+
+        `since`: the earliest moment of the crash; what came again between it and this call is no finding.
+        """
         with self._lock:
             self._forgotten = until or self.clock()
+            self._findings = [
+                found for found in self._findings if found[1] != "overlapping" or found[0] < since
+            ]
 
     def unanswered_receive(self) -> None:
         """It may have handed out anything that is there: nobody knows how often that was received."""
@@ -161,7 +175,7 @@ class Ledger:
         until = cut + NOTED_SECONDS
         with self._lock:
             self._forgotten = self.clock()
-            self._findings = [(at, what) for at, what in self._findings if at < cut]
+            self._findings = [found for found in self._findings if found[0] < cut]
             for message in self._messages.values():
                 message.miscounted = True
                 if not message.sent or moment <= message.sent_at <= until:
@@ -177,19 +191,19 @@ class Ledger:
     def held(self, bodies: Iterable[str], begun: float, seconds: float) -> None:
         """A change of visibility that began at `begun` was acknowledged."""
         with self._lock:
-            for message in self._known(bodies):
+            for _, message in self._known(bodies):
                 message.until = begun + seconds
 
     def deleting(self, bodies: Iterable[str]) -> None:
         with self._lock:
-            for message in self._known(bodies):
+            for _, message in self._known(bodies):
                 message.until = 0
                 message.deleting += 1
 
     def deleted(self, bodies: Iterable[str]) -> None:
         now = self.clock()
         with self._lock:
-            for message in self._known(bodies):
+            for _, message in self._known(bodies):
                 message.deleted_at = now
 
     def kept(self, bodies: Iterable[str]) -> None:
@@ -204,7 +218,7 @@ class Ledger:
         """Found in the dead-letter queue."""
         now = self.clock()
         with self._lock:
-            for message in self._known(bodies):
+            for _, message in self._known(bodies):
                 message.moved_at, message.excused = now, False
 
     def seen(self) -> set[str]:
@@ -217,11 +231,16 @@ class Ledger:
         with self._lock:
             return {body for body, m in self._messages.items() if m.uncertain}
 
+    def details(self) -> list[str]:
+        """What is known of deliveries that must not be."""
+        with self._lock:
+            return [f"{what}: {detail}" for _, what, detail in self._findings]
+
     def findings(self) -> Findings:
         """What the whole run shows, after everything has been drained."""
         with self._lock:
             messages = list(self._messages.values())
-            found = Counter(what for _, what in self._findings)
+            found = Counter(what for _, what, _ in self._findings)
         return Findings(
             sent=sum(m.sent for m in messages),
             deliveries=sum(m.deliveries for m in messages),
@@ -256,7 +275,9 @@ class Ledger:
             first = self._first_open(group, set(batch))
             late = first is not None and bool(orders) and first < max(orders)
             if late or orders != sorted(orders):
-                self._findings.append((self.clock(), "out_of_order"))
+                self._findings.append(
+                    (self.clock(), "out_of_order", f"{group}: {orders}, first that is not done: {first}")
+                )
 
     def _first_open(self, group: str, batch: set[str]) -> int | None:
         heap = self._open.get(group, [])

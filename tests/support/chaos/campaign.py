@@ -36,6 +36,7 @@ class Report:
     faults: dict[str, int] = field(default_factory=dict)
     violations: dict[str, int] = field(default_factory=dict)
     excused: int = 0
+    details: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     recovery: dict[str, list[float]] = field(default_factory=dict)
     background: dict[str, list[float]] = field(default_factory=dict)
@@ -74,10 +75,11 @@ def play(
             scene = Scene(servers, traffic, numbers)
             end = time.time() + seconds
             _recover(traffic, servers, report, None, 0, [])
+            looked, crashes = time.time(), servers.crashes()
             for fault in faults:
                 if time.time() >= end or traffic.errors or report.errors:
                     break
-                begun, crashes = time.time(), servers.crashes()
+                begun = time.time()
                 try:
                     recovers_from = fault.run(scene)
                 except psycopg.Error as error:  # the run ends, and what its ledgers say is kept
@@ -86,9 +88,10 @@ def play(
                 report.faults[fault.group] = report.faults.get(fault.group, 0) + 1
                 _recover(traffic, servers, report, fault, recovers_from, scene.database_back_at)
                 say(f"{time.time() - begun:6.1f} s  {fault.name}")
-                if fault.group != "kill" and servers.crashes() not in ([], crashes):  # by itself
-                    scene.forgotten()
-                    say(f"PostgreSQL crashed: {servers.crashes()}")
+                before, looked, earlier, crashes = looked, time.time(), crashes, servers.crashes()
+                if crashes not in ([], earlier):
+                    scene.forgotten(since=before)
+                    say(f"PostgreSQL crashed: {crashes}")
                 time.sleep(numbers.uniform(0, 1))
             report.seconds = round(time.time() - started)
             traffic.stopped_sending.set()
@@ -174,6 +177,7 @@ def _conclude(servers: Installation, traffic: Traffic, endpoint: Endpoint, repor
         report.excused += findings.rewound
         for what, number in findings.violations.items():
             report.violations[f"{name}: {what}"] = number
+        report.details += [f"{name}: {detail}" for detail in ledger.details()]
     for what, number in (*_halves(traffic).items(), *_wrong_ticks(traffic).items()):
         if number:
             report.violations[what] = number

@@ -6,6 +6,7 @@ can. `group` is what the summary counts.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -61,13 +62,14 @@ class Scene:
         """It was killed, and takes connections again: what comes after that is not PostgreSQL's own start."""
         self.database_back_at.append(time.time())
 
-    def forgotten(self, until: float | None = None) -> None:
+    def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
         """A crash of the database: receives of standard queues do not wait for the disk (docs/how_it_works.md).
 
-        With `until`: those that begin before that time do not count, either.
+        With `until`: those that begin before that time do not count, either. With `since`, the earliest moment of the
+        crash: those that came again before this call do not, either.
         """
         for ledger in self.traffic.ledgers.values():
-            ledger.forgotten(until)
+            ledger.forgotten(until, since)
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def kill_backend(scene: Scene) -> float:
             witness.execute("select pg_sleep(0.01)")
     wait_for_database(scene.rig)
     scene.database_is_back()
-    scene.forgotten()
+    scene.forgotten(since=killed)
     return killed
 
 

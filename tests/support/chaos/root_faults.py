@@ -45,7 +45,7 @@ def turn_clock(scene: Scene) -> float:
 
 def fill_disk(scene: Scene) -> float:
     """No byte is left. PostgreSQL may end itself; an operator makes room and starts it."""
-    ballast = scene.sandbox.disk / "ballast"
+    begun, ballast = time.time(), scene.sandbox.disk / "ballast"
     with ballast.open("wb") as file, suppress(OSError):
         while True:
             free = os.statvfs(file.fileno())
@@ -55,7 +55,7 @@ def fill_disk(scene: Scene) -> float:
     ballast.unlink()
     freed = time.time()
     scene.rig.start_database()
-    scene.forgotten()
+    scene.forgotten(since=begun)
     return freed
 
 

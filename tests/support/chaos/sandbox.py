@@ -24,12 +24,14 @@ from penstock_web.system_account import LocalError, SystemAccount
 _MARK: Final = "PENSTOCK_CHAOS_SANDBOX"
 _TOOLS: Final = ("unshare", "ip", "mount")
 _DISK_SIZE: Final = "3g"
-# Each process reads the file once in so many seconds, and not at every look at the clock: reading allocates memory,
-# PostgreSQL looks at the clock in its handlers of signals too, and there it may interrupt malloc (a crash was seen).
-_CLOCK_SECONDS: Final = 1
+# Each process reads the file once in a while, and not at every look at the clock: reading allocates memory, PostgreSQL
+# looks at the clock in its handlers of signals too, and there it may interrupt malloc (a crash was seen). libfaketime
+# compares whole seconds: with a duration of 1 a process may go by what it read up to two seconds ago.
+_CACHE_DURATION: Final = 1
+_CLOCK_SECONDS: Final = _CACHE_DURATION + 1
 # Waits count by the monotonic clock, which stays the kernel's.
 _FAKETIME: Final = {
-    "FAKETIME_CACHE_DURATION": str(_CLOCK_SECONDS),
+    "FAKETIME_CACHE_DURATION": str(_CACHE_DURATION),
     "DONT_FAKE_MONOTONIC": "1",
     "FAKETIME_DISABLE_SHM": "1",
 }
@@ -78,7 +80,7 @@ class Sandbox:
         new = self._clock.with_suffix(".new")
         new.write_text(f"{seconds:+.3f}\n")
         new.rename(self._clock)
-        time.sleep(_CLOCK_SECONDS)
+        time.sleep(_CLOCK_SECONDS + 0.2)
 
     def drop(self, *packets: str) -> None:
         """Drops the packets that one of these expressions of nft describes, and no others, from now on."""

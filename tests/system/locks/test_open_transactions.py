@@ -155,7 +155,9 @@ def test_many_locked_queues_leave_connections_for_the_others(
             free = [threads.submit(call.send, "free", "m") for _ in range(10)]
             for sent in free:
                 sent.result()
-            assert any(call.is_ready() for _ in range(10)), "a check that is slow goes on, and answers the next one"
+            assert any(call.is_ready() for _ in range(10)), (
+                "a check that is slow goes on, and answers the next one"
+            )
             for each in sends:
                 assert_refused(each.result())
             statuses = {each.result().status_code for each in receives}

@@ -129,6 +129,23 @@ def test_a_crash_excuses_receives_that_had_begun(
     assert ledger.findings().violations == found
 
 
+@pytest.mark.parametrize(("crash", "found"), [(3, {}), (5, {"overlapping": 1})])
+def test_a_crash_that_is_noticed_later_excuses_what_came_again_since(
+    ledger: Ledger, clock: Clock, crash: float, found: dict[str, int]
+) -> None:
+    clock.now = 2
+    ledger.delivered(["c"], 1, 10)
+    clock.now = 4
+    ledger.delivered(["c"], 3.5, 10)
+    assert ledger.details() == [
+        "overlapping: c, sent 0.000: received 1.000 to 2.000 until 11.000, again 3.500 to 4.000 for 10 s"
+    ]
+    clock.now = 6
+    ledger.forgotten(since=crash)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == found
+
+
 def test_a_group_is_served_in_order(ledger: Ledger) -> None:
     ledger.delivered(["b"], 0, 1)
     finish(ledger, "a", "b", "c")
