@@ -234,7 +234,14 @@ class Ledger:
     def details(self) -> list[str]:
         """What is known of deliveries that must not be."""
         with self._lock:
-            return [f"{what}: {detail}" for _, what, detail in self._findings]
+            counted = [
+                f"beyond_maximum: {body}, {m.deliveries} deliveries, sent {m.sent_at:.3f}, moved {m.moved_at or 0:.3f},"
+                f" last received {m.begun:.3f} to {m.ended:.3f}; crash known {self._forgotten:.3f},"
+                f" receive without an answer {self._uncounted:.3f}"
+                for body, m in self._messages.items()
+                if self._counts_wrongly(m)
+            ]
+            return counted + [f"{what}: {detail}" for _, what, detail in self._findings]
 
     def findings(self) -> Findings:
         """What the whole run shows, after everything has been drained."""
