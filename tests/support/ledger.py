@@ -23,6 +23,8 @@ from dataclasses import asdict, dataclass, field
 
 # An answer is noted so much later than it came, at most.
 NOTED_SECONDS = 0.5
+# A receive without an answer may still be carried out so much later: longer than any session hangs in our faults.
+LATE_SECONDS = 15
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Ledger:
     _findings: list[tuple[float, str, str]] = field(default_factory=list)
     """When, what, and what is known of it."""
     _forgotten: float = -math.inf
-    _uncounted: float = -math.inf
+    _unanswered: list[tuple[float, float]] = field(default_factory=list)
 
     def sending(self, bodies: Iterable[str], group: str | None = None) -> None:
         with self._lock:
@@ -161,10 +163,10 @@ class Ledger:
                 found for found in self._findings if found[1] != "overlapping" or found[0] < since
             ]
 
-    def unanswered_receive(self) -> None:
-        """It may have handed out anything that is there: nobody knows how often that was received."""
+    def unanswered_receive(self, begun: float) -> None:
+        """It began then and is given up now. It may have handed out anything that is there, or will be soon: nobody knows how often that was received."""
         with self._lock:
-            self._uncounted = self.clock()
+            self._unanswered.append((begun, self.clock()))
 
     def rewound(self, moment: float, cut: float) -> None:
         """The database is as it was at `moment` or later, since `cut`: a failover to a standby behind, or a restore.
@@ -236,8 +238,7 @@ class Ledger:
         with self._lock:
             counted = [
                 f"beyond_maximum: {body}, {m.deliveries} deliveries, sent {m.sent_at:.3f}, moved {m.moved_at or 0:.3f},"
-                f" last received {m.begun:.3f} to {m.ended:.3f}; crash known {self._forgotten:.3f},"
-                f" receive without an answer {self._uncounted:.3f}"
+                f" last received {m.begun:.3f} to {m.ended:.3f}; crash known {self._forgotten:.3f}"
                 for body, m in self._messages.items()
                 if self._counts_wrongly(m)
             ]
@@ -269,8 +270,18 @@ class Ledger:
         if self.maximum is None:
             return moved
         too_often = message.deliveries > self.maximum and message.sent_at > self._forgotten
-        too_early = moved and message.deliveries < self.maximum and message.sent_at > self._uncounted
+        too_early = (
+            message.moved_at is not None
+            and message.deliveries < self.maximum
+            and not self._may_have_been_received(message.sent_at, message.moved_at)
+        )
         return (too_often or too_early) and not message.miscounted
+
+    def _may_have_been_received(self, sent_at: float, moved_at: float) -> bool:
+        """Whether a receive that nobody got the answer of may have handed out what was there between these moments."""
+        return any(
+            begun <= moved_at and sent_at <= given_up + LATE_SECONDS for begun, given_up in self._unanswered
+        )
 
     def _check_order(self, bodies: Sequence[str]) -> None:
         """Nothing of a group may come while an earlier message is neither done nor before it in the batch."""

@@ -216,11 +216,12 @@ class Actor:
 
     def receive(self, queue: str, seconds: int) -> list[dict[str, Any]]:
         options = {"MaxNumberOfMessages": 10, "WaitTimeSeconds": 1, "MessageAttributeNames": ["All"]}
+        begun = time.time()
         try:
             answer = self.call("receive", "ReceiveMessage", queue, **options)
         except NoAnswerError:
             if queue in self.traffic.ledgers:
-                self.traffic.ledgers[queue].unanswered_receive()
+                self.traffic.ledgers[queue].unanswered_receive(begun)
             raise
         messages: list[dict[str, Any]] = answer.get("Messages", [])
         bodies, ids = ([message[name] for message in messages] for name in ("Body", "MessageId"))

@@ -185,6 +185,30 @@ def test_moving_takes_exactly_the_maximum_of_deliveries(clock: Clock) -> None:
     assert ledger.findings().violations == {"beyond_maximum": 2}
 
 
+@pytest.mark.parametrize(
+    ("begun", "given_up", "found"),
+    [
+        (80, 84, {"beyond_maximum": 1}),
+        (80, 86, {}),
+        (119, 140, {}),
+        (121, 140, {"beyond_maximum": 1}),
+    ],
+)
+def test_a_receive_without_an_answer_counts_for_what_was_there_or_came_soon(
+    clock: Clock, begun: float, given_up: float, found: dict[str, int]
+) -> None:
+    ledger = Ledger(maximum=2, clock=clock)
+    ledger.sending(["m"])
+    clock.now = 100
+    ledger.sent(["m"], [1])
+    ledger.delivered(["m"], 100, 0)
+    clock.now = 120
+    ledger.moved(["m"])
+    clock.now = given_up
+    ledger.unanswered_receive(begun)
+    assert ledger.findings().violations == found
+
+
 def test_a_send_that_was_stored_twice(ledger: Ledger, clock: Clock) -> None:
     ledger.delivered(["a"], 0, 1, ["id-1"])
     clock.now = 2
