@@ -164,7 +164,7 @@ class Ledger:
             ]
 
     def unanswered_receive(self, begun: float) -> None:
-        """It began then and is given up now. It may have handed out anything that is there, or will be soon: nobody knows how often that was received."""
+        """It began then and is given up now: nobody knows what it handed out, or will hand out soon."""
         with self._lock:
             self._unanswered.append((begun, self.clock()))
 
