@@ -21,6 +21,8 @@ from tests.support.ledger import Ledger
 # tried again after their lease, 30 s.
 RECOVERY_SECONDS: Final = 90
 DRAIN_SECONDS: Final = 180
+# Of each ledger; a run's line in the summary has them too.
+_MOST_DETAILS: Final = 40
 Say = Callable[[str], object]
 _KINDS: Final = ("send", "receive", "delete", "publish")
 
@@ -177,7 +179,7 @@ def _conclude(servers: Installation, traffic: Traffic, endpoint: Endpoint, repor
         report.excused += findings.rewound
         for what, number in findings.violations.items():
             report.violations[f"{name}: {what}"] = number
-        report.details += [f"{name}: {detail}" for detail in ledger.details()]
+        report.details += [f"{name}: {detail}" for detail in ledger.details()[:_MOST_DETAILS]]
     for what, number in (*_halves(traffic).items(), *_wrong_ticks(traffic).items()):
         if number:
             report.violations[what] = number

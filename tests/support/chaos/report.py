@@ -22,6 +22,6 @@ def show(report: Report) -> None:
         fires = sorted(report.background[name])
         say(f"{name:36}{len(times):5}{half:10.2f}{worst:8.2f}{fires[len(fires) // 2]:25.2f}{fires[-1]:8.2f}")
     say(f"{report.tally}")
-    for detail in report.details[:40]:
+    for detail in report.details:
         say(detail)
     say(f"excused {report.excused}, violations {report.violations}, errors {report.errors}")
