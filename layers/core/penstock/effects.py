@@ -19,7 +19,7 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
 `rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
 """
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from enum import IntEnum
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -109,6 +109,11 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
     def __len__(self) -> int:
         return len(self.entries)
 
+    @property
+    def batch_key(self) -> Hashable:
+        """Effects with equal keys may share a call."""
+        return self.statement, self.options, self.merge_key
+
 
 class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
@@ -127,6 +132,11 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
     def __len__(self) -> int:
         return len(self.handles) + len(self.messages)
+
+    @property
+    def batch_key(self) -> Hashable:
+        """Effects with equal keys may share a call."""
+        return self.statement, self.options, self.merge_key
 
 
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
@@ -149,6 +159,15 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     def is_fifo(self) -> bool:
         """Whether the queue is FIFO: messages of one group must not go to two receives at once."""
         return self.queue_arn.endswith(".fifo")
+
+    @property
+    def batch_key(self) -> Hashable:
+        """Effects with equal keys may share a call.
+
+        On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
+        """
+        share = self.count if self.is_fifo else None
+        return self.statement, self.queue_arn, self.visibility_seconds, share
 
 
 class Pause(Effect[bool], frozen=True):

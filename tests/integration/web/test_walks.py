@@ -49,7 +49,12 @@ class Client(AbstractContextManager["Client"]):
 
 def shortest(recorder: Recorder) -> Walk:
     """One that had not to make the header `date` anew, which is made once a second."""
-    return min(recorder.walks, key=lambda walk: len(walk.functions))
+    return min(filter(is_pipelined, recorder.walks), key=lambda walk: len(walk.functions))
+
+
+def is_pipelined(walk: Walk) -> bool:
+    """Whether it found a pipeline connection, as nearly all do; the first is opened in the background."""
+    return any(function.file.endswith("pipeline_connection.py") for function in walk.functions)
 
 
 def check(walk: Walk, carriers: tuple[int, int], functions: tuple[int, int]) -> None:
@@ -72,12 +77,14 @@ def listing(found: tuple[int, int], functions: dict[Function, None]) -> str:
 def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     with recorded_service(database, monkeypatch) as (url, recorder), Client(url) as call:
         call("CreateQueue", QueueName=QUEUE)
-        for _ in range(5):  # a connection is open, the statement prepared
-            call("SendMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", MessageBody="before")
-        for _ in range(MEASUREMENTS):
+
+        def send() -> bool:
             recorder.expected = (BODY.encode(),)
             call("SendMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", MessageBody=BODY)
-        check(shortest(recorder), carriers=(28, 16), functions=(120, 36))
+            return sum(map(is_pipelined, recorder.walks)) >= MEASUREMENTS
+
+        wait_until(send)
+        check(shortest(recorder), carriers=(20, 13), functions=(112, 34))
 
 
 def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,4 +104,4 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
             wait_until(lambda: sql.execute("select exists (select from queue.watcher)").fetchone() == (True,))
             sql.execute("select queue.send(%s, %s)", (QUEUE, json.dumps(BODY)))
             assert BODY in json.dumps(answer.result(30))
-        check(shortest(recorder), carriers=(60, 22), functions=(135, 38))
+        check(shortest(recorder), carriers=(56, 21), functions=(130, 38))

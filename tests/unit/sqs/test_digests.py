@@ -7,7 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.sqs.digests import md5_of_attributes, md5_of_text, size_of_attributes, value_bytes
+from penstock.sqs.digests import md5_of_attributes, size_of_attributes, value_bytes
 from penstock.sqs.types import MessageAttributeValue
 
 
@@ -51,10 +51,6 @@ def test_a_digest_that_aws_published() -> None:
         "my_attribute_name_2": text("my_attribute_value_2"),
     }
     assert md5_of_attributes(attributes) == "c48838208d2b4e14e3ca0093a8443f09"
-
-
-def test_the_body_of_the_api_reference() -> None:
-    assert md5_of_text(b"This is a test message") == "fafb00f5732ab283681e124bf8747ed1"
 
 
 def test_size_counts_names_types_and_decoded_values() -> None:

@@ -16,11 +16,6 @@ _LENGTH = Struct(">I").pack
 _TEXT, _BINARY = b"\x01", b"\x02"
 
 
-def md5_of_text(data: bytes) -> str:
-    """32 hexadecimal digits: MD5OfMessageBody of a body encoded in UTF-8."""
-    return md5(data, usedforsecurity=False).hexdigest()
-
-
 def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> str:
     """MD5OfMessageAttributes (or of system attributes). The values have passed `validation`."""
     digest = md5(usedforsecurity=False)

@@ -1,5 +1,6 @@
 """ReceiveMessage, with long polling."""
 
+from hashlib import md5
 from time import monotonic
 
 import msgspec
@@ -110,7 +111,7 @@ def message_result(
     answer = Message(
         message_id=row.message_id,
         receipt_handle=receipt_handle,
-        md5_of_body=digests.md5_of_text(row.body.encode()),
+        md5_of_body=md5(row.body.encode(), usedforsecurity=False).hexdigest(),
         body=row.body,
     )
     if system is not attributes.NO_ATTRIBUTES:

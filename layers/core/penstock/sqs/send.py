@@ -5,6 +5,7 @@ checks what depends on the queue (its size limit, its deduplication), in the cal
 """
 
 from collections.abc import Sequence
+from hashlib import md5
 from typing import NamedTuple
 
 import msgspec
@@ -133,10 +134,13 @@ def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) ->
     `trace_header`: the AWSTraceHeader of a message that has none of its own.
     """
     fifo = arn.endswith(".fifo")
-    body = validation.check_message_body(entry.message_body)
+    text = entry.message_body
+    body = validation.encoded(text) or validation.check_message_body(text)  # which raises the error
     size = len(body)
     if size > LONG_BODY_BYTES:
-        entry.message_body = ""  # frees the text: one copy is enough while the message waits in a batch
+        entry.message_body = text = (
+            ""  # frees the text: one copy is enough while the message waits in a batch
+        )
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
         validation.check_message_attributes(entry.message_attributes)
@@ -155,7 +159,7 @@ def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) ->
         arn, new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
         entry.message_deduplication_id,
     )  # fmt: skip
-    return OutgoingMessage(stored, digests.md5_of_text(body), attributes_md5, system_md5)
+    return OutgoingMessage(stored, md5(body, usedforsecurity=False).hexdigest(), attributes_md5, system_md5)
 
 
 def system_attributes(entry: Entry, trace_header: str | None) -> bytes:

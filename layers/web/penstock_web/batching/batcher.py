@@ -50,7 +50,7 @@ from .merge import (
     rows_by_effect,
     rows_by_transaction,
 )
-from .pending_batch import BYTES_PER_ENTRY, Entry, PendingBatch, RowsFuture, batch_key
+from .pending_batch import BYTES_PER_ENTRY, Entry, PendingBatch, RowsFuture
 from .queue_shares import QueueShares
 from .write_backpressure import WriteBackpressure
 
@@ -128,34 +128,37 @@ class Batcher:
             raise ServiceUnavailable
         loop = self._loop = self._loop or asyncio.get_running_loop()
         future: RowsFuture = loop.create_future()
+        queue_arn = None
         if isinstance(effect, Receive):
-            weight = effect.count
+            weight, queue_arn = effect.count, effect.queue_arn
         else:
             weight = len(effect) + effect.size_bytes // BYTES_PER_ENTRY
             if weight > len(effect) and isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
                 sizes = [message.size_bytes for message in cast("Sequence[SendEntry]", effect.entries)]
                 self._lengths.sent(effect.queue_arn, max(sizes))
-        entry = Entry(effect, future, weight, monotonic())
-        self._enqueue(entry, self._locked_keys.find(effect) if self._locked_keys else None)
+        locked_key = self._locked_keys.find(effect) if self._locked_keys else None
+        batch = self._batch(effect.statement, effect.batch_key, queue_arn, locked_key)
+        batch.pending.append(Entry(effect, future, weight, monotonic()))
         self._pending_entries += 1
         return future
 
-    def _enqueue(self, entry: Entry, locked_key: Hashable | None) -> None:
-        key = batch_key(entry.effect)
+    def _batch(
+        self, statement: Statement[Row], key: Hashable, queue_arn: str | None, locked_key: Hashable | None
+    ) -> PendingBatch:
+        """The pending batch of effects with this key, which a task flushes. `queue_arn`: of receives.
+
+        `locked_key`: what its effects need and somebody else's open transaction has locked.
+        """
         if locked_key is not None:
             key = (key, locked_key)
         batch = self._batches.get(key)
         if batch is None:
-            effect = entry.effect
-            stores = effect.statement is SEND_MESSAGES
-            batch = self._batches[key] = PendingBatch(
-                effect.queue_arn if isinstance(effect, Receive) else None,
-                self._linger_seconds if stores else 0.0,
-                self._lengths,
-            )
+            stores = statement is SEND_MESSAGES
+            linger_seconds = self._linger_seconds if stores else 0.0
+            batch = self._batches[key] = PendingBatch(queue_arn, linger_seconds, self._lengths)
             execute = self._send if stores else self._execute
             self._start(self._run_batch(key, batch, execute if locked_key is None else self._execute_locked))
-        batch.pending.append(entry)
+        return batch
 
     async def drain(self) -> None:
         """Returns when no flush is under way any more."""
@@ -230,7 +233,8 @@ class Batcher:
         locked_key = self._locked_keys.add(entries[0].effect)
         if locked_key is not None and execute == self._execute_briefly:
             self._pending_entries += 1
-            self._enqueue(entries[0], locked_key)
+            effect = entries[0].effect
+            self._batch(effect.statement, effect.batch_key, None, locked_key).pending.append(entries[0])
         else:
             fail_entries(entries, ServiceUnavailable)
 
@@ -261,22 +265,27 @@ class Batcher:
         effects = [entry.effect for entry in entries]
         first = effects[0]
         if isinstance(first, Receive):
-            self._distribute_messages(first.queue_arn, entries, cast("list[ReceivedRow]", rows))
+            results: Sequence[Sequence[Row]] = self._messages_by_entry(
+                first.queue_arn, entries, cast("list[ReceivedRow]", rows)
+            )
         elif isinstance(first, Transact):
             transactions = cast("list[Transact[TransactedRow]]", effects)
-            resolve(entries, rows_by_transaction(transactions, cast("list[TransactedRow]", rows)))
+            results = rows_by_transaction(transactions, cast("list[TransactedRow]", rows))
         else:
-            resolve(entries, rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows))
+            results = rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows)
+        for entry, own_rows in zip(entries, results, strict=True):
+            if not entry.future.done():  # its request still waits
+                entry.future.set_result(own_rows)
 
-    def _distribute_messages(
+    def _messages_by_entry(
         self, queue_arn: str, entries: Sequence[Entry], rows: Sequence[ReceivedRow]
-    ) -> None:
+    ) -> list[list[ReceivedRow]]:
         self._lengths.received(queue_arn, rows)
         receives = [cast("Receive[ReceivedRow]", entry.effect) for entry in entries]
         connected = [not entry.future.done() for entry in entries]
         results, left_over = distribute_messages(receives, connected, rows)
-        resolve(entries, results)
         self.return_messages(queue_arn, left_over)
+        return results
 
     def return_messages(self, queue_arn: str, messages: Sequence[ReceivedRow]) -> None:
         """Makes messages visible again that no request is left to take."""
@@ -302,13 +311,6 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since:
 def may_be_data_error(error: Exception) -> bool:
     """Whether one entry may be the cause. A missing function or privilege fails for all."""
     return meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
-
-
-def resolve(entries: Sequence[Entry], results: Sequence[Sequence[Row]]) -> None:
-    """Gives each request that still waits its own rows."""
-    for entry, rows in zip(entries, results, strict=True):
-        if not entry.future.done():
-            entry.future.set_result(rows)
 
 
 def fail_entries(entries: Sequence[Entry], error: type[AwsError]) -> None:

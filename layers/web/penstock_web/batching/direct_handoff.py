@@ -89,7 +89,9 @@ class DirectHandoff:
         Raises the pool's errors: then no waiter got any message.
         """
         call = merged_call(effects)
-        counts = count_by_queue(effects)
+        counts: dict[str, int] = {}  # of messages sent to each queue, less those that were handed to waiters
+        for effect in effects:
+            counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
         missed_wakeups = self._long_polls.missed_wakeups
         groups = self._groups(counts)
         emptied: list[str] = []
@@ -112,8 +114,8 @@ class DirectHandoff:
 
     def wake(self, effects: Sequence[Batch]) -> None:
         """Wakes waiters after messages were stored without this handoff."""
-        for queue_arn, count in count_by_queue(effects).items():
-            self._long_polls.wake(queue_arn, count)
+        for effect in effects:
+            self._long_polls.wake(effect.queue_arn, len(effect))
 
     def _groups(self, counts: dict[str, int]) -> list[WaiterGroup]:
         groups: list[WaiterGroup] = []
@@ -125,14 +127,6 @@ class DirectHandoff:
             ):
                 groups.append(WaiterGroup(queue_arn, waiters))
         return groups
-
-
-def count_by_queue(effects: Sequence[Batch]) -> dict[str, int]:
-    """How many messages the effects send to each queue."""
-    counts: dict[str, int] = {}
-    for effect in effects:
-        counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
-    return counts
 
 
 def ids_of(effects: Sequence[Batch], queue_arn: str) -> set[str]:

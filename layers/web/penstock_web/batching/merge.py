@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias, cast
 
 from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.postgres import binary_array
-from penstock.postgres.calls import columns_of, receive_arguments, transaction_columns
+from penstock.postgres.calls import receive_arguments, transaction_columns
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     ChangedRow,
@@ -42,6 +42,7 @@ def merged_call(
         return first.statement, receive_arguments(
             first, sum(counts), max(counts), own_transaction=own_transaction
         )
+    columns: Sequence[Sequence[object]]
     if isinstance(first, Transact):
         transactions = cast("Sequence[Transact[TransactedRow]]", effects)
         columns = transaction_columns(
@@ -55,7 +56,7 @@ def merged_call(
             if len(effects) == 1
             else list(chain.from_iterable(each.entries for each in batches))
         )
-        columns = columns_of(entries, first.statement.width)
+        columns = list(zip(*entries, strict=True))
     return first.statement, binary_array.encode_arguments(first.statement.types, [*columns, *first.options])
 
 

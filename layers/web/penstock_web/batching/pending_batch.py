@@ -5,12 +5,12 @@ Entries, messages and bytes bound a call: sharing it pays for many short message
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from penstock.effects import Receive, Row
+from penstock.effects import Row
 
 from .lengths import Lengths
 from .merge import LARGEST_RECEIVE, Mergeable
@@ -99,12 +99,3 @@ class PendingBatch:
                 entries.append(entry)
                 weight += entry.weight
         return entries
-
-
-def batch_key(effect: Mergeable) -> Hashable:
-    """Effects with equal keys may share a call."""
-    if isinstance(effect, Receive):
-        # On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
-        share = effect.count if effect.is_fifo else None
-        return effect.statement, effect.queue_arn, effect.visibility_seconds, share
-    return effect.statement, effect.options, effect.merge_key

@@ -84,7 +84,13 @@ class PipelineConnection:
 
         Raises KeyError for types that have no binary form here, and the encoder's error for a value of another type.
         """
-        values_of_calls = [binary_values(*call) for call in calls]  # all of them before anything is sent
+        values_of_calls = [  # all of them before anything is sent
+            [
+                value if value is None or isinstance(value, bytes) else BINARY_ENCODERS[kind](value)
+                for kind, value in zip(statement.types, arguments, strict=True)
+            ]
+            for statement, arguments in calls
+        ]
         for (statement, _), values in zip(calls, values_of_calls, strict=True):
             formats = [Format.BINARY] * len(values)
             if self._prepares:
@@ -195,11 +201,3 @@ class PipelineConnection:
             future.set_result(rows)
         else:
             future.set_exception(error)
-
-
-def binary_values(statement: Statement[Row], arguments: Sequence[object]) -> list[bytes | None]:
-    """The arguments of a call in the binary form that the server reads."""
-    return [
-        value if value is None or isinstance(value, bytes) else BINARY_ENCODERS[kind](value)
-        for kind, value in zip(statement.types, arguments, strict=True)
-    ]
