@@ -1,7 +1,7 @@
-"""The SDKs for Go of Debian, which speak the Query protocol. Terraform's provider has the one that speaks JSON.
+"""Both generations of the SDK for Go, each in the protocol of today and of before November 2023.
 
-Debian's packages golang-go, golang-github-aws-aws-sdk-go-dev and golang-github-aws-aws-sdk-go-v2-dev; GOPATH names
-another place of the sources.
+In tests/support/clients/go, go.mod has the versions of today, which speak JSON, and query.mod older ones, which speak
+Query. The first build downloads them to .tools/clients/go; go.sum and query.sum have their digests.
 """
 
 from __future__ import annotations
@@ -19,19 +19,26 @@ import pytest
 from tests.support.clients.scenario import FIFO, STANDARD, RefusedError, fifo, run_scenario, standard
 from tests.support.clients.service_client import ROOT, Deployment
 
-GOPATH = Path(os.environ.get("GOPATH", "/usr/share/gocode"))
+SOURCES = ROOT / "tests/support/clients/go"
+MODULES = ROOT / ".tools/clients/go"
 
 
-def built(version: str, package: str, folder: Path) -> Path:
-    """The program of a version of the SDK."""
-    assert shutil.which("go"), "`make clients` needs Go, as Debian's golang-go"
-    assert (GOPATH / "src/github.com/aws" / package).is_dir(), (
-        f"the Go package {package} is not below {GOPATH}"
-    )
-    environment = {**os.environ, "GO111MODULE": "off", "GOPATH": str(GOPATH), "GOFLAGS": ""}
-    program = folder / version
-    command = ["go", "build", "-o", str(program), f"./tests/support/clients/go/{version}"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+def built(generation: str, versions: str, folder: Path) -> Path:
+    """The program of a generation of the SDK, with the version that a file of modules names."""
+    assert shutil.which("go"), "`make clients` needs Go 1.24 or newer"
+    environment = {
+        **os.environ,
+        "GOPATH": str(MODULES),
+        "GOMODCACHE": str(MODULES / "pkg/mod"),
+        "GOCACHE": str(MODULES / "cache"),
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+        # Go may not change the digests, and `make clean` can remove what was downloaded.
+        "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
+    }
+    program = folder / generation
+    command = ["go", "build", f"-modfile={versions}", "-o", str(program), f"./{generation}"]
+    done = subprocess.run(command, cwd=SOURCES, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return program
 
@@ -57,7 +64,7 @@ class Client:
         return dict(answer["Output"])
 
     def call_one_by_one(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Version 2 of that time leaves a timeout of 0 out of batches (its issue 2250), and SQS refuses that."""
+        """Version 2 left a timeout of 0 out of batches until 1.34.6 (its issue 2250), and SQS refuses that."""
         if method != "change_message_visibility_batch":
             return self.call(method, arguments)
         for entry in arguments["Entries"]:
@@ -79,16 +86,18 @@ def _present(value: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.clients
-@pytest.mark.parametrize(("version", "package"), [("v1", "aws-sdk-go"), ("v2", "aws-sdk-go-v2")])
-def test_sdk(up: Deployment, tmp_path: Path, version: str, package: str) -> None:
+@pytest.mark.parametrize("versions", ["go.mod", "query.mod"])
+@pytest.mark.parametrize("generation", ["v1", "v2"])
+def test_sdk(up: Deployment, tmp_path: Path, generation: str, versions: str) -> None:
+    name = f"go-{generation}-{Path(versions).stem}"
     with subprocess.Popen(
-        [str(built(version, package, tmp_path)), up.address],
+        [str(built(generation, versions, tmp_path)), up.address],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
         client = Client(process)
-        call = client.call_one_by_one if version == "v2" else client.call
-        told = run_scenario(standard(f"go-{version}"), call), run_scenario(fifo(f"go-{version}.fifo"), call)
+        call = client.call_one_by_one if (generation, versions) == ("v2", "query.mod") else client.call
+        told = run_scenario(standard(name), call), run_scenario(fifo(f"{name}.fifo"), call)
     assert process.returncode == 0
     assert told == (STANDARD, FIFO)

@@ -11,15 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 
-	"../lines"
+	"penstock-clients/lines"
 )
 
 func main() {
 	client := sqs.New(sqs.Options{
-		Region:           "us-east-1",
-		Credentials:      credentials.NewStaticCredentialsProvider("x", "x", ""),
-		EndpointResolver: sqs.EndpointResolverFromURL(os.Args[1]),
-		Retryer:          aws.NopRetryer{},
+		Region:       "us-east-1",
+		Credentials:  credentials.NewStaticCredentialsProvider("x", "x", ""),
+		BaseEndpoint: aws.String(os.Args[1]),
+		Retryer:      aws.NopRetryer{},
 	})
 	lines.Serve(client, []any{context.Background()}, func(err error) (string, bool) {
 		var refused smithy.APIError
