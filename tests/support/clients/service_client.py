@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import boto3
 
+from tests.support.wait import LONGEST_SECONDS
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -70,11 +72,11 @@ def worker(
     finally:
         if process.returncode is None:
             process.terminate()
-        process.wait(60)
+        process.wait(LONGEST_SECONDS)
     assert process.returncode in (0, -signal.SIGKILL), log.read_text()
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
     """End a worker and its children without any warning, as a lost machine does."""
     os.killpg(process.pid, signal.SIGKILL)
-    process.wait(60)
+    process.wait(LONGEST_SECONDS)

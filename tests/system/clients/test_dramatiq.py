@@ -32,7 +32,7 @@ for n in range(5):
 succeed_at_third.send("grüße")
 never_succeed.send("世界")
 """
-SEND_ONE = "from tests.support.clients.dramatiq_actors import end_when_started_twice as actor; actor.send()"
+SEND_ONE = "from tests.support.clients.dramatiq_actors import end_in_the_second_worker as actor; actor.send()"
 NOTHING = ["0", "0", "0"]
 
 
@@ -81,12 +81,13 @@ def test_actors_are_run_retried_after_a_delay_and_put_aside(up: Deployment, tmp_
 
 @pytest.mark.clients
 def test_the_actor_of_a_killed_worker_is_run_by_another(up: Deployment, tmp_path: Path) -> None:
+    """The second worker has time, so that its message does not come back while it runs, on any machine."""
     results = tmp_path / "results"
     variables = environment(up, results, "killed", 2)
     with worker(COMMAND, variables, tmp_path / "killed") as process:
         send(SEND_ONE, variables)
-        wait_until(lambda: notes(results) == [["start"]])
+        wait_until(lambda: bool(notes(results)))
         kill(process)
-    with worker(COMMAND, variables, tmp_path / "log"):
-        wait_until(lambda: notes(results)[:3] == [["start"], ["start"], ["end"]])
+    with worker(COMMAND, environment(up, results, "killed", 600), tmp_path / "log"):
+        wait_until(lambda: notes(results)[-1][0] == "end")
         wait_until(lambda: counts(up, "killed_default") == NOTHING)
