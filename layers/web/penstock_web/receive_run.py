@@ -136,7 +136,10 @@ class ReceiveRun:
         if self._request is not None:
             self._request.pause()
         merged = receive if receive.attempt_id is None else None
-        pending = long_polls.wait(receive.queue_arn, left, self._ticket, self._missed_wakeups, merged)
+        skipped = header is EMPTY_RECEIVE
+        pending = long_polls.wait(
+            receive.queue_arn, left, self._ticket, self._missed_wakeups, merged, skipped
+        )
         self._pending = pending
         pending.add_done_callback(self._on_wait_ended)
 

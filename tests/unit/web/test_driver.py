@@ -12,7 +12,7 @@ from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.driver import Resources, run_operation
-from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.long_poll.dispatcher import EMPTY_RECEIVE_VALID_SECONDS, LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.receive_run import EMPTY_RECEIVE
 from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, RowT
@@ -126,6 +126,22 @@ def test_who_comes_while_others_wait_waits_without_a_call(arn: str, later_second
         answers = await asyncio.gather(*polls)
         assert sorted(map(bodies, answers)) == [["body 1"], ["body 2"]]
         assert loop.time() == 2 * later_seconds
+
+    run(scenario())
+
+
+def test_on_a_fifo_queue_nobody_relies_on_somebody_who_made_no_call() -> None:
+    async def scenario() -> None:
+        database = FakeDatabase(Queue(stored=0))
+        resources = resources_on(database)
+        loop = asyncio.get_running_loop()
+        polls = []
+        for looks in (1, 1, 2):
+            polls.append(loop.create_task(run_operation(receiving(arn=f"{ORDERS}.fifo"), resources)))
+            await asyncio.sleep(0.6 * EMPTY_RECEIVE_VALID_SECONDS)
+            assert len(database.calls) == looks
+        resources.long_polls.drain()
+        assert await asyncio.gather(*polls) == [[EMPTY_RECEIVE]] * 3
 
     run(scenario())
 

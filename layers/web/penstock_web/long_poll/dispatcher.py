@@ -77,11 +77,6 @@ class LongPollDispatcher:
         return self._draining
 
     # --- waiting -----------------------------------------------------------------------------------------------------
-    def has_waiters(self, queue_arn: str) -> bool:
-        """Whether requests wait for the queue: their receives were empty, and messages that come will wake them."""
-        queue = self._queues.get(queue_arn)
-        return queue is not None and bool(queue.waiters)
-
     def can_skip_receive(self, queue_arn: str) -> bool:
         """Whether a new request may wait without a receive, since the queue is known to be empty.
 
@@ -95,10 +90,7 @@ class LongPollDispatcher:
         now = asyncio.get_running_loop().time()
         if not queue_arn.endswith(".fifo"):
             return bool(queue.waiters) or now < queue.assumed_empty_until
-        queue.skipped_receive = (
-            bool(queue.waiters) and now - queue.last_empty_receive_at < EMPTY_RECEIVE_VALID_SECONDS
-        )
-        return queue.skipped_receive
+        return bool(queue.waiters) and now - queue.last_empty_receive_at < EMPTY_RECEIVE_VALID_SECONDS
 
     def wait(
         self,
@@ -107,11 +99,13 @@ class LongPollDispatcher:
         ticket: int,
         missed_wakeups: int | None = None,
         receive: Receive[ReceivedRow] | None = None,
+        skipped_receive: bool = False,
     ) -> WaitFuture:
         """A future of why the wait ended, or of the rows that a receive returned for the waiter.
 
         The reason NOT says that the time is over, or that the process is shutting down. `missed_wakeups`: the
         dispatcher's, from before the request's empty receive, which may have overlooked messages sent since then.
+        `skipped_receive`: the request has made no receive (`can_skip_receive`).
         """
         loop = asyncio.get_running_loop()
         future: WaitFuture = loop.create_future()
@@ -124,9 +118,8 @@ class LongPollDispatcher:
         if missed_wakeups is not None and queue.last_missed_wakeup > missed_wakeups:
             future.set_result(Woken.FOR_ONE)
             return future
-        if not queue.skipped_receive:
+        if not skipped_receive:
             queue.last_empty_receive_at = loop.time()
-        queue.skipped_receive = False
         waiter = Waiter(ticket, future, receive)
         waiter.timer = self._timers.add(seconds, waiter.time_out)
         future.add_done_callback(partial(self._remove_waiter, queue, waiter))
@@ -267,7 +260,9 @@ class LongPollDispatcher:
         try:
             while self._to_register:
                 queues, self._to_register = self._to_register, []
-                await self._register_batch([queue for queue in queues if still_has_waiters(queue)])
+                for queue in queues:
+                    queue.registered = bool(queue.waiters)  # if not, it registers when the next request waits
+                await self._register_batch([queue for queue in queues if queue.registered])
         finally:
             self._register_task = None
 
@@ -363,9 +358,3 @@ class LongPollDispatcher:
                 continue  # the database cannot be reached: the pool's callers report it
             except Exception:  # noqa: BLE001 - logged; long polls go on
                 _log.exception("the shared check of long polls failed")
-
-
-def still_has_waiters(queue: QueueState) -> bool:
-    """Whether the queue has waiters. If not, it registers when the next request waits."""
-    queue.registered = bool(queue.waiters)
-    return queue.registered

@@ -49,10 +49,9 @@ class QueueState:
 
     `registered`: the queue is registered, or about to be, until `renew_at`. `previous_unused`: no notification used
     the registration before. `woken_locally`: since the registration, a sender of this process has woken a waiter.
-    `last_empty_receive_at`: when a request last began to wait after an empty receive. `skipped_receive`: the next
-    request that waits has not called a receive. `last_missed_wakeup`: number of the last wake-up that found too few
-    waiters. `assumed_empty_until`: until then a new request waits without a receive, since another has just waited
-    until its time was over, or was handed all that was sent.
+    `last_empty_receive_at`: when a request last began to wait after an empty receive. `last_missed_wakeup`: number of
+    the last wake-up that found too few waiters. `assumed_empty_until`: until then a new request waits without a
+    receive, since another has just waited until its time was over, or was handed all that was sent.
     """
 
     __slots__ = (
@@ -64,7 +63,6 @@ class QueueState:
         "registered",
         "registered_at",
         "renew_at",
-        "skipped_receive",
         "waiters",
         "woken_locally",
     )
@@ -76,7 +74,6 @@ class QueueState:
         self.previous_unused = False
         self.registered_at = self.renew_at = float("-inf")
         self.last_empty_receive_at = self.assumed_empty_until = float("-inf")
-        self.skipped_receive = False
         self.last_missed_wakeup = 0
         self.woken_locally = False
 
