@@ -236,7 +236,7 @@ class Settings:
 
     @property
     def direct_url(self) -> str:
-        """Address for LISTEN and migrations; empty when there is no database address at all."""
+        """Address for LISTEN, migrations and pipeline connections; empty when there is no database address at all."""
         return self.database_direct_url or self.database_url
 
     @property
