@@ -2,11 +2,16 @@
 -- takes only the messages before the first invisible one: no message overtakes one in flight.
 -- The first p_share rows are for one receiver, the next p_share rows for the next one. No two receivers get messages of
 -- one group, since a call takes messages of a group once, for one receiver.
--- The search for ready groups begins above the entries of the past in the index by time, which an old snapshot keeps. The
--- last searches of the queue stored where (queue.fifo_search): a tenth of a second back, anew ten times a second; once a
--- second the search begins two seconds back, for transactions that had not been committed. What was open for longer is found
--- by a full search: a second later if the queue was drained, else within a minute, and later where full searches take long,
--- so that they take a fiftieth of the time at most.
+-- Where it begins to search: each change of a group leaves a dead entry in the index by time (of queue.fifo_ready), which
+-- stays as long as an old snapshot may read it, and a search from the beginning of the index passes all of them. So
+-- queue.fifo_search stores the time of the first entry that was found, and the next search begins there. But a transaction
+-- that commits late adds an entry with an earlier time. Hence there are three places to begin at:
+--   usually: the stored time, at least 0.1 seconds before the search that stored it. When that search is 0.1 seconds old,
+--     this one looks for the first entry again and stores its time.
+--   once a second: a second stored time, at least 2 seconds before the last search of this kind. This finds the entries of
+--     transactions that were open for up to 2 seconds.
+--   seldom: the beginning of the index. This finds all. It is due again in a second if this receive got less than it asked
+--     for, else in a minute, but not before 50 times as long as it took: so it takes a fiftieth of the time at most.
 -- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
 -- Called by: receive_messages.
 drop function if exists queue.take_groups(int, int, interval, int, text);
