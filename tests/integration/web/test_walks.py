@@ -21,7 +21,7 @@ from tests.support.wait import wait_until
 from tests.support.web.walk import Function, Recorder, Walk, recorded_service
 
 QUEUE, BODY = "orders-of-the-walk", "the-body-of-the-walk"
-MEASUREMENTS = 3
+MEASUREMENTS = 5
 
 
 class Client(AbstractContextManager["Client"]):
@@ -48,8 +48,10 @@ class Client(AbstractContextManager["Client"]):
 
 
 def shortest(recorder: Recorder) -> Walk:
-    """One that had not to make the header `date` anew, which is made once a second."""
-    return min(filter(is_pipelined, recorder.walks), key=lambda walk: len(walk.functions))
+    """One that did nothing but its own work: the header `date` is made anew once a second, registrations end."""
+    return min(
+        filter(is_pipelined, recorder.walks), key=lambda walk: (len(walk.carriers), len(walk.functions))
+    )
 
 
 def is_pipelined(walk: Walk) -> bool:
@@ -96,12 +98,16 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
         ThreadPoolExecutor(1) as thread,
     ):
         call("CreateQueue", QueueName=QUEUE)
-        for measured in (False, *[True] * MEASUREMENTS):
-            recorder.expected = (QUEUE.encode(), BODY.encode()) if measured else ()
+
+        def receive() -> bool:
+            recorder.expected = (QUEUE.encode(), BODY.encode())
             answer = thread.submit(
                 call, "ReceiveMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", WaitTimeSeconds=20
             )
             wait_until(lambda: sql.execute("select exists (select from queue.watcher)").fetchone() == (True,))
             sql.execute("select queue.send(%s, %s)", (QUEUE, json.dumps(BODY)))
             assert BODY in json.dumps(answer.result(30))
-        check(shortest(recorder), carriers=(56, 21), functions=(130, 38))
+            return sum(map(is_pipelined, recorder.walks)) >= MEASUREMENTS
+
+        wait_until(receive)
+        check(shortest(recorder), carriers=(58, 21), functions=(130, 38))
