@@ -7,11 +7,12 @@ from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
     SEND_MESSAGES,
     TRANSACT,
+    DeletedRow,
     ReceiptHandle,
     SendEntry,
     VisibilityEntry,
 )
-from penstock.postgres.statements.queues import DESCRIBE_QUEUE, SET_QUEUE_ATTRIBUTES, QueueErrorRow
+from penstock.postgres.statements.queues import DROP_QUEUE, SET_QUEUE_ATTRIBUTES, TAG_QUEUE, QueueErrorRow
 
 
 def test_a_transaction_begins_with_the_columns_of_its_handles_and_messages() -> None:
@@ -25,7 +26,8 @@ def test_a_changed_visibility_begins_with_the_handle() -> None:
 
 
 def test_a_statement_calls_its_function_with_typed_parameters() -> None:
-    assert DESCRIBE_QUEUE.text == "select * from queue.describe_queue($1::text, $2::bool)"
+    assert TAG_QUEUE.text == 'select "error", "detail" from queue.tag_queue($1::text, $2::jsonb, $3::int4)'
+    assert DROP_QUEUE.text == "select * from queue.drop_queue($1::text)"
 
 
 def test_rows_of_an_answer_get_their_names() -> None:
@@ -46,5 +48,7 @@ def test_an_effect_yields_itself_and_returns_what_it_is_sent() -> None:
 
 def test_the_last_parameters_may_be_named() -> None:
     """So the next release may put a parameter with a default before them, while this one still calls."""
-    statement = Statement("queue.f", ("text[]", "int4", "bool"), QueueErrorRow, named=("p_b", "p_c"))
-    assert statement.text == "select * from queue.f($1::text[], p_b => $2::int4, p_c => $3::bool)"
+    statement = Statement("queue.f", ("text[]", "int4", "bool"), DeletedRow, named=("p_b", "p_c"))
+    assert (
+        statement.text == 'select "n", "outcome" from queue.f($1::text[], p_b => $2::int4, p_c => $3::bool)'
+    )

@@ -40,7 +40,8 @@ Result_co = TypeVar("Result_co", covariant=True)
 class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     """A SQL function that returns a table: the types of its parameters, in order, and the type of its rows.
 
-    `row`: a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue.
+    `row`: a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue. The
+    call names them, so the next release may add some. A single one is not named: it may have another name there.
     `named`: the last parameters, which the call names. The next release may put others before these, with defaults.
     """
 
@@ -56,7 +57,10 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     def __post_init__(self) -> None:
         prefixes = [""] * (len(self.types) - len(self.named)) + [f"{name} => " for name in self.named]
         marks = (f"{prefixes[n]}${n + 1}::{kind}" for n, kind in enumerate(self.types))
-        force_setattr(self, "text", f"select * from {self.name}({', '.join(marks)})")  # noqa: S608 - constants only
+        fields = self.row.__annotations__
+        columns = ", ".join(f'"{field}"' for field in fields) if len(fields) > 1 else "*"
+        text = f"select {columns} from {self.name}({', '.join(marks)})"  # noqa: S608 - constants only
+        force_setattr(self, "text", text)
         force_setattr(self, "make_row", partial(tuple.__new__, self.row))
 
     def make_rows(self, rows: Iterable[Iterable[Any]]) -> list[RowT_co]:

@@ -15,7 +15,7 @@ from tests.support.database import Database
 from tests.support.functions.server import Functions
 from tests.support.programs.penstock_service import running_service, until_row
 from tests.support.schedules.rows import Hour, now, put, read, received, value
-from tests.support.sql.calls import Connection
+from tests.support.sql.calls import Connection, call_pattern
 
 
 @pytest.fixture(autouse=True)
@@ -35,13 +35,13 @@ def _service(database: Database) -> Iterator[None]:
     """A process that looks for schedules once an hour, unless it is due or woken."""
     with running_service(database.api_dsn, QUEUE_SCHEDULE_POLL_MS="3600000"):
         # It has looked, and sleeps; and it listens.
-        until_row(database.dsn, looked("select * from queue.next_schedule(%"))
-        until_row(database.dsn, looked("select * from queue.due_work%"))
+        until_row(database.dsn, looked("queue.next_schedule"))
+        until_row(database.dsn, looked("queue.due_work"))
         yield
 
 
-def looked(query: str) -> str:
-    return f"select from pg_stat_activity where query ilike '{query}' and state = 'idle'"
+def looked(function: str) -> str:
+    return f"select from pg_stat_activity where query ~ '{call_pattern(function)}' and state = 'idle'"
 
 
 @pytest.mark.usefixtures("_service")

@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, TestServer, end_sessions
 from tests.support.programs.penstock_service import Service, running_service, until_row
+from tests.support.sql.calls import call_pattern
 
 WAITS = "select from queue.watcher where queue_id > 0"  # 0: the worker that delivers webhooks
 BLOCKED = "select from pg_locks where not granted"
@@ -76,7 +77,7 @@ def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
         until_row(
             database.dsn,
-            "select from pg_stat_activity where query ~ '^select \\* from queue.due_work' having count(*) >= 2",
+            f"select from pg_stat_activity where query ~ '{call_pattern('queue.due_work')}' having count(*) >= 2",
         )
         answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
         until_row(database.dsn, WAITS)

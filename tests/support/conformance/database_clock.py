@@ -11,6 +11,8 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
+from tests.support.sql.calls import call_pattern
+
 # What of a table is a time.
 _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "queues": ("created_at", "modified_at", "purged_at"),
@@ -107,7 +109,7 @@ class Clock:
             self._value(
                 "select exists (select from pg_stat_activity where datname = current_database()"
                 " and pid <> pg_backend_pid() and query ~ %(start)s and query_start > %(t)s)",
-                start=rf"^select \* from {function}\(",
+                start=call_pattern(function),
                 t=since,
             )
         )

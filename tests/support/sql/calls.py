@@ -66,6 +66,14 @@ def arn_of(name: str) -> str:
     return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
 
 
+def call_pattern(function: str) -> str:
+    """A regular expression for statements that call a function, as pg_stat_activity shows them.
+
+    A query that looks for it does not match: it has a parenthesis before the name of the function.
+    """
+    return rf"^select [^(]* from {function}\("
+
+
 def call(connection: Connection, statement: Statement[RowT], *arguments: object) -> list[RowT]:
     """The rows of one function; lists become arrays as the service writes them."""
     values = [

@@ -31,7 +31,7 @@ modules = [statements]
 for module in pkgutil.iter_modules(getattr(statements, "__path__", ())):  # releases after 0.0.2
     modules.append(importlib.import_module(f"{statements.__name__}.{module.name}"))
 every = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Statement)}.values()
-calls = [re.sub("[$][0-9]+", "null", s.text.removeprefix("select * from ")) for s in every]
+calls = [re.sub("[$][0-9]+", "null", s.text) for s in every]
 sys.stdout.write(json.dumps(calls))
 """
 
@@ -46,12 +46,13 @@ def called_by(folder: Path) -> list[str]:
 
 
 def results(connection: psycopg.Connection[Any], calls: list[str]) -> Iterator[tuple[str, list[str] | None]]:
-    """Each call and its columns as the caller gets them; None when there is no such function. Nothing is called."""
+    """Each call and its columns as the caller gets them; None when there is no such function or
+    column. Nothing is called."""
     for call in calls:
         try:
             with connection.transaction():
-                described = connection.execute(f"select * from {call} where false".encode()).description or []
-        except psycopg.errors.UndefinedFunction:
+                described = connection.execute(f"{call} where false".encode()).description or []
+        except (psycopg.errors.UndefinedFunction, psycopg.errors.UndefinedColumn):
             yield call, None
         else:
             yield call, [f"{column.name} {type_name(connection, column.type_code)}" for column in described]

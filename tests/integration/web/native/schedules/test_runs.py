@@ -8,6 +8,7 @@ from tests.integration.web.native.test_native import receive
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, until_row
 from tests.support.schedules.native_documents import MILLISECONDS, SECONDS, create, names, refused
+from tests.support.sql.calls import call_pattern
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -52,8 +53,7 @@ def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, database: D
     with ThreadPoolExecutor(1) as pool, service.http() as other:
         polling = pool.submit(receive, other, "orders", wait=20)
         until_row(
-            database.dsn,
-            "select from pg_stat_activity where query like 'select * from queue.poll_queues%'",
+            database.dsn, f"select from pg_stat_activity where query ~ '{call_pattern('queue.poll_queues')}'"
         )
         http.post("/v1/schedules/nightly/runs").raise_for_status()
         assert [message["message"] for message in polling.result()] == [{"do": "it"}]
