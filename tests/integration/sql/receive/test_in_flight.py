@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pytest
 
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
-from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,
     Counts,
     Delivery,
+    Entry,
     bodies,
     call,
     change,
@@ -24,6 +24,7 @@ from tests.support.sql.calls import (
     maintain,
     queue_id,
     send,
+    send_entries,
     value,
 )
 
@@ -159,11 +160,8 @@ def fill(db: Connection, arn: str, number: int, body: str = "x") -> None:
     fifo = arn.endswith(".fifo")
     for start in range(0, number, 10_000):
         size = min(10_000, number - start)
-        names = [str(start + n) for n in range(size)] if fifo else None
-        call(
-            db, SEND_MESSAGES, [arn] * size, [uuid.uuid4().bytes for _ in range(size)],
-            [body] * size, [1] * size, None, None, None, names, names, False,
-        )  # fmt: skip
+        names = [str(start + n) if fifo else None for n in range(size)]
+        send_entries(db, arn, [Entry(body, group=name, deduplication=name, size=1) for name in names])
 
 
 def is_counted(db: Connection, arn: str) -> bool:
