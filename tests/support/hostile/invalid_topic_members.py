@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.hostile import values
 from tests.support.hostile.invalid_members import Members, Poison, Target
-from tests.support.hostile.values import ANYTHING, NOT_A_BODY, NOT_AN_ACCOUNT, NOT_AN_ID, text
+from tests.support.hostile.values import ANYTHING, NOT_A_BODY, NOT_A_NAME, NOT_AN_ACCOUNT, NOT_AN_ID, text
 
 ARN = "arn:aws:sns:us-east-1:000000000000:"
 ID = "00000000-0000-4000-8000-000000000000"
@@ -25,6 +25,13 @@ def no_arn(rng: Random) -> str:
     found = text(rng, ANYTHING)
     return rng.choice((found, ARN, f"{ARN}{found} ", f"{ARN}a.b", f"arn:aws:sqs:us-east-1:000000000000:{found}",
                        f"arn:aws:sns:us-east-1:0:{found}", f"arn:aws:sns:\x00:000000000000:{found}"))  # fmt: skip
+
+
+def no_queue_arn(rng: Random) -> str:
+    """No queue's ARN: a queue that is not there may be subscribed, so its name has to be none."""
+    found = text(rng, NOT_A_NAME)
+    return rng.choice((found, ARN, f"{ARN}{found}", f"arn:aws:sqs:us-east-1:000000000000:{found}",
+                       f"arn:aws:sqs:us-east-1:0:{found}", f"arn:aws:sqs:\x00:000000000000:{found}"))  # fmt: skip
 
 
 def unknown_topic(rng: Random) -> str:
@@ -222,7 +229,7 @@ TOPIC_POISONS: tuple[Poison, ...] = (
     sns("Subscribe", _on("Subscribe"), "Attributes", lambda rng: dict([subscription_attribute(rng)])),
     sns("Subscribe", _on("Subscribe"), "Attributes", lambda rng: dict([subscription_attribute(rng)])),
     sns("Subscribe", _on("Subscribe"), "Protocol", lambda rng: text(rng, ANYTHING)),
-    sns("Subscribe", _on("Subscribe"), "Endpoint", no_arn),
+    sns("Subscribe", _on("Subscribe"), "Endpoint", no_queue_arn),
     sns("Subscribe", _on("Subscribe", Protocol="https"), "Endpoint", url),
     sns("Subscribe", lambda target: {**REST["Subscribe"], "TopicArn": target.fifo_topic}, "Protocol",
         lambda rng: rng.choice(("http", "https", "email", "lambda"))),
