@@ -7,6 +7,7 @@ caller's own request, unless a base URL is configured. Any host is accepted on i
 
 from collections.abc import Mapping
 
+from penstock.access.policy.requests import Principal, root_of
 from penstock.aws.arn import is_account_id, queue_arn
 
 from .environment import Environment
@@ -17,9 +18,12 @@ from .trace_context import message_trace_header
 
 
 class Context:
-    """One request: the caller's account and region, the request's id, and the environment of the process."""
+    """One request: the caller's account and region, the request's id, and the environment of the process.
 
-    __slots__ = ("_base_url", "account_id", "environment", "http", "region", "request_id")
+    `user`: the user whose key has signed the request; None: the key belongs to the account, or keys are not checked.
+    """
+
+    __slots__ = ("_base_url", "account_id", "environment", "http", "region", "request_id", "user")
 
     def __init__(
         self, account_id: str, region: str, request_id: str, environment: Environment, http: HttpRequest
@@ -30,6 +34,29 @@ class Context:
         self.environment = environment
         self.http = http
         self._base_url: str | None = None
+        self.user: Principal | None = None
+
+    @property
+    def principal(self) -> Principal:
+        """The caller, as policies name it."""
+        return self.user or root_of(self.account_id)
+
+    @property
+    def condition_keys(self) -> dict[str, str]:
+        """The keys that conditions of policies may compare, in lower case, with their values."""
+        settings = self.environment.settings
+        principal = self.principal
+        keys = {
+            "aws:principalaccount": self.account_id,
+            "aws:principalarn": principal.arn or "",
+            "aws:securetransport": "true" if is_secure(self.http.headers, settings) else "false",
+        }
+        address = client_address(self.http, settings)
+        if address:
+            keys["aws:sourceip"] = address
+        if principal.user_name:
+            keys["aws:username"] = principal.user_name
+        return keys
 
     @property
     def base_url(self) -> str:
@@ -70,6 +97,19 @@ def base_url(headers: Mapping[bytes, bytes], settings: Settings) -> str:
         scheme = _first(headers.get(b"x-forwarded-proto")) or scheme
         host = _first(headers.get(b"x-forwarded-host")) or host
     return f"{scheme.decode('latin-1')}://{host.decode('latin-1') or settings.queue_address}"
+
+
+def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
+    """Whether the client's connection was encrypted, as the load balancer or API Gateway says. We serve no TLS."""
+    return settings.queue_trust_forwarded and _first(headers.get(b"x-forwarded-proto")) == b"https"
+
+
+def client_address(http: HttpRequest, settings: Settings) -> str:
+    """The client's IP address; empty where it is not known. A load balancer adds it last to X-Forwarded-For."""
+    forwarded = http.headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
+    if forwarded is None:
+        return http.peer
+    return forwarded.rpartition(b",")[2].strip().decode("latin-1")
 
 
 def _first(value: bytes | None) -> bytes:

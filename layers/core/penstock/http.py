@@ -9,18 +9,22 @@ LONG_BODY_BYTES = 65_536
 
 
 class HttpRequest(Struct, frozen=True):
-    """A request as the server or API Gateway gave it. Header names are lower case; `query` is still encoded."""
+    """A request as the server or API Gateway gave it. Header names are lower case; `query` is still encoded.
+
+    `peer`: the address that the connection came from, a load balancer's if there is one; empty where it is not known.
+    """
 
     method: str
     path: str
     query: bytes
     headers: Mapping[bytes, bytes]
     body: bytes
+    peer: str = ""
 
     @property
     def without_body(self) -> "HttpRequest":
         """The request without its body, which would only take memory once it is decoded."""
-        return HttpRequest(self.method, self.path, self.query, self.headers, b"")
+        return HttpRequest(self.method, self.path, self.query, self.headers, b"", self.peer)
 
 
 class HttpResponse(Struct, frozen=True):

@@ -25,7 +25,9 @@ from penstock.postgres.statements.access import (
     ResourceEntry,
 )
 
-from .policy import OWNER_ACTIONS, Verdict, evaluate
+from .policy.evaluation import Verdict, evaluate
+from .policy.requests import AccessRequest, Principal
+from .topic_actions import OWNER_ACTIONS
 
 LONGEST_TASK_HANDLE = 1_024
 # Members that name a queue, or a topic, by its ARN.
@@ -39,6 +41,15 @@ class RequestContext(Protocol):
     account_id: str
     region: str
     http: HttpRequest
+    user: Principal | None
+
+    @property
+    def principal(self) -> Principal:
+        """The caller."""
+
+    @property
+    def condition_keys(self) -> dict[str, str]:
+        """What conditions may compare."""
 
     def queue_arn(self, queue_url: str, /) -> str:
         """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
@@ -92,7 +103,10 @@ def authorize_one(service: str, action: str, arn: str, context: RequestContext) 
     foreign = context.account_id not in (row.owner, account_id)
     if not foreign and action in rules.owner_always_allowed:
         return
-    verdict = evaluate(row.policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
+    verdict = Verdict.NO_MATCH
+    if row.policy is not None:
+        name = f"{service}:{action.removesuffix('Batch')}".lower()
+        verdict = evaluate(row.policy, AccessRequest(context.principal, name, arn, context.condition_keys))
     allowed = action in rules.grantable_actions and verdict is Verdict.ALLOWED
     if verdict is Verdict.DENIED or (foreign and not allowed):
         raise AccessDenied(f"Access to the resource {arn} is denied.")

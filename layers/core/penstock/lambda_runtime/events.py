@@ -41,7 +41,10 @@ def _read_2(event: Event, context: Event) -> HttpRequest:
     path = _without_stage(event["rawPath"], f"/{context.get('stage')}")
     headers = (event.get("headers") or {}).items()
     query = _bytes(event.get("rawQueryString") or "")
-    return HttpRequest(context["http"]["method"], path, query, _headers(headers), _body(event))
+    http = context["http"]
+    return HttpRequest(
+        http["method"], path, query, _headers(headers), _body(event), http.get("sourceIp") or ""
+    )
 
 
 def _without_stage(path: str, stage: str) -> str:
@@ -54,8 +57,9 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
     parameters = _pairs(event, "queryStringParameters", "multiValueQueryStringParameters")
     # A load balancer passes names and values on as they were sent.
     query = "&".join(map("=".join, parameters)) if by_load_balancer else urlencode(parameters)
+    peer = ((event.get("requestContext") or {}).get("identity") or {}).get("sourceIp") or ""
     return HttpRequest(
-        event["httpMethod"], event.get("path") or "/", _bytes(query), _headers(headers), _body(event)
+        event["httpMethod"], event.get("path") or "/", _bytes(query), _headers(headers), _body(event), peer
     )
 
 

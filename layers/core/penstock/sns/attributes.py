@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.access.policy import OWNER_ACTIONS
+from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn
 from penstock.sqs.attributes import is_access_policy

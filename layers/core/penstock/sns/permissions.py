@@ -2,7 +2,7 @@
 
 import msgspec
 
-from penstock.access.policy import OWNER_ACTIONS
+from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import is_account_id
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context

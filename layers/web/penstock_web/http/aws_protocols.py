@@ -99,7 +99,8 @@ class AwsApplication:
             self._meter.count_refusal(error)
             return self._error_without_call(scope, error, close=True)
         headers = self.headers(header_pairs)
-        http = HttpRequest(scope["method"], scope["path"], scope["query_string"], headers, body)
+        peer, _ = scope.get("client") or ("", 0)
+        http = HttpRequest(scope["method"], scope["path"], scope["query_string"], headers, body, peer)
         try:
             call = decode(http, self.environment)
         except Exception as error:  # noqa: BLE001 - every error gets a response

@@ -25,6 +25,7 @@ class HttpConnection(asyncio.Protocol):
 
     _flow: FlowControl
     _transport: asyncio.Transport
+    peer = ""  # the address of the other side
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
@@ -38,6 +39,7 @@ class HttpConnection(asyncio.Protocol):
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        self.peer, _ = self._address("peername") or ("", 0)
         self._flow = FlowControl(self._transport, self._state.write_backpressure)
         self._state.connections.add(self)
         if len(self._state.connections) > self._state.limits.max_connections:

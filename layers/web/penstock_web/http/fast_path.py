@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class ResponseWriter(Protocol):
-    """What a request needs of the protocol of its connection."""
+    """What a request needs of the protocol of its connection. `peer`: the address that it came from."""
+
+    @property
+    def peer(self) -> str: ...
 
     def write_response(self, response: HttpResponse, keep_alive: bool, /) -> None: ...
 
@@ -55,7 +58,7 @@ class FastPathRequest:
         application = self._application
         application.resources.meter.request_started()
         self._method = method
-        http = HttpRequest(method, path, query, application.headers(header_pairs), body)
+        http = HttpRequest(method, path, query, application.headers(header_pairs), body, self._protocol.peer)
         try:
             call = self._call = decode(http, application.environment)
         except Exception as error:  # noqa: BLE001 - every error gets a response

@@ -48,6 +48,7 @@ class OperationRunner:
             request.scope["query_string"],
             dict(request.scope["headers"]),
             b"",
+            request.client.host if request.client else "",
         )
         request_id = self._native.environment.request_ids()
         self.context = Context(

@@ -1,0 +1,150 @@
+"""The element Condition of a policy: which of its tests hold for a request.
+
+Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
+global condition context keys" (IAM User Guide). Known are the operators in OPERATORS, each also with `IfExists`, with
+`ForAnyValue:` and with `ForAllValues:`, and the keys in KEYS. Each of our keys has at most one value. A test with
+another operator or key is not understood: a statement with one allows nothing, and if it denies, it denies as if the
+test held.
+"""
+
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address, ip_network
+from typing import NamedTuple
+
+from .patterns import compiled
+
+# In lower case, since names of keys have no case.
+KEYS = frozenset((
+    "aws:principalaccount", "aws:principalarn", "aws:securetransport", "aws:sourceaccount", "aws:sourcearn",
+    "aws:sourceip", "aws:username",
+))  # fmt: skip
+
+Test = Callable[[str], bool]
+
+
+class Condition(NamedTuple):
+    """One test of one key.
+
+    `is_negated`: no wanted value may match. `if_missing`: the result where the request has no such key.
+    """
+
+    key: str
+    tests: tuple[Test, ...]
+    is_negated: bool
+    if_missing: bool
+
+    def holds(self, values: Mapping[str, str]) -> bool:
+        """`values`: those of the request, by key in lower case."""
+        value = values.get(self.key)
+        if value is None:
+            return self.if_missing
+        return any(test(value) for test in self.tests) is not self.is_negated
+
+
+def read_conditions(element: object) -> tuple[Condition, ...] | None:
+    """The tests of an element Condition; None when one of them is not understood."""
+    if not isinstance(element, dict):
+        return None
+    conditions: list[Condition] = []
+    for operator, keys in element.items():
+        if not isinstance(keys, dict):
+            return None
+        for key, wanted in keys.items():
+            condition = _read(str(operator), str(key).lower(), _texts(wanted))
+            if condition is None:
+                return None
+            conditions.append(condition)
+    return tuple(conditions)
+
+
+def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None:
+    name = operator.lower()
+    quantifier, colon, rest = name.partition(":")
+    if colon:
+        name = rest
+    plain = name.removesuffix("ifexists")
+    if wanted is None or key not in KEYS or any("${" in text for text in wanted):
+        return None
+    if name == "null":
+        missing = [text.lower() == "true" for text in wanted]
+        return Condition(key, (), is_negated=False in missing, if_missing=True in missing)
+    make_test, is_negated = OPERATORS.get(plain, (None, False))
+    if make_test is None or quantifier not in (name, "forallvalues", "foranyvalue"):
+        return None
+    tests = tuple(map(make_test, wanted))
+    if None in tests:
+        return None
+    if_missing = plain != name or (quantifier == "forallvalues" if colon else is_negated)
+    return Condition(key, tuple(test for test in tests if test is not None), is_negated, if_missing)
+
+
+def _texts(wanted: object) -> list[str] | None:
+    """The wanted values: one or a list of texts, numbers and booleans. None: something else."""
+    values = wanted if isinstance(wanted, list) else [wanted]
+    if not all(isinstance(value, (str, int, float)) for value in values):
+        return None
+    return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+
+
+# --- operators: functions from a wanted value to a test; None: no such value can be wanted ---------------------------
+def _equals(wanted: str) -> Test:
+    return wanted.__eq__
+
+
+def _equals_ignoring_case(wanted: str) -> Test:
+    folded = wanted.casefold()
+    return lambda value: value.casefold() == folded
+
+
+def _like(wanted: str) -> Test:
+    return compiled(wanted).matches
+
+
+def _like_arn(wanted: str) -> Test | None:
+    """Each of the six parts of an ARN is compared by itself; ArnEquals and ArnLike do the same."""
+    parts = wanted.split(":", 5)
+    if len(parts) != 6:
+        return None
+    patterns = [compiled(part) for part in parts]
+
+    def test(value: str) -> bool:
+        found = value.split(":", 5)
+        return len(found) == 6 and all(
+            pattern.matches(part) for pattern, part in zip(patterns, found, strict=True)
+        )
+
+    return test
+
+
+def _in_network(wanted: str) -> Test | None:
+    try:
+        network = ip_network(wanted, strict=False)
+    except ValueError:
+        return None
+
+    def test(value: str) -> bool:
+        try:
+            address = ip_address(value)
+        except ValueError:
+            return False
+        mapped = getattr(address, "ipv4_mapped", None)
+        return (mapped or address) in network
+
+    return test
+
+
+OPERATORS: dict[str, tuple[Callable[[str], Test | None], bool]] = {
+    "stringequals": (_equals, False),
+    "stringnotequals": (_equals, True),
+    "stringequalsignorecase": (_equals_ignoring_case, False),
+    "stringnotequalsignorecase": (_equals_ignoring_case, True),
+    "stringlike": (_like, False),
+    "stringnotlike": (_like, True),
+    "arnequals": (_like_arn, False),
+    "arnlike": (_like_arn, False),
+    "arnnotequals": (_like_arn, True),
+    "arnnotlike": (_like_arn, True),
+    "ipaddress": (_in_network, False),
+    "notipaddress": (_in_network, True),
+    "bool": (_equals_ignoring_case, False),
+}

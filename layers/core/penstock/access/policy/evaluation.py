@@ -1,0 +1,77 @@
+"""Evaluates policies of users, queues and topics for a request ("Policy evaluation logic", IAM User Guide).
+
+An explicit Deny wins, then an Allow, else there is no match. Verdicts are kept: a policy is evaluated once for the
+same caller, action, resource and values of the keys that it compares.
+"""
+
+from enum import Enum
+from functools import lru_cache
+
+from .requests import AccessRequest, Principal
+from .statements import Statement, read_policy
+
+MOST_VERDICTS = 4096
+
+
+class Verdict(Enum):
+    """The result of evaluating a policy. ACCOUNT_ALLOWED: it allows the caller's account, not the caller by name."""
+
+    ALLOWED = "allowed"
+    ACCOUNT_ALLOWED = "account allowed"
+    DENIED = "denied"
+    NO_MATCH = "no match"
+
+
+def evaluate(policy: str | None, request: AccessRequest) -> Verdict:
+    """The verdict of the policy of a queue or topic (JSON text, None: no policy)."""
+    return _kept(policy, request, of_user=False)
+
+
+def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Verdict:
+    """The verdict of a user's policies. They have no element Principal."""
+    verdicts = [_kept(policy, request, of_user=True) for policy in policies]
+    return next((one for one in (Verdict.DENIED, Verdict.ALLOWED) if one in verdicts), Verdict.NO_MATCH)
+
+
+def _kept(text: str | None, request: AccessRequest, *, of_user: bool) -> Verdict:
+    if not text:
+        return Verdict.NO_MATCH
+    keys = tuple(
+        (key, request.keys[key]) for key in read_policy(text, of_user=of_user).keys if key in request.keys
+    )
+    return _verdict(text, of_user, request.principal, request.action, request.arn, keys)
+
+
+@lru_cache(MOST_VERDICTS)
+def _verdict(
+    text: str, of_user: bool, principal: Principal, action: str, arn: str, keys: tuple[tuple[str, str], ...]
+) -> Verdict:
+    request = AccessRequest(principal, action, arn, dict(keys))
+    verdict = Verdict.NO_MATCH
+    for statement in read_policy(text, of_user=of_user).statements:
+        if not statement.applies_to(request):
+            continue
+        if statement.denies and (of_user or denies(statement, principal)):
+            return Verdict.DENIED
+        if not statement.denies:
+            verdict = allowed(verdict, statement, principal, of_user=of_user)
+    return verdict
+
+
+def denies(statement: Statement, principal: Principal) -> bool:
+    """Whether a Deny means this caller. One for an account means everybody of it."""
+    if statement.principals is None:
+        return True
+    named = statement.principals.name(principal) or statement.principals.name_account(principal)
+    return named is not statement.excludes_principals
+
+
+def allowed(before: Verdict, statement: Statement, principal: Principal, *, of_user: bool) -> Verdict:
+    """The verdict after an Allow that applies. `before`: that of the statements before it."""
+    if of_user or before is Verdict.ALLOWED:
+        return Verdict.ALLOWED
+    if statement.principals is not None and statement.principals.name(principal):
+        return Verdict.ALLOWED
+    if statement.principals is not None and statement.principals.name_account(principal):
+        return Verdict.ACCOUNT_ALLOWED
+    return before

@@ -1,0 +1,43 @@
+"""What a policy is evaluated for: who wants to do what, with what, and under which circumstances."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Principal(NamedTuple):
+    """A caller: an account's root user, a user of an account, or a service that acts for a resource.
+
+    `arn`: of IAM, `arn:aws:iam::111122223333:user/billing` or `…:root`. `service`: such as `sns.amazonaws.com`, which
+    has neither account nor ARN.
+    """
+
+    account_id: str | None
+    arn: str | None
+    service: str | None = None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is the root user of an account, whom only a Deny keeps from anything in it."""
+        return self.arn is not None and self.arn.endswith(":root")
+
+    @property
+    def user_name(self) -> str | None:
+        """The name of a user, without its path; None: this is no user."""
+        return self.arn.rpartition("/")[2] if self.arn is not None and ":user/" in self.arn else None
+
+
+def root_of(account_id: str) -> Principal:
+    """The root user of an account: whoever uses a key that belongs to no user."""
+    return Principal(account_id, f"arn:aws:iam::{account_id}:root")
+
+
+class AccessRequest(NamedTuple):
+    """`action`: IAM's name in lower case, such as `sqs:sendmessage`. `arn`: of the queue or topic.
+
+    `keys`: the condition keys that the request has (`conditions.KEYS`), each with its value.
+    """
+
+    principal: Principal
+    action: str
+    arn: str
+    keys: Mapping[str, str]

@@ -1,0 +1,156 @@
+"""The statements of a policy: IAM's JSON, of a user, a queue or a topic.
+
+A statement applies to a request if all of its elements match. An Allow that lacks one, has one that we do not know, or
+a value with a policy variable (`${…}`) never applies; in a Deny such an element counts as matching.
+Sources: "IAM JSON policy element reference" (IAM User Guide), "Overview of managing access" (SQS Developer Guide).
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from .conditions import Condition, read_conditions
+from .patterns import Pattern
+from .requests import AccessRequest, Principal
+
+_ROOT = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):root").fullmatch
+_ELEMENTS = frozenset((
+    "Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition",
+))  # fmt: skip
+
+# Policies that are kept; the longest one has 30,720 bytes.
+MOST_POLICIES = 256
+
+
+class Principals(NamedTuple):
+    """Whom an element Principal names. `accounts`: ids, for everybody of the account."""
+
+    everybody: bool
+    accounts: frozenset[str]
+    arns: frozenset[str]
+    services: frozenset[str]
+
+    def name(self, principal: Principal) -> bool:
+        """Whether it names this caller itself: everybody, a service, a user, or the root user of an account."""
+        return (
+            self.everybody
+            or principal.arn in self.arns
+            or principal.service in self.services
+            or (principal.is_root and principal.account_id in self.accounts)
+        )
+
+    def name_account(self, principal: Principal) -> bool:
+        """Whether it names the caller's account."""
+        return principal.account_id in self.accounts
+
+
+class Patterns(NamedTuple):
+    """The texts of Action or Resource, or (`is_negated`) of NotAction or NotResource."""
+
+    patterns: tuple[Pattern, ...]
+    is_negated: bool
+
+    def match(self, text: str) -> bool:
+        return any(pattern.matches(text) for pattern in self.patterns) is not self.is_negated
+
+
+class Statement(NamedTuple):
+    """One statement. None: an element is missing, or not understood.
+
+    `is_complete`: everything in it is understood, and nothing is missing; an Allow applies only then. `principals` of a
+    statement of a user are None, since it is about that user.
+    """
+
+    denies: bool
+    is_complete: bool
+    principals: Principals | None
+    excludes_principals: bool
+    actions: Patterns | None
+    resources: Patterns | None
+    conditions: tuple[Condition, ...] | None
+
+    def applies_to(self, request: AccessRequest) -> bool:
+        """Whether its action, its resource and its conditions match."""
+        return (
+            (self.denies or self.is_complete)
+            and (self.actions is None or self.actions.match(request.action))
+            and (self.resources is None or self.resources.match(request.arn))
+            and (self.conditions is None or all(one.holds(request.keys) for one in self.conditions))
+        )
+
+
+class Policy(NamedTuple):
+    """The statements, and the keys that their conditions compare."""
+
+    statements: tuple[Statement, ...]
+    keys: tuple[str, ...]
+
+
+@lru_cache(maxsize=MOST_POLICIES)
+def read_policy(text: str, *, of_user: bool = False) -> Policy:
+    """The policy; without statements when the text is not JSON. Kept by its text, so a change takes effect at once."""
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return Policy((), ())
+    elements = document.get("Statement") if isinstance(document, dict) else None
+    statements = tuple(_statement(one, of_user) for one in _listed(elements) if isinstance(one, dict))
+    keys = {condition.key for one in statements for condition in one.conditions or ()}
+    return Policy(statements, tuple(sorted(keys)))
+
+
+def _statement(fields: dict[str, object], of_user: bool) -> Statement:
+    actions = _patterns(fields, "Action", lower=True)
+    resources = _patterns(fields, "Resource")
+    conditions = read_conditions(fields["Condition"]) if "Condition" in fields else ()
+    excludes = "NotPrincipal" in fields
+    principals = _principals(fields.get("NotPrincipal" if excludes else "Principal"))
+    understood = None not in (actions, resources, conditions) and fields.keys() <= _ELEMENTS
+    named = of_user == (principals is None) and not excludes
+    return Statement(
+        denies=fields.get("Effect") != "Allow",
+        is_complete=understood and named and fields.get("Effect") == "Allow",
+        principals=principals,
+        excludes_principals=excludes,
+        actions=actions,
+        resources=resources,
+        conditions=conditions,
+    )
+
+
+def _patterns(fields: dict[str, object], element: str, *, lower: bool = False) -> Patterns | None:
+    negated = f"Not{element}"
+    if (element in fields) == (negated in fields):
+        return None
+    texts = _texts(fields.get(element, fields.get(negated)))
+    if not texts or any("${" in text for text in texts):
+        return None
+    patterns = tuple(Pattern(text.lower() if lower else text) for text in texts)
+    return Patterns(patterns, negated in fields)
+
+
+def _principals(element: object) -> Principals | None:
+    """`"*"`, `{"AWS": …}` and `{"Service": …}`. There are no callers of other kinds, so these mean nobody."""
+    if element is None:
+        return None
+    kinds = element if isinstance(element, dict) else {"AWS": element}
+    accounts, arns = set(), set()
+    for text in _texts(kinds.get("AWS")):
+        root = _ROOT(text)
+        if root or len(text) == 12:
+            accounts.add(root[1] if root else text)
+        else:
+            arns.add(text)
+    return Principals(
+        "*" in arns, frozenset(accounts), frozenset(arns), frozenset(_texts(kinds.get("Service")))
+    )
+
+
+def _texts(value: object) -> list[str]:
+    return [text for text in _listed(value) if isinstance(text, str)]
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]

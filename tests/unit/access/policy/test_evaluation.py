@@ -1,0 +1,209 @@
+"""Access policies. Sources: IAM User Guide, "Policy evaluation logic" and "IAM JSON policy element reference"."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock.access.policy.evaluation import Verdict, evaluate, evaluate_user
+from penstock.access.policy.requests import AccessRequest, Principal, root_of
+
+ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
+PARTNER = "111122223333"
+GRANT = {"Effect": "Allow", "Principal": {"AWS": PARTNER}, "Action": "sqs:SendMessage", "Resource": ARN}
+
+
+USER = Principal(PARTNER, f"arn:aws:iam::{PARTNER}:user/team/billing")
+TOPIC = "arn:aws:sns:us-east-1:111122223333:news"
+SNS = Principal(None, None, "sns.amazonaws.com")
+
+
+def request(
+    principal: Principal, keys: dict[str, str] | None = None, action: str = "SendMessage", arn: str = ARN
+) -> AccessRequest:
+    return AccessRequest(principal, f"sqs:{action}".lower(), arn, keys or {})
+
+
+def policy(*statements: Any) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": statements})
+
+
+def verdict(*statements: Any, principal: Principal | None = None, **keys: str) -> Verdict:
+    return evaluate(policy(*statements), request(principal or root_of(PARTNER), keys))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"Principal": "*"},
+        {"Principal": {"AWS": "*"}},
+        {"Principal": {"AWS": ["444455556666", f"arn:aws:iam::{PARTNER}:root"]}},
+        {"Action": "*"},
+        {"Action": "SQS:*"},
+        {"Action": ["sqs:ReceiveMessage", "SQS:Send*"]},
+        {"Resource": "*"},
+        {"Resource": "arn:aws:sqs:*:000000000000:ord?rs"},
+        {"Sid": "named"},
+        {"Condition": {"Null": {"aws:SourceArn": "true"}}},
+    ],
+)
+def test_what_allows(change: dict[str, Any]) -> None:
+    assert verdict({**GRANT, **change}) is Verdict.ALLOWED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"Principal": {"AWS": "444455556666"}},
+        {"Principal": {"AWS": f"arn:aws:iam::{PARTNER}:user/somebody"}},
+        {"Principal": {"Service": "sns.amazonaws.com"}},
+        {"Action": "sqs:Receive*"},
+        {"Action": "sns:*"},
+        {"Resource": "arn:aws:sqs:us-east-1:000000000000:Orders"},
+        {"Condition": {"Bool": {"aws:SecureTransport": "true"}}},
+    ],
+)
+def test_what_allows_nothing(change: dict[str, Any]) -> None:
+    assert verdict({**GRANT, **change}) is Verdict.NO_MATCH
+
+
+@pytest.mark.parametrize("element", ["Principal", "Action", "Resource"])
+def test_an_element_that_is_missing(element: str) -> None:
+    """It allows nothing; where it denies, it is taken to hold."""
+    rest = {name: value for name, value in GRANT.items() if name != element}
+    assert verdict(rest) is Verdict.NO_MATCH
+    assert verdict({**rest, "Effect": "Deny"}) is Verdict.DENIED
+
+
+@pytest.mark.parametrize(
+    ("element", "named", "other"),
+    [
+        ("Principal", {"AWS": PARTNER}, {"AWS": "444455556666"}),
+        ("Action", "sqs:SendMessage", "sqs:ReceiveMessage"),
+        ("Resource", ARN, ARN + "s"),
+    ],
+)
+def test_an_element_that_is_turned_round(element: str, named: object, other: object) -> None:
+    """NotPrincipal with Allow would let in everybody else, services too: it allows nothing (our choice)."""
+    rest = {name: value for name, value in GRANT.items() if name != element}
+    turned = {**rest, f"Not{element}": named}
+    assert verdict(turned) is Verdict.NO_MATCH
+    assert verdict({**turned, "Effect": "Deny"}) is Verdict.NO_MATCH
+    turned = {**rest, f"Not{element}": other}
+    assert verdict(turned) is (Verdict.NO_MATCH if element == "Principal" else Verdict.ALLOWED)
+    assert verdict({**turned, "Effect": "Deny"}) is Verdict.DENIED
+
+
+def test_a_deny_wins_wherever_it_stands() -> None:
+    deny = {**GRANT, "Effect": "Deny", "Principal": "*"}
+    assert verdict(GRANT, deny) is verdict(deny, GRANT) is Verdict.DENIED
+    assert verdict(GRANT, {**deny, "Action": "sqs:ReceiveMessage"}) is Verdict.ALLOWED
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"StringEquals": {"aws:PrincipalOrgID": "o-1"}},
+        {"DateLessThan": {"aws:CurrentTime": "2030-01-01T00:00:00Z"}},
+        {"StringEquals": {"aws:PrincipalAccount": "${aws:SourceAccount}"}},
+        {"IpAddress": {"aws:SourceIp": "everywhere"}},
+        {"ArnLike": {"aws:SourceArn": "*"}},
+        {"ForSomeValues:StringEquals": {"aws:PrincipalAccount": PARTNER}},
+        {"StringEquals": {"aws:PrincipalAccount": {"is": PARTNER}}},
+        {"StringEquals": PARTNER},
+        "always",
+    ],
+)
+def test_a_condition_that_is_not_understood(condition: object) -> None:
+    """It never allows; in a Deny it is taken to hold."""
+    assert verdict({**GRANT, "Condition": condition}) is Verdict.NO_MATCH
+    assert verdict(GRANT, {**GRANT, "Effect": "Deny", "Condition": condition}) is Verdict.DENIED
+
+
+def test_an_element_of_tomorrow_and_a_policy_variable_allow_nothing() -> None:
+    for change in ({"Unless": "it rains"}, {"Resource": "arn:aws:sqs:*:*:${aws:username}"}):
+        assert verdict({**GRANT, **change}) is Verdict.NO_MATCH
+        assert verdict(GRANT, {**GRANT, **change, "Effect": "Deny"}) is Verdict.DENIED
+
+
+# --- policies of AWS's documentation ---------------------------------------------------------------------------------
+FROM_SNS = {
+    "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": ARN,
+    "Condition": {"ArnEquals": {"aws:SourceArn": TOPIC}},
+}  # fmt: skip
+FROM_S3 = {
+    "Effect": "Allow", "Principal": {"Service": "s3.amazonaws.com"}, "Action": ["SQS:SendMessage"], "Resource": ARN,
+    "Condition": {
+        "ArnLike": {"aws:SourceArn": "arn:aws:s3:*:*:awsexamplebucket1"},
+        "StringEquals": {"aws:SourceAccount": "111122223333"},
+    },
+}  # fmt: skip
+FROM_EVENTBRIDGE = {
+    "Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": ARN,
+    "Condition": {"ArnEquals": {"aws:SourceArn": "arn:aws:events:us-east-1:111122223333:rule/nightly"}},
+}  # fmt: skip
+ENCRYPTED_ONLY = {
+    "Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*",
+    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statement", "service", "keys"),
+    [
+        (FROM_SNS, "sns", {"aws:sourcearn": TOPIC}),
+        ({**FROM_SNS, "Principal": "*"}, "sns", {"aws:sourcearn": TOPIC}),
+        ({**FROM_SNS, "Principal": {"AWS": "*"}}, "sns", {"aws:sourcearn": TOPIC}),
+        (
+            FROM_S3,
+            "s3",
+            {"aws:sourcearn": "arn:aws:s3:::awsexamplebucket1", "aws:sourceaccount": "111122223333"},
+        ),
+        (FROM_EVENTBRIDGE, "events", {"aws:sourcearn": "arn:aws:events:us-east-1:111122223333:rule/nightly"}),
+    ],
+)
+def test_services_that_act_for_a_resource(statement: Any, service: str, keys: dict[str, str]) -> None:
+    """ "Subscribing a queue to a topic" (SNS), "Granting permissions to publish event notifications" (S3), "Using
+    resource-based policies for EventBridge"."""
+    principal = Principal(None, None, f"{service}.amazonaws.com")
+    assert verdict(statement, principal=principal, **keys) is Verdict.ALLOWED
+    for name in keys:
+        assert verdict(statement, principal=principal, **{**keys, name: TOPIC + "s"}) is Verdict.NO_MATCH
+        missing = {key: value for key, value in keys.items() if key != name}
+        assert verdict(statement, principal=principal, **missing) is Verdict.NO_MATCH
+    assert verdict(statement, principal=root_of(PARTNER)) is Verdict.NO_MATCH
+
+
+def test_a_deny_of_what_is_not_encrypted() -> None:
+    """ "Ensure that only encrypted connections are used" (SQS Developer Guide, "Security best practices")."""
+    assert verdict(GRANT, ENCRYPTED_ONLY, **{"aws:securetransport": "true"}) is Verdict.ALLOWED
+    assert verdict(GRANT, ENCRYPTED_ONLY, **{"aws:securetransport": "false"}) is Verdict.DENIED
+
+
+# --- users -----------------------------------------------------------------------------------------------------------
+def test_a_statement_for_an_account_allows_its_users_if_the_account_does() -> None:
+    assert verdict(GRANT, principal=USER) is Verdict.ACCOUNT_ALLOWED
+    assert verdict({**GRANT, "Principal": {"AWS": USER.arn}}, principal=USER) is Verdict.ALLOWED
+    assert verdict({**GRANT, "Effect": "Deny"}, principal=USER) is Verdict.DENIED
+    assert verdict({**GRANT, "Principal": {"AWS": USER.arn}}) is Verdict.NO_MATCH  # the root user
+
+
+def test_policies_of_a_user() -> None:
+    send = {"Effect": "Allow", "Action": "sqs:Send*", "Resource": "*"}
+    deny = {"Effect": "Deny", "Action": "sqs:*", "NotResource": "arn:aws:sqs:*:*:orders"}
+    assert evaluate_user((), request(USER)) is Verdict.NO_MATCH
+    assert evaluate_user((policy(send),), request(USER)) is Verdict.ALLOWED
+    assert evaluate_user((policy(send),), request(USER, action="ReceiveMessage")) is Verdict.NO_MATCH
+    assert evaluate_user((policy(send), policy(deny)), request(USER)) is Verdict.ALLOWED
+    assert evaluate_user((policy(send), policy(deny)), request(USER, arn=ARN + "s")) is Verdict.DENIED
+    assert evaluate_user((policy(GRANT),), request(USER)) is Verdict.NO_MATCH  # a Principal is for resources
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "{}", "[]", "not json", '{"Statement": "x"}', '{"Statement": [1]}']
+)
+def test_a_policy_that_says_nothing(text: str | None) -> None:
+    assert evaluate(text, request(root_of(PARTNER))) is Verdict.NO_MATCH
