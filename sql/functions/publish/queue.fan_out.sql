@@ -1,5 +1,6 @@
 -- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
--- they match. Messages that a queue cannot take go to the subscription's dead-letter queue, if it has one.
+-- they match. Messages that a queue cannot take, or whose policy does not let the topic send, go to the subscription's
+-- dead-letter queue, if it has one whose policy does.
 -- p_enveloped: whether the messages have envelopes. All subscriptions need envelopes, except queues with raw delivery.
 -- Without envelopes, all standard queues that get all of the messages get the same arrays, which are made once.
 -- Raises 40001 when the messages have no envelopes and a subscription that needs them was added since the caller read
@@ -39,7 +40,9 @@ begin
             v_adds_webhooks := true;
             continue;
         end if;
-        if p_enveloped or v_subscription.filter is not null or right(v_subscription.endpoint, 5) = '.fifo' then
+        if not v_subscription.target_allowed then
+            v_failed := v_match.entries;
+        elsif p_enveloped or v_subscription.filter is not null or right(v_subscription.endpoint, 5) = '.fifo' then
             v_failed := queue.publish_to_queue(p_topic, v_subscription, v_subscription.endpoint, v_match.entries);
         else
             if v_bodies is null then
@@ -59,7 +62,9 @@ begin
                     null, null) s
                 where s.error is not null);
         end if;
-        if v_failed is not null and v_subscription.dead_letter_arn is not null then
+        if v_failed is not null and v_subscription.dead_letter_arn is not null
+            and v_subscription.dead_letters_allowed
+        then
             perform queue.publish_to_queue(p_topic, v_subscription, v_subscription.dead_letter_arn, v_failed);
         end if;
     end loop;

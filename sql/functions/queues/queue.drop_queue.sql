@@ -1,5 +1,6 @@
 -- queue.drop_queue(arn): deletes a queue. Its messages can be received no more, and maintain_installation removes their
--- rows later, piece by piece. Returns a row with error QueueDoesNotExist, or null.
+-- rows later, piece by piece. Subscriptions of other accounts may not deliver to a later queue of that name, until its
+-- policy allows it. Returns a row with error QueueDoesNotExist, or null.
 -- Called by: DeleteQueue, queue.delete_queue.
 create or replace function queue.drop_queue(p_arn text) returns table (error text)
 language plpgsql as $$
@@ -11,6 +12,10 @@ begin
         return query select 'QueueDoesNotExist'::text;
         return;
     end if;
+    update queue.subscription s set target_allowed = false
+    where s.protocol = 'sqs' and s.endpoint = p_arn and s.owner <> split_part(p_arn, ':', 5);
+    update queue.subscription s set dead_letters_allowed = false
+    where s.dead_letter_arn = p_arn and s.owner <> split_part(p_arn, ':', 5);
     insert into queue.dropped_queue (queue_id, arn) values (v_queue_id, p_arn);
     return query select null::text;
 end $$;

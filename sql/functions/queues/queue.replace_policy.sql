@@ -1,15 +1,24 @@
--- queue.replace_policy(arn, old, new): replaces a queue's access policy if it still is p_old (null: none); null or ''
--- as p_new removes it. Returns one row: replaced, or error QueueDoesNotExist.
+-- queue.replace_policy(arn, old, new, allowed, refused): replaces a queue's access policy if it still is p_old (null:
+-- none), and if the queue's subscriptions are those of both lists, which the new one allows and refuses
+-- (allow_subscriptions); null or '' as p_new removes it. Returns one row: replaced, or error QueueDoesNotExist.
 -- Called by: AddPermission, RemovePermission, which change a policy that they have read.
-create or replace function queue.replace_policy(p_arn text, p_old text, p_new text)
+create or replace function queue.replace_policy(
+    p_arn text, p_old text, p_new text, p_allowed uuid[], p_refused uuid[])
 returns table (replaced boolean, error text)
 language plpgsql as $$
+declare
+    v_queue queue.queues;
+    v_replaced boolean;
 begin
-    update queue.queues q
-    set attributes = case when coalesce(p_new, '') = '' then q.attributes - 'Policy'
-                          else q.attributes || jsonb_build_object('Policy', p_new) end,
-        modified_at = clock_timestamp()
-    where q.arn = p_arn and q.attributes ->> 'Policy' is not distinct from p_old;
-    return query select found, case when not found and not exists (
-        select from queue.queues q where q.arn = p_arn) then 'QueueDoesNotExist' end;
+    select * into v_queue from queue.queues q where q.arn = p_arn for no key update;
+    v_replaced := v_queue.queue_id is not null and v_queue.attributes ->> 'Policy' is not distinct from p_old
+        and queue.allow_subscriptions(p_arn, p_allowed, p_refused);
+    if v_replaced then
+        update queue.queues q
+        set attributes = case when coalesce(p_new, '') = '' then q.attributes - 'Policy'
+                              else q.attributes || jsonb_build_object('Policy', p_new) end,
+            modified_at = clock_timestamp()
+        where q.arn = p_arn;
+    end if;
+    return query select v_replaced, case when v_queue.queue_id is null then 'QueueDoesNotExist' end;
 end $$;

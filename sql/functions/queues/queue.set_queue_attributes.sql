@@ -1,9 +1,11 @@
--- queue.set_queue_attributes(arn, attributes): replaces the given attributes; a null value removes one. A changed delay
--- of a FIFO queue holds for the messages that are in it (delay_groups).
--- Returns one row: error QueueDoesNotExist, ScopeNeeded (high throughput without DeduplicationScope messageGroup, given
+-- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes; a null value removes one.
+-- A changed delay of a FIFO queue holds for the messages that are in it (delay_groups). The lists are the subscriptions
+-- that a changed policy allows and refuses (allow_subscriptions).
+-- Returns one row: error QueueDoesNotExist, SubscriptionsChanged (the lists are incomplete), ScopeNeeded (high throughput without DeduplicationScope messageGroup, given
 -- or not; nothing was changed) or null. Locks: the queue's row, then rows of FIFO groups, as purge_messages.
 -- Called by: SetQueueAttributes, PATCH /v1/queues/{name}.
-create or replace function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
+create or replace function queue.set_queue_attributes(
+    p_arn text, p_attributes jsonb, p_allowed uuid[], p_refused uuid[])
 returns table (error text)
 language plpgsql as $$
 declare
@@ -17,6 +19,10 @@ begin
         and v_attributes ->> 'DeduplicationScope' is distinct from 'messageGroup'
     then
         return query select 'ScopeNeeded'::text;
+        return;
+    end if;
+    if not queue.allow_subscriptions(p_arn, p_allowed, p_refused) then
+        return query select 'SubscriptionsChanged'::text;
         return;
     end if;
     update queue.queues q set attributes = v_attributes, modified_at = clock_timestamp()

@@ -2,15 +2,16 @@
 -- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as written, compiled
 --   filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both null where nothing has
 --   to be confirmed. While an http(s) subscription is pending, every call asks again, under a new token, valid for two
---   days. Then how many filter policies a topic and an account may have; 0: any number.
--- Returns one row: arn, confirmed, error (NotFound, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has
+--   days. Then how many filter policies a topic and an account may have; 0: any number. p_policies: those by which the
+--   caller decided that the queues let the topic send (policies_changed).
+-- Returns one row: arn, confirmed, error (NotFound, PolicyChanged, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has
 --   100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and so only queues, at most
 --   100).
--- Locks: shares the topic's row, so that its attributes do not change. Called by: Subscribe.
-drop function if exists queue.add_subscription(text, uuid, text, text, text, jsonb, jsonb, text, text);
+-- Locks: shares the rows of the queues and the topic, so that their attributes do not change. Called by: Subscribe.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
-    p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int)
+    p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int,
+    p_policies jsonb)
 returns table (arn text, confirmed boolean, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -19,6 +20,10 @@ declare
     v_subscription queue.subscription;
     v_error text;
 begin
+    if queue.policies_changed(p_policies) then
+        return query select null::text, false, 'PolicyChanged'::text;
+        return;
+    end if;
     select * into v_topic from queue.topic t where t.arn = p_topic for share;
     if v_topic.topic_id is null then
         return query select null::text, false, 'NotFound'::text;

@@ -1,17 +1,22 @@
--- queue.set_subscription_attributes(arn, known, attributes, filter, filters a topic, filters an account): replaces the
--- given attributes (a null value removes one) and the compiled filter policy, which the caller made from p_known, the
--- attributes that it had read. Returns one row: error (NotFound; Changed: the attributes differ from p_known by now;
--- FilterPolicyLimitExceeded) or null.
+-- queue.set_subscription_attributes(arn, known, attributes, filter, filters a topic, filters an account, policies):
+-- replaces the given attributes (a null value removes one) and the compiled filter policy, which the caller made from
+-- p_known, the attributes that it had read. p_policies: the policy by which the caller decided that the queue of a new
+-- RedrivePolicy lets the topic send (policies_changed). Returns one row: error (NotFound; Changed: the attributes differ
+-- from p_known, or the policy from p_policies, by now; FilterPolicyLimitExceeded) or null.
 -- Called by: SetSubscriptionAttributes.
-drop function if exists queue.set_subscription_attributes(text, jsonb, jsonb);
 create or replace function queue.set_subscription_attributes(
-    p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters int, p_account_filters int)
+    p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters int, p_account_filters int,
+    p_policies jsonb)
 returns table (error text)
 language plpgsql as $$
 declare
     v_subscription queue.subscription;
     v_error text;
 begin
+    if queue.policies_changed(p_policies) then
+        return query select 'Changed'::text;
+        return;
+    end if;
     select * into v_subscription from queue.subscription s where s.arn = p_arn for update;
     v_error := case
         when v_subscription.subscription_id is null then 'NotFound'
@@ -21,7 +26,8 @@ begin
             then 'FilterPolicyLimitExceeded' end;
     if v_error is null then
         update queue.subscription s
-        set attributes = jsonb_strip_nulls(s.attributes || p_attributes), filter = p_filter
+        set attributes = jsonb_strip_nulls(s.attributes || p_attributes), filter = p_filter,
+            dead_letters_allowed = s.dead_letters_allowed or p_attributes ? 'RedrivePolicy'
         where s.arn = p_arn;
     end if;
     return query select v_error;

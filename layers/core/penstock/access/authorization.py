@@ -65,12 +65,14 @@ class ServiceRules:
     `account_actions` concern the caller's account and no existing queue or topic. `grantable_actions` are those that an
     owner can permit to other accounts; every other action, and so every new one, is for the owner alone.
     `owner_always_allowed`: no policy denies these to the owner's account (on AWS the root user can always do them, "AWS
-    actions for project owners"). `policy_statement` reads the policies of the resources that `resource_arns` finds.
+    actions for project owners"). `receiver_actions`: the account whose queue a subscription delivers to may do these
+    with the subscription. `policy_statement` reads the policies of the resources that `resource_arns` finds.
     """
 
     account_actions: frozenset[str]
     grantable_actions: frozenset[str]
     owner_always_allowed: frozenset[str]
+    receiver_actions: frozenset[str]
     resource_arns: ResourceArns
     policy_statement: BatchStatement[ResourceEntry, PolicyRow]
 
@@ -99,7 +101,9 @@ def authorize_one(service: str, action: str, arn: str, context: RequestContext) 
     rules = RULES[service]
     rows = yield from BatchCall(rules.policy_statement, [ResourceEntry(arn)])
     account_id = arn.split(":")[4]
-    (row,) = rows or [PolicyRow(1, None, account_id)]
+    (row,) = rows or [PolicyRow(1, None, account_id, None)]
+    if context.account_id == row.receiver and action in rules.receiver_actions:
+        return
     foreign = context.account_id not in (row.owner, account_id)
     if not foreign and action in rules.owner_always_allowed:
         return
@@ -184,6 +188,7 @@ RULES = {
             "SendMessage", "SendMessageBatch",
         )),  # "Overview of managing access", SQS Developer Guide
         owner_always_allowed=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
+        receiver_actions=frozenset(),
         resource_arns=queues_of,
         policy_statement=READ_POLICIES,
     ),
@@ -191,6 +196,7 @@ RULES = {
         account_actions=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
         grantable_actions=frozenset((*OWNER_ACTIONS, "PublishBatch")),
         owner_always_allowed=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
+        receiver_actions=frozenset(("GetSubscriptionAttributes", "Unsubscribe")),
         resource_arns=topics_of,
         policy_statement=READ_TOPIC_POLICIES,
     ),

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import msgspec
 
+from penstock.access.deliveries import check_deliveries
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
@@ -34,7 +35,15 @@ PAGE = 100
 PENDING = "pending confirmation"
 PENDING_IN_LISTS = "PendingConfirmation"
 
+
+class RedrivePolicy(msgspec.Struct):
+    """The RedrivePolicy of a subscription."""
+
+    dead_letter_target_arn: str = msgspec.field(name="deadLetterTargetArn")
+
+
 _text = msgspec.json.Decoder(dict[str, str])
+_redrive_policy = msgspec.json.Decoder(RedrivePolicy)
 _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 
@@ -48,13 +57,18 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
     if request.protocol != "sqs":
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
         confirmation = yield from envelopes.confirmation(topic, token, context)
-    (row,) = yield from Call(
-        ADD_SUBSCRIPTION,
-        (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
-         confirmation, *limits(context)),
-    )  # fmt: skip
-    if row.error is not None:
-        raise error_of(row.error)
+    queues = dead_letter_queues(attributes) + ([endpoint] if request.protocol == "sqs" else [])
+    while True:
+        policies = yield from check_deliveries(queues, str(topic), context.account_id, context)
+        (row,) = yield from Call(
+            ADD_SUBSCRIPTION,
+            (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
+             confirmation, *limits(context), policies),
+        )  # fmt: skip
+        if row.error is None:
+            break
+        if row.error != "PolicyChanged":
+            raise error_of(row.error)
     return sns.SubscribeResult(
         subscription_arn=row.arn if row.confirmed or request.return_subscription_arn else PENDING
     )
@@ -181,15 +195,23 @@ def set_subscription_attributes(
         topic_attributes.check_subscription_attributes({name: given}, found.protocol)
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
         new = as_json({name: value or None})
+        queues = dead_letter_queues({name: value})
+        policies = yield from check_deliveries(queues, found.topic_arn, found.owner, context)
         (row,) = yield from Call(
             SET_SUBSCRIPTION_ATTRIBUTES,
-            (arn, found.attributes, new, compiled_filter(changed), *limits(context)),
+            (arn, found.attributes, new, compiled_filter(changed), *limits(context), policies),
         )
         error = row.error
     if error == "FilterPolicyLimitExceeded":
         raise error_of(error)
     if error is not None:
         raise errors.NotFound("Subscription does not exist")
+
+
+def dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
+    """The ARN of the queue of a RedrivePolicy that has been checked, if there is one."""
+    text = attributes.get("RedrivePolicy")
+    return [_redrive_policy.decode(text).dead_letter_target_arn] if text else []
 
 
 def limits(context: Context) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from penstock import errors
+from penstock.access.deliveries import judge_subscriptions
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.queues import REPLACE_POLICY
@@ -50,7 +51,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
             raise errors.OverLimit(f"{MOST_STATEMENTS} statements are the most that a policy can have.")
         return [*statements, statement]
 
-    yield from change_policy(arn, added)
+    yield from change_policy(arn, added, context)
 
 
 def remove_permission(request: RemovePermissionRequest, context: Context) -> Operation[None]:
@@ -62,16 +63,18 @@ def remove_permission(request: RemovePermissionRequest, context: Context) -> Ope
             raise bad_label(request.label, "can't find label.")
         return left
 
-    yield from change_policy(context.queue_arn(request.queue_url), removed)
+    yield from change_policy(context.queue_arn(request.queue_url), removed, context)
 
 
-def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Operation[None]:
+def change_policy(arn: str, change: Callable[[Statements], Statements], context: Context) -> Operation[None]:
     """Applies a change to the statements of the queue's policy. Raises QueueDoesNotExist, and what `change` raises."""
     replaced = False
     while not replaced:
         queue = yield from describe(arn)
         old = _attributes.decode(queue.attributes).get("Policy")
-        (row,) = yield from Call(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
+        new = changed_policy(arn, old, change)
+        subscriptions = yield from judge_subscriptions(arn, new, context)
+        (row,) = yield from Call(REPLACE_POLICY, (arn, old, new, *subscriptions))
         if row.error is not None:
             raise errors.QueueDoesNotExist
         replaced = row.replaced

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from penstock import errors
+from penstock.access.deliveries import Subscriptions, judge_subscriptions
 from penstock.aws.arn import QueueArn, is_account_id, is_queue_name, is_queue_name_prefix, queue_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -37,6 +38,8 @@ from .types import (
 )
 
 LONGEST_PAGE = 1000
+# Another subscription came while a policy was evaluated for those that there were.
+SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
 LONGEST_TOKEN = 1_024  # characters; a longer text is cut, and then is no token
 
 _string_map = msgspec.json.Decoder(dict[str, str])
@@ -77,6 +80,10 @@ def make_queue(
     )
     if row.error is not None:
         raise sql_error(row.error, row.detail)
+    if (
+        row.created and "Policy" in non_empty
+    ):  # subscriptions of other accounts, of a former queue of this name
+        yield from change_attributes(row.arn, {"Policy": non_empty["Policy"]}, context)
     return row.created
 
 
@@ -168,17 +175,23 @@ def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -
     """Changes attributes; an empty value removes a policy."""
     arn = context.queue_arn(request.queue_url)
     checked = attributes.check_queue_attributes(request.attributes, arn.endswith(".fifo"))
-    yield from change_attributes(arn, checked)
+    yield from change_attributes(arn, checked, context)
 
 
-def change_attributes(arn: str, values: Mapping[str, str]) -> Operation[None]:
+def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> Operation[None]:
     """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
     yield from check_dead_letter_queue(arn, values)
     implied = attributes.with_implied(values)
     changed = {name: value if value != "" else None for name, value in implied.items()}
-    (row,) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
-    if row.error is not None:
-        raise sql_error(row.error, None)
+    error: str | None = SUBSCRIPTIONS_CHANGED
+    while error == SUBSCRIPTIONS_CHANGED:
+        subscriptions: Subscriptions = (None, None)
+        if "Policy" in changed:
+            subscriptions = yield from judge_subscriptions(arn, changed["Policy"], context)
+        (row,) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed), *subscriptions))
+        error = row.error
+    if error is not None:
+        raise sql_error(error, None)
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:

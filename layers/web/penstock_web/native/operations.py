@@ -105,7 +105,7 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
     checked = attributes.check_queue_attributes(
         attributes_as_text(changes), arn.endswith(".fifo"), native=True
     )
-    yield from queues.change_attributes(arn, checked)
+    yield from queues.change_attributes(arn, checked, context)
     return (yield from describe_queue(name, context))
 
 

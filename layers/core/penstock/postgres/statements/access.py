@@ -33,11 +33,15 @@ class ResourceEntry(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """The policy of entry `n` (from 1), JSON, and the account that owns the resource. An unknown one has no row."""
+    """The policy of entry `n` (from 1), JSON, and the account that owns the resource. An unknown one has no row.
+
+    `receiver`: of a subscription that delivers to a queue, the account of the queue.
+    """
 
     n: int
     policy: str | None
     owner: str
+    receiver: str | None
 
 
 READ_POLICIES = BatchStatement("queue.read_policies", ("text[]",), PolicyRow, entry=ResourceEntry)

@@ -61,7 +61,9 @@ class QueueErrorRow(NamedTuple):
     error: str | None
 
 
-SET_QUEUE_ATTRIBUTES = Statement("queue.set_queue_attributes", ("text", "jsonb"), QueueErrorRow)
+SET_QUEUE_ATTRIBUTES = Statement(
+    "queue.set_queue_attributes", ("text", "jsonb", "uuid[]", "uuid[]"), QueueErrorRow
+)
 DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
 
 
@@ -94,7 +96,9 @@ class ReplacedPolicyRow(NamedTuple):
     error: str | None
 
 
-REPLACE_POLICY = Statement("queue.replace_policy", ("text", "text", "text"), ReplacedPolicyRow)
+REPLACE_POLICY = Statement(
+    "queue.replace_policy", ("text", "text", "text", "uuid[]", "uuid[]"), ReplacedPolicyRow
+)
 
 
 class DeadLetterSourceRow(NamedTuple):

@@ -1,6 +1,7 @@
 """Subscriptions of topics."""
 
 from typing import NamedTuple
+from uuid import UUID
 
 from penstock.effects import Statement
 
@@ -15,7 +16,7 @@ class AddedSubscriptionRow(NamedTuple):
 
 ADD_SUBSCRIPTION = Statement(
     "queue.add_subscription",
-    ("text", "uuid", "text", "text", "text", "jsonb", "jsonb", "text", "text", "int4", "int4"),
+    ("text", "uuid", "text", "text", "text", "jsonb", "jsonb", "text", "text", "int4", "int4", "jsonb"),
     AddedSubscriptionRow,
 )
 
@@ -74,6 +75,17 @@ class SubscriptionRow(NamedTuple):
 DESCRIBE_SUBSCRIPTION = Statement("queue.describe_subscription", ("text",), SubscriptionRow)
 SET_SUBSCRIPTION_ATTRIBUTES = Statement(
     "queue.set_subscription_attributes",
-    ("text", "jsonb", "jsonb", "jsonb", "int4", "int4"),
+    ("text", "jsonb", "jsonb", "jsonb", "int4", "int4", "jsonb"),
     SubscriptionErrorRow,
 )
+
+
+class QueueSubscriptionRow(NamedTuple):
+    """A subscription that delivers to a queue, or whose dead-letter queue it is."""
+
+    subscription_id: UUID
+    owner: str
+    topic_arn: str
+
+
+SUBSCRIPTIONS_OF_QUEUE = Statement("queue.subscriptions_of_queue", ("text",), QueueSubscriptionRow)

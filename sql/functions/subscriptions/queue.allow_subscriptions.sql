@@ -1,0 +1,22 @@
+-- queue.allow_subscriptions(queue's ARN, allowed, refused): stores which subscriptions the policy of a queue allows to
+-- deliver to it. Both lists null: policies do not decide (QUEUE_ACCESS is not sigv4). Returns false, and changes
+-- nothing, when the queue has a subscription that is in neither list: it was made since the caller read them.
+-- The caller has locked the queue's row, so that add_subscription waits.
+-- Index: subscription_endpoint, subscription_dead_letters. Called by: set_queue_attributes, replace_policy.
+create or replace function queue.allow_subscriptions(p_arn text, p_allowed uuid[], p_refused uuid[]) returns boolean
+language plpgsql as $$
+begin
+    if p_allowed is null then
+        return true;
+    end if;
+    if exists (
+        select from queue.subscriptions_of_queue(p_arn) s where s.subscription_id <> all (p_allowed || p_refused))
+    then
+        return false;
+    end if;
+    update queue.subscription s set target_allowed = not s.target_allowed
+    where s.protocol = 'sqs' and s.endpoint = p_arn and s.target_allowed <> (s.subscription_id = any (p_allowed));
+    update queue.subscription s set dead_letters_allowed = not s.dead_letters_allowed
+    where s.dead_letter_arn = p_arn and s.dead_letters_allowed <> (s.subscription_id = any (p_allowed));
+    return true;
+end $$;

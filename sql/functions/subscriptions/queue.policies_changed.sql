@@ -1,0 +1,13 @@
+-- queue.policies_changed(policies): whether one of these queues has another policy than the caller read. p_policies:
+-- JSON, ARN to policy; the policy null: none, or no such queue. Null: policies do not decide.
+-- Locks: shares the queues' rows until commit, so that their policies stay. Index: queues (arn).
+-- Called by: add_subscription, set_subscription_attributes, before they lock anything.
+create or replace function queue.policies_changed(p_policies jsonb) returns boolean
+language plpgsql as $$
+begin
+    perform from queue.queues q
+    where q.arn in (select k from jsonb_object_keys(p_policies) k) order by q.arn for share;
+    return exists (
+        select from jsonb_each_text(p_policies) k left join queue.queues q on q.arn = k.key
+        where q.attributes ->> 'Policy' is distinct from k.value);
+end $$;

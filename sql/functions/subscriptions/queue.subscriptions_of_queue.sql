@@ -1,0 +1,13 @@
+-- queue.subscriptions_of_queue(arn): the subscriptions that deliver to a queue, or whose dead-letter queue it is.
+-- Index: subscription_endpoint, subscription_dead_letters. Called by: SetQueueAttributes, AddPermission and
+-- RemovePermission, which decide for each whether the queue's new policy allows it.
+create or replace function queue.subscriptions_of_queue(p_arn text)
+returns table (subscription_id uuid, owner text, topic_arn text)
+language sql stable as $$
+select s.subscription_id, s.owner, t.arn
+from (
+    select e.subscription_id, e.owner, e.topic_id from queue.subscription e where e.protocol = 'sqs' and e.endpoint = p_arn
+    union
+    select d.subscription_id, d.owner, d.topic_id from queue.subscription d where d.dead_letter_arn = p_arn) s
+join queue.topic t on t.topic_id = s.topic_id
+$$;
