@@ -77,7 +77,7 @@ class WrongEntry(NamedTuple):
     message_id: bytes
 
 
-NAME, TYPES = "queue.replace_policy", ("text", "text", "text")
+NAME, TYPES = "queue.replace_policy", ("text", "text", "text", "uuid[]", "uuid[]")
 DELETE, HANDLE = DELETE_MESSAGES.name, DELETE_MESSAGES.types
 
 
@@ -87,7 +87,7 @@ DELETE, HANDLE = DELETE_MESSAGES.name, DELETE_MESSAGES.types
         (Statement("queue.replace_polcy", TYPES, Flag), "0 functions"),
         (Statement(NAME, TYPES[:2], Flag), "0 functions"),
         (Statement(NAME, (*TYPES, "text"), Flag), "0 functions"),
-        (Statement(NAME, ("text", "text", "jsonb"), Flag), "0 functions"),
+        (Statement(NAME, ("text", "text", "jsonb", "uuid[]", "uuid[]"), Flag), "0 functions"),
         (Statement(NAME, TYPES, Renamed), "columns"),
         (Statement(NAME, TYPES, Turned), "columns"),
         (Statement(NAME, TYPES, Short), "columns"),

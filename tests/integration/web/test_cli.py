@@ -26,7 +26,7 @@ OPTIONS: dict[str, list[str]] = {
         "--no-pooler",
     ],
     "migrate": ["--dump FILE", "--ephemeral", "--tune-role NAME"],
-    "doctor": ["--after-restore"],
+    "doctor": ["--after-restore", "--fix"],
     "keys": ["create", "list", "revoke", "rotate-signing"],
     "keys create": ["--account ID", "--description TEXT", "--bearer"],
     "keys list": [],

@@ -6,7 +6,7 @@ It also makes a restored database safe for clients of before.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -29,6 +29,12 @@ def doctor(
         bool,
         typer.Option("--after-restore", help="first let ids go on above all that were lost with a restore"),
     ] = False,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix", help="end subscriptions that the policies of other accounts' queues do not allow"
+        ),
+    ] = False,
 ) -> int:
     """Prints a line a problem; 0 when there is none, else 1. Raises SettingError, LocalError."""
     from penstock.postgres.statements.installation import FIND_PROBLEMS
@@ -43,6 +49,8 @@ def doctor(
                 "new messages, topics and schedules get ids above all that were given out before the restore"
             )
         number = _report((row.subject, row.problem) for row in database.call(FIND_PROBLEMS, ()))
+        if settings.queue_access == "sigv4":
+            number += _report(_refused_subscriptions(database, fix=fix))
         warnings = {database.connection().session.warning}
     if settings.database_url not in ("", settings.direct_url):
         with service_database(settings) as pooled:
@@ -58,6 +66,27 @@ def _report(problems: Iterable[tuple[str, str]]) -> int:
     for line in lines:
         print(line)
     return len(lines)
+
+
+def _refused_subscriptions(database: Database, *, fix: bool) -> Iterator[tuple[str, str]]:
+    """Subscriptions, of before policies were asked, that deliver to queues whose policies do not allow it."""
+    from penstock.access.deliveries import allows_delivery
+    from penstock.postgres.statements.subscriptions import (
+        DROP_SUBSCRIPTION,
+        FOREIGN_SUBSCRIPTIONS,
+        REFUSE_DEAD_LETTERS,
+    )
+
+    for row in database.call(FOREIGN_SUBSCRIPTIONS, ()):
+        if allows_delivery(row.policy, row.queue_arn, row.topic_arn, row.owner):
+            continue
+        kind = "dead letters" if row.to_dead_letters else "messages"
+        problem = f"sends {kind} to the queue {row.queue_arn}, whose policy does not allow it"
+        if fix and row.to_dead_letters:
+            database.call(REFUSE_DEAD_LETTERS, (row.arn,))
+        elif fix:
+            database.call(DROP_SUBSCRIPTION, (row.arn, False, None))
+        yield row.arn, f"{problem}: ended" if fix else problem
 
 
 def _jump(database: Database) -> None:

@@ -26,7 +26,7 @@ from tests.support.sql.calls import (
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
 SUBSCRIBE = """select queue.add_subscription(
-    %s, gen_random_uuid(), '000000000000', 'sqs', %s, %s, null, null, null, 200, 10000)"""
+    %s, gen_random_uuid(), '000000000000', 'sqs', %s, %s, null, null, null, 200, 10000, null)"""
 PUBLISH = """select queue.publish_messages(
     array[gen_random_uuid()], array['{"*": {"raw": "m"}}'::jsonb], array[null::jsonb], array[0], array['{}'::jsonb],
     array[null::jsonb], array[null::text], array[null::text], array[null::text], array[1], %s, %s)"""

@@ -89,3 +89,29 @@ class QueueSubscriptionRow(NamedTuple):
 
 
 SUBSCRIPTIONS_OF_QUEUE = Statement("queue.subscriptions_of_queue", ("text",), QueueSubscriptionRow)
+
+
+class ForeignSubscriptionRow(NamedTuple):
+    """A subscription that delivers to another account's queue, with that queue's policy.
+
+    `to_dead_letters`: the queue is the one of its RedrivePolicy.
+    """
+
+    arn: str
+    owner: str
+    topic_arn: str
+    queue_arn: str
+    policy: str | None
+    to_dead_letters: bool
+
+
+FOREIGN_SUBSCRIPTIONS = Statement("queue.foreign_subscriptions", (), ForeignSubscriptionRow)
+
+
+class FoundSubscriptionRow(NamedTuple):
+    """Whether there is such a subscription."""
+
+    found: bool
+
+
+REFUSE_DEAD_LETTERS = Statement("queue.refuse_dead_letters", ("text",), FoundSubscriptionRow)
