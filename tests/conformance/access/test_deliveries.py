@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4
+from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, allow
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 
@@ -171,6 +171,19 @@ def test_who_receives_from_a_topic_can_list_and_end_it(owner: Sns, partner: Sns)
     )  # fmt: skip
     owner.client.unsubscribe(SubscriptionArn=arn)
     assert partner.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
+
+
+def test_a_move_task_sends_to_its_destination(owner: Sns, partner: Sns) -> None:
+    """ "Required permissions" of StartMessageMoveTask: SendMessage on the destination."""
+    dead, theirs = partner.sqs.create(), owner.sqs.create()
+    redrive = json.dumps({"deadLetterTargetArn": partner.sqs.arn(dead), "maxReceiveCount": 1})
+    partner.sqs.create(RedrivePolicy=redrive)
+    partner.sqs.send(dead, "moved")
+    move = {"SourceArn": partner.sqs.arn(dead), "DestinationArn": owner.sqs.arn(theirs)}
+    assert partner.sqs.refusal("start_message_move_task", **move).status == 403
+    allow(owner.sqs, theirs, "sqs:SendMessage")
+    assert partner.sqs.client.start_message_move_task(**move)["TaskHandle"]
+    assert owner.sqs.refusal("start_message_move_task", SourceArn=partner.sqs.arn(dead)).status == 403
 
 
 def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:

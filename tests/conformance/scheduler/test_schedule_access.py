@@ -4,6 +4,8 @@ docs/access.md.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support import plain_http
@@ -118,3 +120,21 @@ def test_what_the_owner_denies_to_all_is_denied(owner: Scheduler) -> None:
     arn = owner.sqs.arn(queue)
     allow(owner.sqs, queue, "SQS:SendMessage", effect="Deny", principal="*")
     assert owner.refused("create_schedule", **owner.given(Target=to(arn))) == DENIED
+
+
+def test_a_policy_may_allow_one_schedule(owner: Scheduler, partner: Scheduler) -> None:
+    """By the service and the ARN of the schedule for which it acts."""
+    url = owner.sqs.create()
+    given = partner.given(Target=to(owner.sqs.arn(url)))
+    arn = f"arn:aws:scheduler:us-east-1:{PARTNER}:schedule/default/{given['Name']}"
+    statement = {
+        "Effect": "Allow", "Principal": {"Service": "scheduler.amazonaws.com"}, "Action": "sqs:SendMessage",
+        "Resource": owner.sqs.arn(url),
+    }  # fmt: skip
+    for source, allowed in ((arn + "s", False), (arn, True)):
+        policy = {"Statement": [{**statement, "Condition": {"ArnEquals": {"aws:SourceArn": source}}}]}
+        attributes = {"Policy": json.dumps(policy)}
+        owner.sqs.client.set_queue_attributes(QueueUrl=url, Attributes=attributes)
+        if not allowed:
+            assert partner.refused("create_schedule", **given) == DENIED
+    partner.client.create_schedule(**given)

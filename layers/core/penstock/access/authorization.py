@@ -9,11 +9,12 @@ the schedule fires.
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
+from penstock.aws.schedule_arn import DEFAULT_GROUP, schedule_arn
 from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
 from penstock.effects import BatchCall, BatchStatement, Operation
 from penstock.errors import AccessDenied
@@ -30,8 +31,7 @@ from .policy.requests import AccessRequest, Principal
 from .topic_actions import OWNER_ACTIONS
 
 LONGEST_TASK_HANDLE = 1_024
-# Members that name a queue, or a topic, by its ARN.
-ARN_MEMBERS = ("source_arn", "destination_arn")
+# Members that name a topic by its ARN.
 TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
 
 
@@ -83,21 +83,51 @@ def authorize(service: str, action: str, request: object, context: RequestContex
     Policies are read for each request, those of concurrent requests in one call.
     """
     if service == "scheduler":
-        for arn in invoked_arns(request):
-            invoked = INVOKES.get(arn.split(":")[2])
-            if invoked is not None:
-                yield from authorize_one(*invoked, arn, context)
-            elif arn.split(":")[4] != context.account_id:
-                raise AccessDenied(f"Access to the resource {arn} is denied.")
+        yield from authorize_targets(request, context)
         return
     rules = RULES[service]
     if action not in rules.account_actions:
         for arn in rules.resource_arns(request, context):
             yield from authorize_one(service, action, arn, context)
+    if action == "StartMessageMoveTask":
+        destination = getattr(request, "destination_arn", None)
+        if destination and parse_queue_arn(destination) is not None:
+            yield from authorize_one("sqs", "SendMessage", destination, context)
 
 
-def authorize_one(service: str, action: str, arn: str, context: RequestContext) -> Operation[None]:
-    """Raises AccessDenied unless the caller's account may do this with the queue or topic."""
+def authorize_targets(request: object, context: RequestContext) -> Operation[None]:
+    """Raises AccessDenied unless a schedule may send to its target and its dead-letter queue."""
+    for arn in invoked_arns(request):
+        invoked = INVOKES.get(arn.split(":")[2])
+        if invoked is not None:
+            yield from authorize_one(*invoked, arn, context, acting_schedule(request, context))
+        elif arn.split(":")[4] != context.account_id:
+            raise AccessDenied(f"Access to the resource {arn} is denied.")
+
+
+class ActingService(NamedTuple):
+    """A service that does it later, for a resource of the caller's: policies may allow it instead of the caller."""
+
+    principal: Principal
+    keys: dict[str, str]
+
+
+def acting_schedule(request: object, context: RequestContext) -> ActingService:
+    """EventBridge Scheduler, for the schedule that a request makes or changes."""
+    group = getattr(request, "group_name", None) or DEFAULT_GROUP
+    arn = schedule_arn(context.region, context.account_id, group, getattr(request, "name", ""))
+    keys = {
+        "aws:sourcearn": arn,
+        "aws:sourceaccount": context.account_id,
+        "aws:securetransport": "true",  # the message does not leave the database
+    }
+    return ActingService(Principal(None, None, "scheduler.amazonaws.com"), keys)
+
+
+def authorize_one(
+    service: str, action: str, arn: str, context: RequestContext, acting: ActingService | None = None
+) -> Operation[None]:
+    """Raises AccessDenied unless the caller may do this with the queue or topic, or the service that acts for it."""
     rules = RULES[service]
     rows = yield from BatchCall(rules.policy_statement, [ResourceEntry(arn)])
     account_id = arn.split(":")[4]
@@ -107,12 +137,16 @@ def authorize_one(service: str, action: str, arn: str, context: RequestContext) 
     foreign = context.account_id not in (row.owner, account_id)
     if not foreign and action in rules.owner_always_allowed:
         return
-    verdict = Verdict.NO_MATCH
+    verdicts: list[Verdict] = []
     if row.policy is not None:
         name = f"{service}:{action.removesuffix('Batch')}".lower()
-        verdict = evaluate(row.policy, AccessRequest(context.principal, name, arn, context.condition_keys))
-    allowed = action in rules.grantable_actions and verdict is Verdict.ALLOWED
-    if verdict is Verdict.DENIED or (foreign and not allowed):
+        verdicts.append(
+            evaluate(row.policy, AccessRequest(context.principal, name, arn, context.condition_keys))
+        )
+        if acting is not None:
+            verdicts.append(evaluate(row.policy, AccessRequest(acting.principal, name, arn, acting.keys)))
+    allowed = action in rules.grantable_actions and Verdict.ALLOWED in verdicts
+    if Verdict.DENIED in verdicts or (foreign and not allowed):
         raise AccessDenied(f"Access to the resource {arn} is denied.")
 
 
@@ -121,7 +155,8 @@ def queues_of(request: object, context: RequestContext) -> list[str]:
     queue_url = getattr(request, "queue_url", None)
     if queue_url is not None:
         return [context.queue_arn(queue_url)]
-    arns = [arn for member in ARN_MEMBERS if (arn := getattr(request, member, None))]
+    source = getattr(request, "source_arn", None)
+    arns = [source] if source else []
     task_handle = getattr(request, "task_handle", None)
     if task_handle is not None:
         arns = [source_of_task(task_handle)]
