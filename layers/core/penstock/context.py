@@ -7,7 +7,7 @@ caller's own request, unless a base URL is configured. Any host is accepted on i
 
 from collections.abc import Mapping
 
-from penstock.access.policy.requests import Principal, root_of
+from penstock.access.users import User, caller
 from penstock.aws.arn import is_account_id, queue_arn
 
 from .environment import Environment
@@ -20,7 +20,7 @@ from .trace_context import message_trace_header
 class Context:
     """One request: the caller's account and region, the request's id, and the environment of the process.
 
-    `user`: the user whose key has signed the request; None: the key belongs to the account, or keys are not checked.
+    `user`: who has signed the request; None: nobody was asked.
     """
 
     __slots__ = ("_base_url", "account_id", "environment", "http", "region", "request_id", "user")
@@ -34,18 +34,18 @@ class Context:
         self.environment = environment
         self.http = http
         self._base_url: str | None = None
-        self.user: Principal | None = None
+        self.user: User | None = None
 
     @property
-    def principal(self) -> Principal:
-        """The caller, as policies name it."""
-        return self.user or root_of(self.account_id)
+    def caller(self) -> User:
+        """The user who calls; the root user of the account where nobody was asked."""
+        return self.user or caller(self.account_id, None, None)
 
     @property
     def condition_keys(self) -> dict[str, str]:
         """The keys that conditions of policies may compare, in lower case, with their values."""
         settings = self.environment.settings
-        principal = self.principal
+        principal = self.caller.principal
         keys = {
             "aws:principalaccount": self.account_id,
             "aws:principalarn": principal.arn or "",

@@ -1,9 +1,19 @@
--- queue.find_access_key(id): account and encrypted secret of a key that signs requests; no row when it is unknown or
--- revoked.
+-- queue.find_access_key(id): a key that signs requests: its account, encrypted secret, user with the user's policies
+-- (null: the account itself), and when it expires. No row when it is unknown, expired or revoked. Notes the use.
 -- Index: primary key. Called by: every signed request whose key the process has not looked up lately.
-create or replace function queue.find_access_key(p_access_key_id text)
-returns table (account_id text, sealed_secret bytea)
-language sql stable as $$
-    select k.account_id, k.sealed_secret from queue.access_key k
+drop function if exists queue.find_access_key(text);
+create function queue.find_access_key(p_access_key_id text)
+returns table (account_id text, sealed_secret bytea, user_name text, policies text[], expires_at timestamptz)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    update queue.access_key k set last_used_at = clock_timestamp()
     where k.access_key_id = p_access_key_id and k.revoked_at is null
-$$;
+        and coalesce(k.last_used_at < clock_timestamp() - interval '1 minute', true);
+    return query
+    select k.account_id, k.sealed_secret, k.user_name, u.policies, k.expires_at
+    from queue.access_key k
+    left join queue.account_user u on u.account_id = k.account_id and u.name = k.user_name
+    where k.access_key_id = p_access_key_id and k.revoked_at is null
+        and coalesce(k.expires_at > clock_timestamp(), true);
+end $$;

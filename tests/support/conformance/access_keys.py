@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.settings import Settings
@@ -17,16 +18,20 @@ PRESENCE = {"QUEUE_ACCESS": "presence"}
 OWNER, PARTNER = "000000000000", "111122223333"
 
 
-def new_key(database: Database, account: str) -> tuple[str, str]:
+def new_key(database: Database, account: str, user: str | None = None) -> tuple[str, str]:
     """Id and secret of a key that the command line would make."""
-    settings = Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn})
-    with KeyRing.open(settings) as ring:
-        key_id, secret, _ = ring.create(account, "", bearer=False)
+    with key_ring(database) as ring:
+        key_id, secret, _ = ring.create(account, "", bearer=False, user=user)
     return key_id.partition("=")[2], secret.partition("=")[2]
 
 
+def key_ring(database: Database) -> AbstractContextManager[KeyRing]:
+    """What `penstock keys` and `penstock users` work with."""
+    return KeyRing.open(Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn}))
+
+
 def revoke(database: Database, key_id: str) -> None:
-    with KeyRing.open(Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn})) as ring:
+    with key_ring(database) as ring:
         list(ring.revoke(key_id))
 
 

@@ -13,6 +13,7 @@ import hmac
 import logging
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from time import monotonic, time
@@ -33,6 +34,7 @@ from penstock.postgres.statements.access import (
     FIND_ACCESS_KEY,
     FIND_BEARER_KEY,
     AccessKeyRow,
+    BearerKeyRow,
 )
 from penstock.settings import Settings
 
@@ -40,8 +42,8 @@ from . import sigv4
 from .authorization import RequestContext, authorize
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
+from .users import User, caller
 
-K = TypeVar("K")
 V = TypeVar("V")
 RowT = TypeVar("RowT", bound=Row)
 AnyOperation = Operation[Struct | None]
@@ -157,29 +159,36 @@ class RequireCredentials:
 
 
 # --- keys ------------------------------------------------------------------------------------------------------------
-class AccessKey(NamedTuple):
-    """A key that clients sign requests with."""
+class Key(NamedTuple):
+    """A key that is neither revoked nor expired, and whose it is. `secret`: a bearer key's is its hash."""
 
-    account_id: str
-    secret: str
+    user: User
+    secret: bytes
+    expires_at: datetime | None
+
+    @property
+    def account_id(self) -> str:
+        """The account whose key it is."""
+        return self.user.principal.account_id or ""
 
 
-class KeyCache(Generic[RowT, K]):
+class KeyCache(Generic[RowT]):
     """A cache of keys of one kind, each for `seconds`: for that long a revoked key may still be accepted."""
 
-    def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], K], seconds: float) -> None:
+    def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], Key], seconds: float) -> None:
         self._statement = statement
         self._read = read
         self._seconds = seconds
-        self._known: dict[str, tuple[float, K]] = {}
+        self._known: dict[str, tuple[float, Key]] = {}
         self._unknown: dict[str, float] = {}
 
-    def find(self, key_id: str) -> Operation[K | None]:
-        """The key; None when it is unknown or revoked. A text that cannot be a key id is not looked up."""
+    def find(self, key_id: str) -> Operation[Key | None]:
+        """The key; None when it is unknown, expired or revoked. A text that cannot be a key id is not looked up."""
         now = monotonic()
         known = self._known.get(key_id)
         if known is not None and now < known[0]:
-            return known[1]
+            key = known[1]
+            return None if key.expires_at is not None and key.expires_at <= datetime.now(UTC) else key
         if not _KEY_ID(key_id) or now < self._unknown.get(key_id, now):
             return None
         rows = yield from Call(self._statement, (key_id,))
@@ -209,7 +218,7 @@ class RequireSignature:
         self._cipher = SecretCipher(settings.queue_encryption_key)
         seconds = settings.queue_access_cache_seconds
         self._access_keys = KeyCache(FIND_ACCESS_KEY, self._access_key, seconds)
-        self._bearer_keys = KeyCache(FIND_BEARER_KEY, lambda _, row: row, seconds)
+        self._bearer_keys = KeyCache(FIND_BEARER_KEY, bearer_key, seconds)
 
     def check(self, http: HttpRequest) -> GuardedOperation:
         """Parses the signature; the guard that it returns verifies it."""
@@ -226,7 +235,7 @@ class RequireSignature:
         key = yield from self._access_keys.find(claim.access_key_id)
         if key is None:
             raise InvalidClientTokenId
-        sigv4.verify(context.http, claim, key.secret, time())
+        sigv4.verify(context.http, claim, key.secret.decode(), time())
         decoded = call.read()
         if claim.service != decoded.action.service:
             raise SignatureDoesNotMatch(
@@ -234,7 +243,7 @@ class RequireSignature:
             )
         if claim.region != decoded.scope.region:  # a path may name another region
             raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
-        context.account_id, context.region = key.account_id, claim.region
+        context.account_id, context.region, context.user = key.account_id, claim.region, key.user
         yield from authorize(decoded.action.service, decoded.action.name, decoded.request, context)
         return (yield from decoded.action.operation(decoded.request, context))
 
@@ -246,17 +255,22 @@ class RequireSignature:
         scheme, _, token = header.decode("latin-1").partition(" ")
         key_id, _, secret = token.strip().partition(".")
         key = (yield from self._bearer_keys.find(key_id)) if scheme.lower() == "bearer" else None
-        if key is None or not hmac.compare_digest(hash_of_secret(secret), key.secret_hash):
+        if key is None or not hmac.compare_digest(hash_of_secret(secret), key.secret):
             raise InvalidClientTokenId
-        context.account_id = key.account_id
+        context.account_id, context.user = key.account_id, key.user
 
-    def _access_key(self, key_id: str, row: AccessKeyRow) -> AccessKey:
+    def _access_key(self, key_id: str, row: AccessKeyRow) -> Key:
         try:
             secret = self._cipher.decrypt(bytes(row.sealed_secret), key_id, row.account_id)
-            return AccessKey(row.account_id, secret)
+            return Key(caller(row.account_id, row.user_name, row.policies), secret.encode(), row.expires_at)
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InternalFailure from error
+
+
+def bearer_key(_: str, row: BearerKeyRow) -> Key:
+    """The key of a row."""
+    return Key(caller(row.account_id, row.user_name, row.policies), bytes(row.secret_hash), row.expires_at)
 
 
 def hash_of_secret(secret: str) -> bytes:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
-from penstock.aws.schedule_arn import DEFAULT_GROUP, schedule_arn
+from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
 from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
 from penstock.effects import BatchCall, BatchStatement, Operation
 from penstock.errors import AccessDenied
@@ -29,8 +29,11 @@ from penstock.postgres.statements.access import (
 from .policy.evaluation import Verdict, evaluate
 from .policy.requests import AccessRequest, Principal
 from .topic_actions import OWNER_ACTIONS
+from .users import User
 
 LONGEST_TASK_HANDLE = 1_024
+# What a policy of a user has to match where a request names no resource.
+ANY = "*"
 # Members that name a topic by its ARN.
 TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
 
@@ -41,11 +44,11 @@ class RequestContext(Protocol):
     account_id: str
     region: str
     http: HttpRequest
-    user: Principal | None
+    user: User | None
 
     @property
-    def principal(self) -> Principal:
-        """The caller."""
+    def caller(self) -> User:
+        """Who calls."""
 
     @property
     def condition_keys(self) -> dict[str, str]:
@@ -78,21 +81,46 @@ class ServiceRules:
 
 
 def authorize(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
-    """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
+    """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller may do this.
 
     Policies are read for each request, those of concurrent requests in one call.
     """
     if service == "scheduler":
+        check_user("scheduler", action, schedules_of(action, request, context), context)
         yield from authorize_targets(request, context)
         return
     rules = RULES[service]
-    if action not in rules.account_actions:
-        for arn in rules.resource_arns(request, context):
-            yield from authorize_one(service, action, arn, context)
+    if action in rules.account_actions:
+        check_user(service, action, new_resource(service, request, context), context)
+        return
+    arns = rules.resource_arns(request, context)
+    if not arns:  # the operation refuses the request
+        check_user(service, action, ANY, context)
+    for arn in arns:
+        yield from authorize_one(service, action, arn, context)
     if action == "StartMessageMoveTask":
         destination = getattr(request, "destination_arn", None)
         if destination and parse_queue_arn(destination) is not None:
             yield from authorize_one("sqs", "SendMessage", destination, context)
+
+
+def new_resource(service: str, request: object, context: RequestContext) -> str:
+    """The ARN of the queue or topic that a request makes; `*` for one that concerns the account."""
+    name = getattr(request, "queue_name", None) or getattr(request, "name", None)
+    return ANY if name is None else f"arn:aws:{service}:{context.region}:{context.account_id}:{name}"
+
+
+def check_user(service: str, action: str, arn: str, context: RequestContext) -> None:
+    """Raises AccessDenied unless the user's own policies allow what no other policy can allow."""
+    request = access_request(service, action, arn, context)
+    if context.caller.verdict(request) is not Verdict.ALLOWED:
+        raise AccessDenied(f"The user's policies do not allow {service}:{action} on {arn}.")
+
+
+def access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
+    """The request as policies see it. A batch has the name of its single action."""
+    name = f"{service}:{action.removesuffix('Batch')}".lower()
+    return AccessRequest(context.caller.principal, name, arn, context.condition_keys)
 
 
 def authorize_targets(request: object, context: RequestContext) -> Operation[None]:
@@ -132,22 +160,33 @@ def authorize_one(
     rows = yield from BatchCall(rules.policy_statement, [ResourceEntry(arn)])
     account_id = arn.split(":")[4]
     (row,) = rows or [PolicyRow(1, None, account_id, None)]
+    request = access_request(service, action, arn, context)
+    of_user = context.caller.verdict(request)
     if context.account_id == row.receiver and action in rules.receiver_actions:
-        return
+        row = row._replace(owner=context.account_id)
     foreign = context.account_id not in (row.owner, account_id)
-    if not foreign and action in rules.owner_always_allowed:
+    is_root = request.principal.is_root
+    if is_root and not foreign and action in rules.owner_always_allowed:
         return
-    verdicts: list[Verdict] = []
-    if row.policy is not None:
-        name = f"{service}:{action.removesuffix('Batch')}".lower()
-        verdicts.append(
-            evaluate(row.policy, AccessRequest(context.principal, name, arn, context.condition_keys))
-        )
-        if acting is not None:
-            verdicts.append(evaluate(row.policy, AccessRequest(acting.principal, name, arn, acting.keys)))
-    allowed = action in rules.grantable_actions and Verdict.ALLOWED in verdicts
-    if Verdict.DENIED in verdicts or (foreign and not allowed):
+    verdicts = [evaluate(row.policy, request)]
+    if acting is not None:
+        verdicts.append(evaluate(row.policy, request._replace(principal=acting.principal, keys=acting.keys)))
+    if not is_permitted(of_user, verdicts, foreign=foreign, grantable=action in rules.grantable_actions):
         raise AccessDenied(f"Access to the resource {arn} is denied.")
+
+
+def is_permitted(of_user: Verdict, of_resource: list[Verdict], *, foreign: bool, grantable: bool) -> bool:
+    """Whether the policies of a user and of a queue or topic let the user do something with it.
+
+    `foreign`: it belongs to another account; then both have to allow it, else one of them ("Policy evaluation logic",
+    IAM User Guide). `grantable`: its owner can permit this to others. A Deny of either decides.
+    """
+    if Verdict.DENIED in (of_user, *of_resource):
+        return False
+    if foreign:
+        granted = Verdict.ALLOWED in of_resource or Verdict.ACCOUNT_ALLOWED in of_resource
+        return grantable and granted and of_user is Verdict.ALLOWED
+    return of_user is Verdict.ALLOWED or (grantable and Verdict.ALLOWED in of_resource)
 
 
 def queues_of(request: object, context: RequestContext) -> list[str]:
@@ -187,6 +226,17 @@ def topics_of(request: object, context: RequestContext) -> list[str]:  # noqa: A
             known = parse_topic_arn(arn) if member != "subscription_arn" else topic_of_subscription(arn)
             return [arn] if known is not None else []
     return []
+
+
+def schedules_of(action: str, request: object, context: RequestContext) -> str:
+    """The ARN of the schedule or group that a request is about; with `*` for its name where it is about all."""
+    given = getattr(request, "resource_arn", None)
+    if given is not None:
+        return str(given)
+    name, group = getattr(request, "name", None) or "*", getattr(request, "group_name", None)
+    if action.endswith("ScheduleGroup") or action == "ListScheduleGroups":
+        return str(GroupArn(context.region, context.account_id, name))
+    return schedule_arn(context.region, context.account_id, group or DEFAULT_GROUP, name)
 
 
 # The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue, by service. Targets of

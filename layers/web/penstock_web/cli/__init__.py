@@ -1,4 +1,4 @@
-"""The command line: `penstock up | migrate | doctor | keys | metrics | settings | demo`.
+"""The command line: `penstock up | migrate | doctor | keys | users | metrics | settings | demo`.
 
 Each module that COMMANDS names has an `app`, a typer application with the commands of that module. A new command is a
 new module and its name in COMMANDS.
@@ -26,6 +26,7 @@ COMMANDS: Final = (
     "migrate",
     "doctor",
     "keys",
+    "users",
     "metrics",
     "settings",
     "demo",

@@ -1,24 +1,36 @@
-"""The keys of an installation, in the database of DATABASE_URL.
+"""The keys and users of an installation, in the database of DATABASE_URL.
 
-Methods return lines, which `penstock keys` prints and tests read.
+Methods return lines, which `penstock keys` and `penstock users` print and tests read.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 from base64 import b32encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from penstock.access.authentication import hash_of_secret
+from penstock.access.policy.statements import read_policy
 from penstock.access.secret_encryption import SecretCipher
+from penstock.access.users import BUILT_IN, LONGEST_POLICY, user_arn
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
 from penstock.effects import Row, Statement
 from penstock.postgres.database import Database
-from penstock.postgres.statements.access import CREATE_KEY, LIST_KEYS, REVOKE_KEY
+from penstock.postgres.statements.access import (
+    CREATE_KEY,
+    END_USER,
+    LIMIT_KEY,
+    LIST_KEYS,
+    LIST_USERS,
+    REVOKE_KEY,
+    SET_USER,
+    KeyRow,
+)
 from penstock.settings import Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
@@ -29,6 +41,7 @@ from .database import service_database
 # Prefixes of our own distinguish these keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 SECRET_BYTES = 30
+_USER_NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -47,11 +60,18 @@ class KeyRing:
         with service_database(settings) as database:
             yield cls(settings, database)
 
-    def create(self, account: str | None, description: str, bearer: bool) -> Iterator[str]:
-        """Makes a key and shows it. Raises LocalError for a bad account, SettingError without an encryption key."""
-        account_id = account or self._settings.queue_account_id
-        if not is_account_id(account_id):
-            raise LocalError(f"an account is 12 digits, not {account_id!r}")
+    def create(
+        self,
+        account: str | None,
+        description: str,
+        bearer: bool,
+        user: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> Iterator[str]:
+        """Makes a key and shows it. Raises LocalError for a bad account, an unknown user and for a user's third key of
+        a kind; SettingError without an encryption key.
+        """
+        account_id = self._account(account)
         if "\0" in description:
             raise LocalError("a description cannot contain NUL")
         key_id = new_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX)
@@ -62,17 +82,115 @@ class KeyRing:
             else SecretCipher(self._settings.queue_encryption_key).encrypt(secret, key_id, account_id)
         )
         kind = "bearer" if bearer else "access"
-        (row,) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description)
+        (row,) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description, user, expires_at)
+        if row.error == "UnknownUser":
+            raise LocalError(f"the account {account_id} has no user {user!r}")
+        if row.error == "TooManyKeys":
+            raise LocalError(f"the user {user!r} has two {kind} keys: revoke one first")
         if not row.created:
             raise LocalError("the id is taken; try again")  # 80 random bits: never seen
         return format_new_key(key_id, secret, account_id, bearer)
 
     def list_keys(self) -> Iterator[str]:
         """A line for each key, the oldest first."""
-        yield f"{'KIND':8}{'ID':22}{'ACCOUNT':14}{'CREATED':22}{'REVOKED':22}DESCRIPTION"
+        return table(
+            ("KIND", "ID", "ACCOUNT", "USER", "CREATED", "LAST USED", "EXPIRES", "REVOKED", "DESCRIPTION"),
+            (
+                (key.kind, key.key_id, key.account_id, key.user_name or "-", *_times(key), key.description)
+                for key in self._call(LIST_KEYS)
+            ),
+        )
+
+    def show(self, key_id: str) -> Iterator[str]:
+        """What is known of a key, but its secret. Raises LocalError for an unknown one."""
         for key in self._call(LIST_KEYS):
-            times = f"{_time(key.created_at):22}{_time(key.revoked_at):22}"
-            yield f"{key.kind:8}{key.key_id:22}{key.account_id:14}{times}{key.description}".rstrip()
+            if key.key_id == key_id:
+                names = ("created", "last used", "expires", "revoked")
+                yield f"{key.kind} key {key.key_id} of {key.user_name or 'the account'}, account {key.account_id}"
+                yield from (f"{name}: {time}" for name, time in zip(names, _times(key), strict=True))
+                yield f"description: {key.description or '-'}"
+                return
+        raise LocalError(f"there is no key {key_id!r}")
+
+    def limit(self, key_id: str, expires_at: datetime | None) -> Iterator[str]:
+        """Sets when a key expires; None: never. Raises LocalError for an unknown one."""
+        rows = self._call(LIMIT_KEY, key_id, expires_at) if key_id.isalnum() else []
+        if not any(row.found for row in rows):
+            raise LocalError(f"there is no key {key_id!r}")
+        yield f"expires: {_time(expires_at)}"
+        yield f"processes that have used it know it within {self._settings.queue_access_cache_seconds} seconds"
+
+    # --- users -------------------------------------------------------------------------------------------------------
+    def set_user(
+        self, name: str, policies: Sequence[str], account: str | None, *, new: bool
+    ) -> Iterator[str]:
+        """Makes a user, or (`new` False) gives one other policies. A policy is `read`, `operate`, `admin` or JSON.
+
+        Raises LocalError for a bad name or account, a policy that is none, a user that exists, or does not.
+        """
+        account_id = self._account(account)
+        if not _USER_NAME(name):
+            raise LocalError(f"a user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -, not {name!r}")
+        for policy in policies:
+            check_user_policy(policy)
+        exists = any((user.account_id, user.name) == (account_id, name) for user in self._call(LIST_USERS))
+        if exists == new:
+            state = "has a user" if new else "has no user"
+            raise LocalError(f"the account {account_id} {state} {name!r}")
+        self._call(SET_USER, account_id, name, list(policies))
+        yield f"user {name} of the account {account_id}: {', '.join(map(_policy_name, policies)) or 'no policy'}"
+        if not new:
+            seconds = self._settings.queue_access_cache_seconds
+            yield f"processes that have used one of its keys know it within {seconds} seconds"
+
+    def list_users(self) -> Iterator[str]:
+        """A line for each user."""
+        return table(
+            ("ACCOUNT", "USER", "CREATED", "POLICIES"),
+            (
+                (
+                    user.account_id,
+                    user.name,
+                    _time(user.created_at),
+                    ", ".join(map(_policy_name, user.policies)),
+                )
+                for user in self._call(LIST_USERS)
+            ),
+        )
+
+    def show_user(self, name: str, account: str | None) -> Iterator[str]:
+        """A user, with policies and keys. Raises LocalError for an unknown one."""
+        account_id = self._account(account)
+        for user in self._call(LIST_USERS):
+            if (user.account_id, user.name) == (account_id, name):
+                yield f"{user_arn(account_id, name)}, made {_time(user.created_at)}"
+                yield from (f"policy: {policy}" for policy in user.policies)
+                keys = [
+                    key
+                    for key in self._call(LIST_KEYS)
+                    if (key.account_id, key.user_name) == (account_id, name)
+                ]
+                yield from table(
+                    ("KIND", "ID", "CREATED", "LAST USED", "EXPIRES", "REVOKED", "DESCRIPTION"),
+                    ((key.kind, key.key_id, *_times(key), key.description) for key in keys),
+                )
+                return
+        raise LocalError(f"the account {account_id} has no user {name!r}")
+
+    def end_user(self, name: str, account: str | None) -> Iterator[str]:
+        """Revokes a user's keys and forgets the user. Raises LocalError for an unknown one."""
+        account_id = self._account(account)
+        (row,) = self._call(END_USER, account_id, name)
+        if not row.found:
+            raise LocalError(f"the account {account_id} has no user {name!r}")
+        seconds = self._settings.queue_access_cache_seconds
+        yield f"ended; processes that have used its keys may accept them for {seconds} seconds more"
+
+    def _account(self, account: str | None) -> str:
+        account_id = account or self._settings.queue_account_id
+        if not is_account_id(account_id):
+            raise LocalError(f"an account is 12 digits, not {account_id!r}")
+        return account_id
 
     def revoke(self, key_id: str) -> Iterator[str]:
         """Revokes a key. Raises LocalError for an unknown one."""
@@ -106,6 +224,36 @@ def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> I
         yield f"AWS_ACCESS_KEY_ID={key_id}"
         yield f"AWS_SECRET_ACCESS_KEY={secret}"
     yield f"# account {account_id}; the secret is not shown again"
+
+
+def check_user_policy(text: str) -> None:
+    """Raises LocalError for a text that is neither the name of a built-in policy nor JSON that allows or denies."""
+    if text in BUILT_IN:
+        return
+    if len(text) > LONGEST_POLICY:
+        raise LocalError(f"a policy has at most {LONGEST_POLICY} characters")
+    statements = read_policy(text, of_user=True).statements
+    if not statements:
+        raise LocalError(f"a policy is {', '.join(BUILT_IN)} or IAM's JSON, not {text[:40]!r}")
+    if not all(statement.denies or statement.is_complete for statement in statements):
+        raise LocalError("a statement has an element, a condition or a variable that is not understood")
+
+
+def _policy_name(policy: str) -> str:
+    return policy if policy in BUILT_IN else "JSON"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Lines of columns, each as wide as its longest entry."""
+    lines = [head, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _times(key: KeyRow) -> list[str]:
+    """When a key was made, last used, expires and was revoked."""
+    return [_time(at) for at in (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)]
 
 
 def _time(at: datetime | None) -> str:

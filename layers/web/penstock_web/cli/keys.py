@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,8 @@ from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from .key_ring import KeyRing
+
+EXPIRES_HELP = "when it expires: 2027-01-31, with a time if you like (UTC), days from now (90d), or never"
 
 app = typer.Typer(name="keys", help="keys of QUEUE_ACCESS=sigv4, and the one that signs SNS messages")
 
@@ -25,9 +28,28 @@ def create(
         str, typer.Option(metavar="TEXT", show_default=False, help="what the key is for")
     ] = "",
     bearer: Annotated[bool, typer.Option("--bearer", help="for the REST API instead of the SQS API")] = False,
+    user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="whose key it is (default: the account's own)")
+    ] = None,
+    expires: Annotated[str | None, typer.Option(metavar="TIME", help=EXPIRES_HELP)] = None,
 ) -> None:
     with _key_ring() as ring:
-        print(*ring.create(account, description, bearer), sep="\n")
+        print(*ring.create(account, description, bearer, user, _moment(expires)), sep="\n")
+
+
+@app.command("show", help="show a key, without its secret")
+def show(key: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    with _key_ring() as ring:
+        print(*ring.show(key), sep="\n")
+
+
+@app.command("limit", help="let a key expire, or not")
+def limit(
+    key: Annotated[str, typer.Argument(metavar="ID")],
+    expires: Annotated[str, typer.Option(metavar="TIME", help=EXPIRES_HELP)],
+) -> None:
+    with _key_ring() as ring:
+        print(*ring.limit(key, _moment(expires)), sep="\n")
 
 
 @app.command("list", help="show every key")
@@ -47,6 +69,25 @@ def revoke(key: Annotated[str, typer.Argument(metavar="ID")]) -> None:
 def rotate_signing() -> None:
     with _key_ring() as ring:
         print(*ring.rotate_signing(), sep="\n")
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A time in the future; None: never. Raises LocalError for anything else."""
+    from penstock_web.system_account import LocalError
+
+    if text in (None, "never"):
+        return None
+    try:
+        days = text.removesuffix("d")
+        if days != text:
+            return datetime.now(UTC) + timedelta(days=int(days))
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise LocalError(f"a time is 2027-01-31, 2027-01-31T12:00, 90d or never, not {text!r}") from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment <= datetime.now(UTC):
+        raise LocalError(f"{text} is over")
+    return moment
 
 
 def _key_ring() -> AbstractContextManager[KeyRing]:

@@ -9,11 +9,16 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.types import Scope
 
+from penstock.access.authentication import AccessRule
+from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.context import Context
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import RequestEntityTooLarge
 from penstock.http import HttpRequest
+
+from .actions import ACTIONS, OF_A_QUEUE
+from .operations import arn_of
 
 T = TypeVar("T")
 
@@ -55,11 +60,30 @@ class OperationRunner:
             settings.queue_account_id, settings.queue_region, request_id, self._native.environment, http
         )
 
-    async def admit(self) -> None:
-        """Sets the context's account to the caller's. Raises the error with which QUEUE_ACCESS refuses the caller."""
+    async def admit(self, route: str) -> None:
+        """Sets the context's account to the caller's. `route`: the name of the route's function.
+
+        Raises the error with which QUEUE_ACCESS refuses the caller, and AccessDenied where a user's policies do.
+        """
         access = self.context.environment.access
         if access is not None:
-            await self.run(access.check_native_request(self.context))
+            await self.run(self._check(access, route))
+
+    def _check(self, access: AccessRule, route: str) -> Operation[None]:
+        yield from access.check_native_request(self.context)
+        if (
+            self.context.caller.principal.is_root
+        ):  # the account's own keys may do everything here, and mend policies
+            return
+        name = self._scope["path_params"].get("name") if route in OF_A_QUEUE else None
+        for action in ACTIONS[route]:
+            service, _, action_name = action.partition(":")
+            if name is None:
+                check_user(service, action_name, ANY, self.context)
+            elif service == "sqs":
+                yield from authorize_one(service, action_name, arn_of(name, self.context), self.context)
+            else:
+                check_user(service, action_name, arn_of(name, self.context), self.context)
 
     async def run(self, operation: Operation[T]) -> T:
         """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
@@ -79,7 +103,7 @@ class NativeRoute(APIRoute):
 
         async def admitted(request: Request) -> Response:
             runner = request.scope[RUNNER_KEY] = OperationRunner(request)
-            await runner.admit()
+            await runner.admit(self.name)
             if self.body_field is not None and len(await request.body()) > MAX_BODY_BYTES:
                 raise RequestEntityTooLarge
             return await handle(request)
@@ -90,7 +114,7 @@ class NativeRoute(APIRoute):
 async def run_native_route(route: APIRoute, request: Request) -> Response:
     """Calls a native route outside FastAPI; its function takes only the request and the runner."""
     runner = OperationRunner(request)
-    await runner.admit()
+    await runner.admit(route.name)
     response: Response = await route.endpoint(request, runner)
     return response
 

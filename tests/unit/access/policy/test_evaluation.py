@@ -114,6 +114,7 @@ def test_a_deny_wins_wherever_it_stands() -> None:
         {"ForSomeValues:StringEquals": {"aws:PrincipalAccount": PARTNER}},
         {"StringEquals": {"aws:PrincipalAccount": {"is": PARTNER}}},
         {"StringEquals": PARTNER},
+        {"StringEquals": {}},
         "always",
     ],
 )

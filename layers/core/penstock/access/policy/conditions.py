@@ -47,7 +47,7 @@ def read_conditions(element: object) -> tuple[Condition, ...] | None:
         return None
     conditions: list[Condition] = []
     for operator, keys in element.items():
-        if not isinstance(keys, dict):
+        if not isinstance(keys, dict) or not keys:
             return None
         for key, wanted in keys.items():
             condition = _read(str(operator), str(key).lower(), _texts(wanted))

@@ -7,20 +7,29 @@ from penstock.effects import BatchStatement, Statement
 
 
 class AccessKeyRow(NamedTuple):
-    """An access key that is not revoked. `sealed_secret`: encrypted with QUEUE_ENCRYPTION_KEY."""
+    """An access key that is neither revoked nor expired. `sealed_secret`: encrypted with QUEUE_ENCRYPTION_KEY.
+
+    `user_name`: None for a key of the account itself. `policies`: the user's. `expires_at`: None for never.
+    """
 
     account_id: str
     sealed_secret: bytes
+    user_name: str | None
+    policies: list[str] | None
+    expires_at: datetime | None
 
 
 FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 
 class BearerKeyRow(NamedTuple):
-    """A bearer key that is not revoked. `secret_hash`: SHA-256 of its secret."""
+    """A bearer key that is neither revoked nor expired. `secret_hash`: SHA-256 of its secret; the rest as above."""
 
     account_id: str
     secret_hash: bytes
+    user_name: str | None
+    policies: list[str] | None
+    expires_at: datetime | None
 
 
 FIND_BEARER_KEY = Statement("queue.find_bearer_key", ("text",), BearerKeyRow)
@@ -49,21 +58,27 @@ READ_TOPIC_POLICIES = BatchStatement("queue.read_topic_policies", ("text[]",), P
 
 
 class CreatedKeyRow(NamedTuple):
-    """Whether the key id was free."""
+    """Whether the key id was free. `error`: UnknownUser, TooManyKeys."""
 
     created: bool
+    error: str | None
 
 
-CREATE_KEY = Statement("queue.create_key", ("text", "text", "text", "bytea", "text"), CreatedKeyRow)
+CREATE_KEY = Statement(
+    "queue.create_key", ("text", "text", "text", "bytea", "text", "text", "timestamptz"), CreatedKeyRow
+)
 
 
 class KeyRow(NamedTuple):
-    """A key of a list. `kind`: access or bearer. `revoked_at`: None for a key that is valid."""
+    """A key of a list. `kind`: access or bearer. `last_used_at`: to within a minute. None: never."""
 
     kind: str
     key_id: str
     account_id: str
+    user_name: str | None
     created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
     revoked_at: datetime | None
     description: str
 
@@ -78,3 +93,34 @@ class RevokedKeyRow(NamedTuple):
 
 
 REVOKE_KEY = Statement("queue.revoke_key", ("text",), RevokedKeyRow)
+
+
+class FoundRow(NamedTuple):
+    """Whether there was such a key, or user."""
+
+    found: bool
+
+
+LIMIT_KEY = Statement("queue.limit_key", ("text", "timestamptz"), FoundRow)
+
+
+class SetUserRow(NamedTuple):
+    """Whether the user is new."""
+
+    created: bool
+
+
+SET_USER = Statement("queue.set_user", ("text", "text", "text[]"), SetUserRow)
+
+
+class UserRow(NamedTuple):
+    """A user of an account. `policies`: names of built-in ones, or JSON."""
+
+    account_id: str
+    name: str
+    policies: list[str]
+    created_at: datetime
+
+
+LIST_USERS = Statement("queue.list_users", (), UserRow)
+END_USER = Statement("queue.end_user", ("text", "text"), FoundRow)

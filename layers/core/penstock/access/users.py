@@ -1,0 +1,63 @@
+"""Users of an account, and what they may do: IAM's policies, and three that are built in.
+
+    read      names, attributes, counts and metrics; no message
+    operate   read, and work with messages and what is there; nothing is made, changed or deleted but messages
+    admin     everything
+
+Actions are those of AWS (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`; a batch has the name of its
+single action); what only the REST API can do has the prefix `penstock:` (`penstock_web.native.actions`).
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from .policy.evaluation import Verdict, evaluate_user
+from .policy.requests import AccessRequest, Principal, root_of
+
+READ = (
+    "sqs:Get*", "sqs:List*", "sns:Get*", "sns:List*", "scheduler:Get*", "scheduler:List*", "penstock:Get*",
+    "penstock:List*", "penstock:Match*", "penstock:Preview*",
+)  # fmt: skip
+OPERATE = (
+    *READ, "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
+    "sqs:PurgeQueue", "sqs:StartMessageMoveTask", "sqs:CancelMessageMoveTask", "sns:Publish", "penstock:PublishEvent",
+    "penstock:ReadArchive", "penstock:RetryDelivery", "penstock:RunSchedule",
+)  # fmt: skip
+LONGEST_POLICY = 6_144  # characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)
+
+
+def _allowing(actions: Iterable[str]) -> str:
+    statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+    return msgspec.json.encode({"Version": "2012-10-17", "Statement": [statement]}).decode()
+
+
+BUILT_IN = {"read": _allowing(READ), "operate": _allowing(OPERATE), "admin": _allowing(["*"])}
+"""The text of each policy that has a name of its own."""
+
+
+class User(NamedTuple):
+    """A user who calls. `policies`: texts in JSON."""
+
+    principal: Principal
+    policies: tuple[str, ...]
+
+    def verdict(self, request: AccessRequest) -> Verdict:
+        """What the user's own policies say: ALLOWED, DENIED or NO_MATCH."""
+        if self.principal.is_root:
+            return Verdict.ALLOWED
+        return evaluate_user(self.policies, request)
+
+
+def user_arn(account_id: str, name: str) -> str:
+    """The ARN of a user, which policies name as principal."""
+    return f"arn:aws:iam::{account_id}:user/{name}"
+
+
+def caller(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
+    """The user of a key. A key without one belongs to the account's root user, who may do everything."""
+    if user_name is None:
+        return User(root_of(account_id), ())
+    texts = tuple(BUILT_IN.get(policy, policy) for policy in policies or ())
+    return User(Principal(account_id, user_arn(account_id, user_name)), texts)

@@ -1,0 +1,77 @@
+"""`penstock users`: who may do what with QUEUE_ACCESS=sigv4."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from .key_ring import KeyRing
+
+app = typer.Typer(name="users", help="users of QUEUE_ACCESS=sigv4, and what they may do")
+
+Name = Annotated[str, typer.Argument(metavar="NAME")]
+Account = Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")]
+Policies = Annotated[
+    list[str],
+    typer.Option(
+        "--policy", metavar="POLICY", help="read, operate, admin, or a file with IAM's JSON; repeatable"
+    ),
+]
+
+
+@app.command("create", help="make a user; its keys: penstock keys create --user")
+def create(name: Name, policy: Policies, account: Account = None) -> None:
+    with _key_ring() as ring:
+        print(*ring.set_user(name, _texts(policy), account, new=True), sep="\n")
+
+
+@app.command("list", help="show every user")
+def list_() -> None:
+    with _key_ring() as ring:
+        print(*ring.list_users(), sep="\n")
+
+
+@app.command("show", help="show a user with policies and keys")
+def show(name: Name, account: Account = None) -> None:
+    with _key_ring() as ring:
+        print(*ring.show_user(name, account), sep="\n")
+
+
+@app.command("limit", help="give a user other policies")
+def limit(name: Name, policy: Policies, account: Account = None) -> None:
+    with _key_ring() as ring:
+        print(*ring.set_user(name, _texts(policy), account, new=False), sep="\n")
+
+
+@app.command("end", help="revoke a user's keys and forget the user")
+def end(name: Name, account: Account = None) -> None:
+    with _key_ring() as ring:
+        print(*ring.end_user(name, account), sep="\n")
+
+
+def _texts(policies: list[str]) -> list[str]:
+    """Names of built-in policies as they are, and the text of each file."""
+    from penstock.access.users import BUILT_IN
+    from penstock_web.system_account import LocalError
+
+    texts = []
+    for policy in policies:
+        try:
+            texts.append(policy if policy in BUILT_IN else Path(policy).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            names = ", ".join(BUILT_IN)
+            raise LocalError(f"--policy {policy}: neither {names} nor a file that can be read") from None
+    return texts
+
+
+def _key_ring() -> AbstractContextManager[KeyRing]:
+    from .key_ring import KeyRing
+
+    return KeyRing.open(Settings.read(os.environ))

@@ -1,0 +1,50 @@
+"""What policies call the routes of the REST API: AWS's name of the same action, or one with the prefix `penstock:`.
+
+By the name of the route's function. An action on the queue that the path names asks for that queue; others, and queues
+in bodies, for `*`.
+"""
+
+from typing import Final
+
+ACTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "create_queue": ("sqs:CreateQueue",),
+    "list_queues": ("sqs:ListQueues",),
+    "describe_queue": ("sqs:GetQueueAttributes",),
+    "change_queue": ("sqs:SetQueueAttributes",),
+    "delete_queue": ("sqs:DeleteQueue",),
+    "purge_queue": ("sqs:PurgeQueue",),
+    "send": ("sqs:SendMessage",),
+    "receive": ("sqs:ReceiveMessage",),
+    "peek": ("sqs:ReceiveMessage",),
+    "delete": ("sqs:DeleteMessage",),
+    "delete_one": ("sqs:DeleteMessage",),
+    "change_visibility": ("sqs:ChangeMessageVisibility",),
+    "read_archive": ("penstock:ReadArchive",),
+    "queue_metrics": ("penstock:GetQueueMetrics",),
+    "queue_subscriptions": ("penstock:ListSubscriptions",),
+    "lag": ("penstock:GetLag",),
+    "transact": ("sqs:SendMessage", "sqs:DeleteMessage", "penstock:PublishEvent"),
+    "list_deliveries": ("penstock:ListDeliveries",),
+    "retry": ("penstock:RetryDelivery",),
+    "publish": ("penstock:PublishEvent",),
+    "matches": ("penstock:MatchEvent",),
+    "subscribe": ("penstock:Subscribe",),
+    "list_subscriptions": ("penstock:ListSubscriptions",),
+    "unsubscribe": ("penstock:Unsubscribe",),
+    "create_schedule": ("scheduler:CreateSchedule",),
+    "list_schedules": ("scheduler:ListSchedules",),
+    "sync_schedules": ("scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"),
+    "describe_schedule": ("scheduler:GetSchedule",),
+    "replace_schedule": ("scheduler:CreateSchedule", "scheduler:UpdateSchedule"),
+    "change_schedule": ("scheduler:UpdateSchedule",),
+    "delete_schedule": ("scheduler:DeleteSchedule",),
+    "run_schedule": ("penstock:RunSchedule",),
+    "list_runs": ("scheduler:GetSchedule",),
+    "preview": ("penstock:PreviewSchedule",),
+}
+
+OF_A_QUEUE: Final = frozenset((
+    "describe_queue", "change_queue", "delete_queue", "purge_queue", "send", "receive", "peek", "delete", "delete_one",
+    "change_visibility", "read_archive", "queue_metrics", "queue_subscriptions",
+))  # fmt: skip
+"""The routes whose path names a queue."""

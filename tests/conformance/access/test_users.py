@@ -1,0 +1,175 @@
+"""What users may do, in both deployments and both protocols. Sources: "Policy evaluation logic" and "Cross-account
+policy evaluation logic" (IAM User Guide)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, allow, key_ring, new_key
+from tests.support.conformance.scheduler import Scheduler
+from tests.support.conformance.sns import Sns
+from tests.support.conformance.sqs import Sqs
+from tests.support.database import Database
+
+_numbers = count()
+SETTINGS = {**SIGV4, "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
+
+MakeUser = Callable[..., Sqs]
+
+
+@pytest.fixture
+def owner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
+    """The account itself."""
+    return sqs.with_settings(SETTINGS).with_key(*keys[OWNER])
+
+
+@pytest.fixture
+def user(sqs: Sqs, installation: Database) -> MakeUser:
+    """Makes a user with these policies: names, or statements."""
+
+    def make(*policies: Any, account: str = OWNER, name: str = "") -> Sqs:
+        name = name or f"user-{next(_numbers)}"
+        texts = [one if isinstance(one, str) else json.dumps({"Statement": [one]}) for one in policies]
+        with key_ring(installation) as ring:
+            list(ring.set_user(name, texts, account, new=True))
+        return sqs.with_settings(SETTINGS).with_key(*new_key(installation, account, name))
+
+    return make
+
+
+def denied(caller: Sqs, method: str, **parameters: Any) -> None:
+    refusal = caller.refusal(method, **parameters)
+    assert (refusal.code, refusal.status) == ("AccessDenied", 403)
+
+
+def test_the_policies_that_are_built_in(owner: Sqs, user: MakeUser) -> None:
+    url = owner.create()
+    owner.send(url, "hello")
+    arn = owner.arn(url)
+    nothing, read, operate, admin = (
+        user(*policies) for policies in ((), ("read",), ("operate",), ("admin",))
+    )
+    looks: list[tuple[str, dict[str, Any]]] = [
+        ("list_queues", {}),
+        ("get_queue_url", {"QueueName": url.rpartition("/")[2]}),
+        ("get_queue_attributes", {"QueueUrl": url, "AttributeNames": ["All"]}),
+        ("list_queue_tags", {"QueueUrl": url}),
+        ("list_dead_letter_source_queues", {"QueueUrl": url}),
+        ("list_message_move_tasks", {"SourceArn": arn}),
+    ]
+    works: list[tuple[str, dict[str, Any]]] = [
+        ("send_message", {"QueueUrl": url, "MessageBody": "x"}),
+        ("send_message_batch", {"QueueUrl": url, "Entries": [{"Id": "a", "MessageBody": "x"}]}),
+        ("receive_message", {"QueueUrl": url, "VisibilityTimeout": 0}),
+        ("purge_queue", {"QueueUrl": url}),
+    ]
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("create_queue", {"QueueName": owner.name()}),
+        ("set_queue_attributes", {"QueueUrl": url, "Attributes": {"DelaySeconds": "1"}}),
+        ("tag_queue", {"QueueUrl": url, "Tags": {"a": "b"}}),
+        ("add_permission", {"QueueUrl": url, "Label": "l", "AWSAccountIds": [PARTNER], "Actions": ["*"]}),
+        ("delete_queue", {"QueueUrl": url}),
+    ]
+    for caller, allowed in ((nothing, 0), (read, 1), (operate, 2), (admin, 3)):
+        for level, calls in enumerate((looks, works, changes), 1):
+            for method, parameters in calls:
+                if level <= allowed:
+                    getattr(caller.client, method)(**parameters)
+                else:
+                    denied(caller, method, **parameters)
+
+
+def test_a_user_of_one_queue(owner: Sqs, user: MakeUser) -> None:
+    url, other = owner.create(), owner.create()
+    caller = user(
+        {"Effect": "Allow", "Action": ["sqs:SendMessage", "sqs:GetQueueUrl"], "Resource": owner.arn(url)},
+        {"Effect": "Allow", "Action": "sqs:CreateQueue", "Resource": "arn:aws:sqs:*:*:theirs-*"},
+    )
+    caller.send(url, "hello")
+    denied(caller, "send_message", QueueUrl=other, MessageBody="x")
+    denied(caller, "receive_message", QueueUrl=url)
+    denied(caller, "list_queues")
+    denied(caller, "create_queue", QueueName=owner.name())
+    caller.client.create_queue(QueueName="theirs-" + owner.name())
+
+
+def test_policies_of_user_and_queue_together(owner: Sqs, user: MakeUser) -> None:
+    """In one account either may allow, and a Deny of either wins."""
+    url = owner.create()
+    send = {"QueueUrl": url, "MessageBody": "x"}
+    name = "named-" + owner.name()
+    named = user(name=name)
+    operate = user("operate")
+    denied(named, "send_message", **send)
+    allow(owner, url, "sqs:SendMessage", principal=OWNER)  # the account: its users need a policy of their own
+    denied(named, "send_message", **send)
+    allow(owner, url, "sqs:SendMessage", principal=f"arn:aws:iam::{OWNER}:user/{name}")
+    named.client.send_message(**send)
+    allow(owner, url, "sqs:SendMessage", effect="Deny", principal="*")
+    for caller in (named, operate, owner):
+        denied(caller, "send_message", **send)
+    allow(owner, url, "sqs:*", effect="Deny", principal=OWNER)
+    for caller in (named, operate, user("admin")):
+        denied(caller, "set_queue_attributes", QueueUrl=url, Attributes={"Policy": ""})
+    owner.client.set_queue_attributes(QueueUrl=url, Attributes={"Policy": ""})  # the root user mends it
+    operate.client.send_message(**send)
+
+
+def test_users_of_another_account_need_both(owner: Sqs, user: MakeUser) -> None:
+    url = owner.create()
+    send = {"QueueUrl": url, "MessageBody": "x"}
+    partner, powerless = user("operate", account=PARTNER), user("read", account=PARTNER)
+    denied(partner, "send_message", **send)
+    allow(owner, url, "sqs:SendMessage", principal=PARTNER)
+    partner.client.send_message(**send)
+    denied(powerless, "send_message", **send)
+
+
+def test_topics(owner: Sqs, user: MakeUser) -> None:
+    topic = Sns(owner).create()
+    read, operate, admin = (Sns(user(policy)) for policy in ("read", "operate", "admin"))
+    assert topic in [one["TopicArn"] for one in read.client.list_topics()["Topics"]]
+    assert read.attributes(topic)["TopicArn"] == topic
+    assert read.refusal("publish", TopicArn=topic, Message="x")[:2] == ("AuthorizationError", 403)
+    operate.publish(topic)
+    for method, parameters in (
+        ("create_topic", {"Name": owner.name()}),
+        ("delete_topic", {"TopicArn": topic}),
+    ):
+        for caller in (read, operate):
+            assert caller.refusal(method, **parameters)[:2] == ("AuthorizationError", 403)
+        getattr(admin.client, method)(**parameters)
+
+
+def test_schedules(scheduler: Scheduler, installation: Database, keys: dict[str, tuple[str, str]]) -> None:
+    account = scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
+    arn = account.sqs.arn(account.sqs.create())
+    target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r"}
+    statements = [
+        {
+            "Effect": "Allow",
+            "Action": "scheduler:*",
+            "Resource": "arn:aws:scheduler:*:*:schedule/default/mine-*",
+        },
+        {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": arn},
+    ]
+    callers = []
+    for number in (1, 2):  # the second one may also send
+        with key_ring(installation) as ring:
+            policy = json.dumps({"Statement": statements[:number]})
+            list(ring.set_user(name := account.sqs.name(), [policy], OWNER, new=True))
+        key = new_key(installation, OWNER, name)
+        callers.append(scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key(*key)))
+    mine = account.given(Name="mine-" + account.sqs.name(), Target=target)
+    refused = ("AccessDeniedException", 403)
+    assert callers[0].refused("create_schedule", **mine) == refused
+    assert callers[1].refused("create_schedule", **{**mine, "Name": account.sqs.name()}) == refused
+    callers[1].client.create_schedule(**mine)
+    assert callers[1].client.get_schedule(Name=mine["Name"])["Name"] == mine["Name"]
+    assert callers[1].refused("list_schedules") == refused
+    assert callers[1].refused("create_schedule_group", Name=account.sqs.name()) == refused

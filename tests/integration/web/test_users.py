@@ -1,0 +1,220 @@
+"""`penstock users` and `penstock keys`, and what users may do over the REST API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+from fastapi.routing import APIRoute
+
+from penstock.access.users import user_arn
+from penstock_web.cli import main
+from penstock_web.native import api
+from penstock_web.native.actions import ACTIONS, OF_A_QUEUE
+from penstock_web.native.native_route import NativeRoute
+from tests.support.conformance.access_keys import SIGV4
+from tests.support.database import Database
+from tests.support.programs.penstock_service import running_service
+
+PARTNER = "111122223333"
+
+Run = Callable[..., list[str]]
+
+
+@pytest.fixture
+def penstock(database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process: its lines, those of standard error where it fails."""
+    for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*arguments: str) -> list[str]:
+        capsys.readouterr()
+        main(arguments)
+        output = capsys.readouterr()
+        return (output.out or output.err).splitlines()
+
+    return run
+
+
+def bearer(penstock: Run, user: str, *more: str) -> dict[str, str]:
+    (line, _) = penstock("keys", "create", "--bearer", "--user", user, *more)
+    return {"authorization": line.partition(": ")[2]}
+
+
+def key_id(header: dict[str, str]) -> str:
+    return header["authorization"].removeprefix("Bearer ").partition(".")[0]
+
+
+def status(http: httpx.Client, method: str, path: str, headers: dict[str, str], body: object = None) -> int:
+    return http.request(method, path, json=body, headers=headers).status_code
+
+
+# --- the REST API ----------------------------------------------------------------------------------------------------
+def test_every_route_has_an_action() -> None:
+    modules = (
+        api.queues,
+        api.messages,
+        api.events,
+        api.transactions,
+        api.deliveries,
+        api.schedules,
+        api.metrics,
+    )
+    routes = {
+        route.name: route
+        for module in modules
+        for route in module.router.routes
+        if isinstance(route, APIRoute)
+    }
+    assert all(isinstance(route, NativeRoute) for route in routes.values())
+    assert routes.keys() == ACTIONS.keys()
+    assert {name for name, route in routes.items() if "/queues/{name}" in route.path} == OF_A_QUEUE
+
+
+def test_what_users_may_do(database: Database, penstock: Run, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.json"
+    statement = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "arn:aws:sqs:*:*:orders"}
+    policy.write_text(json.dumps({"Version": "2012-10-17", "Statement": statement}))
+    for name in ("read", "operate", "admin", str(policy)):
+        penstock("users", "create", Path(name).stem, "--policy", name)
+    read, operate, admin, sender = (bearer(penstock, user) for user in ("read", "operate", "admin", "policy"))
+    messages = {"message": 1}
+    with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
+        for name in ("orders", "others"):
+            for caller in (read, operate, sender):
+                assert status(http, "POST", "/v1/queues", caller, {"name": name}) == 403
+            assert status(http, "POST", "/v1/queues", admin, {"name": name}) == 201
+        for method, path, body, allowed in (
+            ("GET", "/v1/queues", None, (read, operate, admin)),
+            ("GET", "/v1/queues/orders", None, (read, operate, admin)),
+            ("GET", "/v1/metrics/lag", None, (read, operate, admin)),
+            ("POST", "/v1/queues/orders/messages", messages, (operate, admin, sender)),
+            ("POST", "/v1/queues/others/messages", messages, (operate, admin)),
+            ("GET", "/v1/queues/orders/messages/peek", None, (operate, admin)),
+            ("POST", "/v1/events/a.b", {"message": 1}, (operate, admin)),
+            ("PATCH", "/v1/queues/orders", {"attributes": {"DelaySeconds": 1}}, (admin,)),
+            ("DELETE", "/v1/queues/orders", None, (admin,)),
+        ):
+            for caller in (read, operate, sender, admin):
+                code = status(http, method, path, caller, body)
+                assert (code < 300) is (caller in allowed), (method, path, code)
+                assert code < 300 or code == 403
+        # A queue's policy holds for users here, too.
+        deny = {"Effect": "Deny", "Principal": {"AWS": user_arn("000000000000", "operate")}, "Action": "*",
+                "Resource": "*"}  # fmt: skip
+        change = {"attributes": {"Policy": {"Statement": [deny]}}}
+        assert status(http, "PATCH", "/v1/queues/others", admin, change) == 200
+        assert status(http, "POST", "/v1/queues/others/messages", operate, messages) == 403
+        assert status(http, "POST", "/v1/queues/others/messages", admin, messages) == 201
+        penstock("users", "limit", "admin", "--policy", "read")
+        assert status(http, "POST", "/v1/queues/others/messages", admin, messages) == 403
+        assert status(http, "GET", "/v1/queues", admin) == 200
+        penstock("users", "end", "admin")
+        assert status(http, "GET", "/v1/queues", admin) == 401
+
+
+def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> None:
+    penstock("users", "create", "billing", "--policy", "read")
+    first = bearer(penstock, "billing", "--expires", "90d", "--description", "the first")
+    second = bearer(penstock, "billing")
+    assert "two bearer keys" in penstock("keys", "create", "--bearer", "--user", "billing")[0]
+    with running_service(database.api_dsn, **{**SIGV4, "QUEUE_ACCESS_CACHE_SECONDS": "30"}) as service:
+        with service.http() as http:
+            assert (
+                status(http, "GET", "/v1/queues", first) == status(http, "GET", "/v1/queues", second) == 200
+            )
+            shown = penstock("keys", "show", key_id(first))
+            assert shown[0] == f"bearer key {key_id(first)} of billing, account 000000000000"
+            assert shown[2] != "last used: -"
+            assert shown[3] == f"expires: {(datetime.now(UTC) + timedelta(days=90)):%Y-%m-%d}" + shown[3][19:]
+            assert shown[-1] == "description: the first"
+        with psycopg.connect(database.dsn, autocommit=True) as sql:
+            sql.execute(
+                "update queue.bearer_key set expires_at = now() - interval '1 s' where key_id = %s",
+                (key_id(first),),
+            )
+    with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
+        assert status(http, "GET", "/v1/queues", first) == 401
+        assert bearer(penstock, "billing")  # an expired one does not count
+        assert status(http, "GET", "/v1/queues", second) == 200
+        penstock("keys", "limit", key_id(first), "--expires", "never")
+        assert status(http, "GET", "/v1/queues", first) == 200
+        penstock("keys", "limit", key_id(second), "--expires", "2999-01-31")
+        assert penstock("keys", "show", key_id(second))[3] == "expires: 2999-01-31 00:00:00Z"
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
+    assert penstock("users", "create", "ann", "--policy", "read", "--policy", "operate") == [
+        "user ann of the account 000000000000: read, operate"
+    ]
+    penstock("users", "create", "bob", "--policy", "admin", "--account", PARTNER)
+    key, _ = penstock("keys", "create", "--user", "ann")[0].partition("=")[2], None
+    assert [line.split()[:2] for line in penstock("users", "list")[1:]] == [
+        ["000000000000", "ann"],
+        [PARTNER, "bob"],
+    ]
+    shown = penstock("users", "show", "ann")
+    assert shown[0].startswith(f"{user_arn('000000000000', 'ann')}, made 20")
+    assert shown[1:3] == ["policy: read", "policy: operate"]
+    assert shown[4].split()[:2] == ["access", key]
+    assert [line.split()[3] for line in penstock("keys", "list")[1:]] == ["ann"]
+    penstock("users", "end", "ann")
+    assert penstock("users", "show", "ann") == ["penstock: the account 000000000000 has no user 'ann'"]
+    penstock("users", "create", "ann", "--policy", "admin")
+    assert len(penstock("users", "show", "ann")) == 3  # no key comes back
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("users create no/name --policy read", "a user's name has 1 to 64"),
+        ("users create ann --policy read", "has a user 'ann'"),
+        ("users limit bob --policy read", "has no user 'bob'"),
+        ("users end bob", "has no user 'bob'"),
+        ("users create eve --policy write", "--policy write: neither read, operate, admin nor a file"),
+        ("users create eve --policy read --account 12", "an account is 12 digits"),
+        ("keys create --user bob", "has no user 'bob'"),
+        ("keys create --user ann --account 111122223333", "has no user 'ann'"),
+        ("keys create --expires yesterday", "a time is 2027-01-31"),
+        ("keys create --expires 2020-01-01", "is over"),
+        ("keys limit PSTKNOBODY --expires 3d", "there is no key"),
+        ("keys show PSTKNOBODY", "there is no key"),
+    ],
+)
+def test_what_cannot_be_done(penstock: Run, command: str, reason: str) -> None:
+    penstock("users", "create", "ann", "--policy", "read")
+    (line,) = penstock(*command.split())
+    assert line.startswith("penstock: ")
+    assert reason in line
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("write", "a policy is read, operate, admin or IAM's JSON"),
+        ("{}", "a policy is read"),
+        ('{"Statement": {"Effect": "Allow", "Action": "sqs:*"}}', "not understood"),
+        (
+            '{"Statement": {"Effect": "Allow", "Principal": "*", "Action": "*", "Resource": "*"}}',
+            "not understood",
+        ),
+        (
+            '{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"DateLessThan": {}}}}',
+            "not understood",
+        ),
+        (" " * 6_200, "at most 6144 characters"),
+    ],
+)
+def test_files_that_are_no_policies(penstock: Run, tmp_path: Path, text: str, reason: str) -> None:
+    """What would allow nothing by mistake is refused when it is given."""
+    file = tmp_path / "policy.json"
+    file.write_text(text)
+    (line,) = penstock("users", "create", "ann", "--policy", str(file))
+    assert reason in line
+    assert line.startswith("penstock: ")
