@@ -42,6 +42,11 @@ class Context:
         return self.user or caller(self.account_id, None, None)
 
     @property
+    def client_address(self) -> str:
+        """The client's IP address; empty where it is not known."""
+        return client_address(self.http, self.environment.settings)
+
+    @property
     def condition_keys(self) -> dict[str, str]:
         """The keys that conditions of policies may compare, in lower case, with their values."""
         settings = self.environment.settings
@@ -51,8 +56,7 @@ class Context:
             "aws:principalarn": principal.arn or "",
             "aws:securetransport": "true" if is_secure(self.http.headers, settings) else "false",
         }
-        address = client_address(self.http, settings)
-        if address:
+        if address := self.client_address:
             keys["aws:sourceip"] = address
         if principal.user_name:
             keys["aws:username"] = principal.user_name

@@ -27,6 +27,7 @@ from penstock.errors import (
     InternalFailure,
     InvalidClientTokenId,
     MissingAuthenticationToken,
+    RequestThrottled,
     SignatureDoesNotMatch,
 )
 from penstock.http import HttpRequest
@@ -40,6 +41,7 @@ from penstock.settings import Settings
 
 from . import sigv4
 from .authorization import RequestContext, authorize
+from .failures import FailureCounter
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
 from .users import User, caller
@@ -181,19 +183,27 @@ class KeyCache(Generic[RowT]):
         self._seconds = seconds
         self._known: dict[str, tuple[float, Key]] = {}
         self._unknown: dict[str, float] = {}
+        self._failures = FailureCounter()
 
-    def find(self, key_id: str) -> Operation[Key | None]:
-        """The key; None when it is unknown, expired or revoked. A text that cannot be a key id is not looked up."""
+    def find(self, key_id: str, address: str) -> Operation[Key | None]:
+        """The key; None when it is unknown, expired or revoked. A text that cannot be a key id is not looked up.
+
+        Raises RequestThrottled for an unknown key from an address that has sent too many of these.
+        """
         now = monotonic()
         known = self._known.get(key_id)
         if known is not None and now < known[0]:
             key = known[1]
             return None if key.expires_at is not None and key.expires_at <= datetime.now(UTC) else key
         if not _KEY_ID(key_id) or now < self._unknown.get(key_id, now):
+            self._failures.add(address)
             return None
+        if known is None and self._failures.is_exceeded(address):
+            raise RequestThrottled
         rows = yield from Call(self._statement, (key_id,))
         if not rows:
             self._known.pop(key_id, None)
+            self._failures.add(address)
             _remember(self._unknown, key_id, now + min(self._seconds, UNKNOWN_KEY_SECONDS))
             return None
         (row,) = rows
@@ -232,7 +242,7 @@ class RequireSignature:
         The account is the key's. Nothing of the request but its signature is read before that is verified.
         """
         context = call.context
-        key = yield from self._access_keys.find(claim.access_key_id)
+        key = yield from self._access_keys.find(claim.access_key_id, context.client_address)
         if key is None:
             raise InvalidClientTokenId
         sigv4.verify(context.http, claim, key.secret.decode(), time())
@@ -254,7 +264,9 @@ class RequireSignature:
             raise MissingAuthenticationToken
         scheme, _, token = header.decode("latin-1").partition(" ")
         key_id, _, secret = token.strip().partition(".")
-        key = (yield from self._bearer_keys.find(key_id)) if scheme.lower() == "bearer" else None
+        key = None
+        if scheme.lower() == "bearer":
+            key = yield from self._bearer_keys.find(key_id, context.client_address)
         if key is None or not hmac.compare_digest(hash_of_secret(secret), key.secret):
             raise InvalidClientTokenId
         context.account_id, context.user = key.account_id, key.user

@@ -51,6 +51,10 @@ class RequestContext(Protocol):
         """Who calls."""
 
     @property
+    def client_address(self) -> str:
+        """Where the caller is; empty where it is not known."""
+
+    @property
     def condition_keys(self) -> dict[str, str]:
         """What conditions may compare."""
 

@@ -86,6 +86,7 @@ COMMON: Mapping[type[AwsError], str] = {
     errors.InvalidClientTokenId: "UnrecognizedClientException",
     errors.MissingAuthenticationToken: "MissingAuthenticationTokenException",
     errors.RequestEntityTooLarge: "RequestEntityTooLargeException",
+    errors.RequestThrottled: "ThrottlingException",
     errors.RequestTimeout: "RequestTimeoutException",
     errors.ServiceUnavailable: "ServiceUnavailableException",
     errors.SignatureDoesNotMatch: "InvalidSignatureException",

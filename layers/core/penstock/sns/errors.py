@@ -6,7 +6,7 @@ SNS writes no `<Detail/>` into an XML error; `encode_error` in aws/codec/xml.py 
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
 
-from penstock.errors import AccessDenied, AwsError, InternalFailure
+from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestThrottled
 
 SNS = "com.amazonaws.sns"
 
@@ -153,6 +153,7 @@ SNS_ERRORS: dict[str, type[SnsError]] = {error.__name__: error for error in SnsE
 SNS_NAMES: dict[type[AwsError], type[SnsError]] = {
     AccessDenied: AuthorizationError,
     InternalFailure: InternalError,
+    RequestThrottled: Throttled,
 }
 
 

@@ -180,8 +180,9 @@ def test_services_that_act_for_a_resource(statement: Any, service: str, keys: di
 
 def test_a_deny_of_what_is_not_encrypted() -> None:
     """ "Ensure that only encrypted connections are used" (SQS Developer Guide, "Security best practices")."""
-    assert verdict(GRANT, ENCRYPTED_ONLY, **{"aws:securetransport": "true"}) is Verdict.ALLOWED
-    assert verdict(GRANT, ENCRYPTED_ONLY, **{"aws:securetransport": "false"}) is Verdict.DENIED
+    for encrypted, expected in (("true", Verdict.ALLOWED), ("false", Verdict.DENIED)):
+        secure = request(root_of(PARTNER), {"aws:securetransport": encrypted})
+        assert evaluate(policy(GRANT, ENCRYPTED_ONLY), secure) is expected
 
 
 # --- users -----------------------------------------------------------------------------------------------------------

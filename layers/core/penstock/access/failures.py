@@ -1,0 +1,33 @@
+"""How often callers at one address have failed to prove who they are, so that guessing costs the database nothing.
+
+An address with too many failures may go on with keys that exist; keys that this process has never seen are not looked
+up for it for a while. So whoever shares the address (a company's gateway, a load balancer) keeps working.
+"""
+
+from time import monotonic
+
+MOST_FAILURES = 50
+WINDOW_SECONDS = 10.0
+MOST_ADDRESSES = 4096
+
+
+class FailureCounter:
+    """Failures by address, in windows of ten seconds; it forgets the address that was seen longest ago."""
+
+    def __init__(self) -> None:
+        self._windows: dict[str, tuple[float, int]] = {}
+
+    def add(self, address: str) -> None:
+        """Counts a failure."""
+        now = monotonic()
+        started_at, number = self._windows.pop(address, (now, 0))
+        if now - started_at > WINDOW_SECONDS:
+            started_at, number = now, 0
+        if len(self._windows) >= MOST_ADDRESSES:
+            del self._windows[next(iter(self._windows))]
+        self._windows[address] = started_at, number + 1
+
+    def is_exceeded(self, address: str) -> bool:
+        """Whether the address has had more than 50 failures in its window."""
+        started_at, number = self._windows.get(address, (0.0, 0))
+        return number > MOST_FAILURES and monotonic() - started_at <= WINDOW_SECONDS

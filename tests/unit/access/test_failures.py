@@ -1,0 +1,34 @@
+"""Failures of callers, by address."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.access import failures
+from penstock.access.failures import MOST_ADDRESSES, MOST_FAILURES, WINDOW_SECONDS, FailureCounter
+
+
+def test_a_window_and_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(failures, "monotonic", lambda: now)
+    counter = FailureCounter()
+    for _ in range(MOST_FAILURES):
+        counter.add("192.0.2.1")
+    assert not counter.is_exceeded("192.0.2.1")
+    counter.add("192.0.2.1")
+    assert counter.is_exceeded("192.0.2.1")
+    assert not counter.is_exceeded("192.0.2.2")
+    now = WINDOW_SECONDS + 0.1
+    assert not counter.is_exceeded("192.0.2.1")
+    counter.add("192.0.2.1")
+    assert not counter.is_exceeded("192.0.2.1")
+
+
+def test_addresses_are_forgotten() -> None:
+    counter = FailureCounter()
+    for _ in range(MOST_FAILURES + 1):
+        counter.add("192.0.2.1")
+    for number in range(MOST_ADDRESSES):
+        counter.add(f"2001:db8::{number:x}")
+    assert not counter.is_exceeded("192.0.2.1")
+    assert len(counter._windows) == MOST_ADDRESSES
