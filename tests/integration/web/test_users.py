@@ -14,9 +14,12 @@ from fastapi.routing import APIRoute
 
 from penstock.access.users import user_arn
 from penstock_web.cli import main
-from penstock_web.native import api
+from penstock_web.native import deliveries, messages, queues, transactions
 from penstock_web.native.actions import ACTIONS, OF_A_QUEUE
+from penstock_web.native.events import routes as events
+from penstock_web.native.metrics import routes as metrics
 from penstock_web.native.native_route import NativeRoute
+from penstock_web.native.schedules import routes as schedules
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
@@ -56,15 +59,7 @@ def status(http: httpx.Client, method: str, path: str, headers: dict[str, str], 
 
 # --- the REST API ----------------------------------------------------------------------------------------------------
 def test_every_route_has_an_action() -> None:
-    modules = (
-        api.queues,
-        api.messages,
-        api.events,
-        api.transactions,
-        api.deliveries,
-        api.schedules,
-        api.metrics,
-    )
+    modules = (queues, messages, events, transactions, deliveries, schedules, metrics)
     routes = {
         route.name: route
         for module in modules
