@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from penstock.access.authorization import ARN_MEMBERS, RULES, TOPIC_MEMBERS, invoked_arns, queues_of
+from penstock.access.authorization import RULES, TOPIC_MEMBERS, invoked_arns, queues_of
 from penstock.actions import ACTIONS, Action
 
-MEMBERS = {"queue_url", "queue_owner_aws_account_id", "task_handle", *ARN_MEMBERS, *TOPIC_MEMBERS}
+MEMBERS = {"queue_url", "queue_owner_aws_account_id", "task_handle", "source_arn", *TOPIC_MEMBERS}
 
 
 # EventBridge Scheduler's are the caller's own, but for what they invoke.
@@ -23,6 +23,16 @@ def test_every_action_is_about_the_account_or_names_something(action: Action[Any
     """One that does neither would be denied to everybody."""
     names = {field.name for field in fields(action.request)}
     assert action.name in RULES[action.service].account_actions or names & MEMBERS
+
+
+def test_what_has_a_destination_is_asked_about() -> None:
+    """`authorize` asks the destination of this action for SendMessage."""
+    with_destination = {
+        action.name
+        for action in ACTIONS
+        if "destination_arn" in {field.name for field in fields(action.request)}
+    }
+    assert with_destination == {"StartMessageMoveTask"}
 
 
 @pytest.mark.parametrize("service", RULES)
