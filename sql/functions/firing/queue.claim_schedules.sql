@@ -1,11 +1,12 @@
--- queue.claim_schedules(limit): locks up to p_limit schedules that are due, until the caller's transaction ends. The
+-- queue.claim_schedules(limit): locks up to p_limit schedules that are due, until the caller's transaction ends: equally
+-- many of each account that has some, then those that have waited longest, so that no account delays another's. The
 -- caller computes the occurrences that fire, calls fire_schedules and commits. Other workers skip the locked schedules.
 -- If the caller dies, the transaction ends after 10 seconds and nothing has happened.
 -- Returns a row a schedule, in the order of penstock.scheduler.firing.plan.Due; now is the database's time, the only
 -- one that counts; topic: the ARN, when the target is a topic of SNS, whose messages are signed before they are sent.
 -- Locks: the schedules, skipped when another worker has them. The transaction waits 250 ms for further locks (FIFO
 -- groups).
--- Index: schedule_due. Called by: the worker `fire`.
+-- Index: schedule_account_due, schedule_due. Called by: the worker `fire`.
 create or replace function queue.claim_schedules(p_limit int)
 returns table (
     now timestamptz, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamptz,
@@ -15,15 +16,42 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := clock_timestamp();
+    v_accounts text[];
+    v_ids bigint[] := '{}';
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
+    with recursive accounts(account_id) as (    -- one step in the index for each
+        (select s.account_id from queue.schedule s where s.status = 'active' order by s.account_id limit 1)
+        union all
+        select (select s.account_id from queue.schedule s
+                where s.status = 'active' and s.account_id > a.account_id order by s.account_id limit 1)
+        from accounts a where a.account_id is not null)
+    select array_agg(a.account_id) into v_accounts from accounts a
+    where exists (
+        select from queue.schedule s
+        where s.status = 'active' and s.account_id = a.account_id and s.due_at <= v_now);
+    if cardinality(v_accounts) > 1 then
+        v_ids := array(
+            select c.schedule_id
+            from unnest(v_accounts) a
+            cross join lateral (
+                select s.schedule_id, s.due_at from queue.schedule s
+                where s.status = 'active' and s.account_id = a and s.due_at <= v_now
+                order by s.due_at limit greatest(1, p_limit / cardinality(v_accounts))
+                for no key update skip locked) c
+            order by c.due_at limit p_limit);
+    end if;
+    v_ids := v_ids || array(
+        select s.schedule_id from queue.schedule s
+        where s.status = 'active' and s.due_at <= v_now and s.schedule_id <> all (v_ids)
+        order by s.due_at limit p_limit - cardinality(v_ids) for no key update skip locked);
     return query
     select v_now, s.schedule_id, s.door, s.form, s.canonical, s.timezone, s.anchor_at, s.end_at,
         queue.schedule_window(s), s.catchup, s.catchup_limit,
         coalesce((s.target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400), s.next_fire_at,
         case when queue.target_kind(s.target) = 'topic' then s.target ->> 'Arn' end
     from queue.schedule s
-    where s.status = 'active' and s.due_at <= v_now
-    order by s.due_at limit p_limit for no key update skip locked;
+    where s.schedule_id = any (v_ids)
+    order by s.due_at;
 end $$;

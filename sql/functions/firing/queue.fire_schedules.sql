@@ -1,7 +1,7 @@
 -- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and stores their next
 -- occurrences. Simple schedules fire in one batch; the others, and all when the batch fails, fire each in a savepoint.
--- Parameters, one array element a schedule: id; the next occurrence (null: none); the text for last_error; how many
---   occurrences fire now. Then one element an occurrence, in the same order: its time; its topic message, as
+-- Parameters, one array element a schedule: id; the next occurrence (null: none); the text for last_error, when
+--   occurrences are skipped, and the first of these, which gets a run with this text; how many occurrences fire now. Then one element an occurrence, in the same order: its time; its topic message, as
 --   dispatch_schedule describes it.
 -- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native
 --   schedule, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it
@@ -10,16 +10,9 @@
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
 -- Locks: those of dispatch_schedule. Called by: the worker `fire`.
 drop function if exists queue.fire_occurrence(queue.schedule, timestamptz, jsonb);
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_letters' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedules(bigint[], timestamptz[], text[], int[], timestamptz[], jsonb[])'))::text[])
-    then
-        drop function queue.fire_schedules(bigint[], timestamptz[], text[], int[], timestamptz[], jsonb[]);
-    end if;
-end $$;
 create or replace function queue.fire_schedules(
-    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_counts int[], p_at timestamptz[],
-    p_topic_messages jsonb[])
+    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
+    p_at timestamptz[], p_topic_messages jsonb[])
 returns table (schedule_id bigint, outcome text, fired int, skipped int, failed int, detail text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -97,6 +90,10 @@ begin
                 skipped := skipped + (v_error is not null and v_code is null)::int;
                 failed := failed + (v_code is not null)::int;
             end loop;
+            insert into queue.schedule_run (schedule_id, scheduled_for, error)
+            select v_schedule.schedule_id, p_skipped_at[v_number], p_notes[v_number]
+            where p_skipped_at[v_number] is not null
+            on conflict do nothing;
             perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_number], p_notes[v_number], fired,
                 failed);
         exception

@@ -165,6 +165,8 @@ def test_without_catch_up_what_was_missed_is_skipped(db: Connection, fire: Fire,
     row = read(db, "s")
     assert row is not None
     assert (row["next_fire_at"], row["fire_count"]) == (at + timedelta(hours=1), 1)
+    missed = "missed: 30 fires skipped, which were more than 3600 s late"
+    assert runs(db, "s") == [(hour(-30), False, 1, False, missed), (at, False, 1, True, None)]
 
 
 def test_what_is_a_little_late_fires_without_catch_up(db: Connection, fire: Fire, hour: Hour) -> None:
@@ -194,6 +196,23 @@ def test_catch_up_has_a_limit_and_says_what_it_skipped(db: Connection, fire: Fir
     assert row["last_error"] == "catchup_limit_exceeded: 21 fires skipped"
     assert row["next_fire_at"] == at + timedelta(hours=31)
     assert row["status"] == "active"
+    assert (at + timedelta(hours=10), False, 1, False, row["last_error"]) in runs(db, "s")
+
+
+def test_an_account_with_many_schedules_delays_no_other(db: Connection, hour: Hour) -> None:
+    """Claims go round the accounts that have something due, and take the longest due first beyond that."""
+    put(db, "mine", hour())
+    db.execute("""insert into queue.schedule
+        select (jsonb_populate_record(s, jsonb_build_object('schedule_id', n, 'name', 'other-' || n, 'account_id',
+            lpad((n % 2 + 1)::text, 12, '0'), 'due_at', s.due_at - interval '1 hour'))).*
+        from queue.schedule s, generate_series(1000, 1999) n""")
+    with db.transaction():
+        claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10)]
+    assert len(claimed) == 10
+    mine = value(db, "select schedule_id from queue.schedule where name = 'mine'")
+    others = [number for number in claimed if number != mine]
+    assert len(others) == 9
+    assert {sum(number % 2 for number in others)} <= {3, 4, 5, 6}
 
 
 # --- jitter ----------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -
 
 
 def subscribe(db: Connection) -> None:
-    call(db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0)
+    call(db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0, None)
 
 
 def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:

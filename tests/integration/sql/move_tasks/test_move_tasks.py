@@ -195,7 +195,7 @@ def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) 
     """There is no other queue to return to, and no end of moving within one."""
     arn = create(db, "q" + suffix)
     policy = json.dumps({"RedrivePolicy": redrive(arn)})
-    assert call(db, SET_QUEUE_ATTRIBUTES, arn, policy) == [(None,)]
+    assert call(db, SET_QUEUE_ATTRIBUTES, arn, policy, None, None) == [(None,)]
     send(db, arn, "m", group="g" if suffix else None)
     receive(db, arn, visibility=0)
     receive(db, arn, visibility=0)

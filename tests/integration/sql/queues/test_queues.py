@@ -75,12 +75,12 @@ def test_attributes_are_replaced_and_removed(db: Connection) -> None:
     )
     assert value(db, "select max_receive_count from queue.queues") == 3
     change = json.dumps({"VisibilityTimeout": "9", "RedrivePolicy": None})
-    assert call(db, SET_QUEUE_ATTRIBUTES, arn, change) == [(None,)]
+    assert call(db, SET_QUEUE_ATTRIBUTES, arn, change, None, None) == [(None,)]
     row = db.execute(
         "select visibility_timeout_seconds, max_receive_count, attributes ? 'RedrivePolicy' from queue.queues"
     )
     assert row.fetchone() == (9, None, False)
-    assert call(db, SET_QUEUE_ATTRIBUTES, arn_of("none"), "{}") == [("QueueDoesNotExist",)]
+    assert call(db, SET_QUEUE_ATTRIBUTES, arn_of("none"), "{}", None, None) == [("QueueDoesNotExist",)]
 
 
 def test_lists_are_in_the_order_of_names(db: Connection) -> None:

@@ -72,7 +72,7 @@ class FiredRow(NamedTuple):
 
 FIRE_SCHEDULES = Statement(
     "queue.fire_schedules",
-    ("int8[]", "timestamptz[]", "text[]", "int4[]", "timestamptz[]", "jsonb[]"),
+    ("int8[]", "timestamptz[]", "text[]", "timestamptz[]", "int4[]", "timestamptz[]", "jsonb[]"),
     FiredRow,
 )
 

@@ -9,6 +9,7 @@ Jitter and flexible windows let an occurrence wait for up to `window_seconds`: i
 read no clock: `now` is the database's time.
 """
 
+from collections.abc import Sized
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -26,11 +27,16 @@ MOST_COUNTED: Final = 10_000
 
 
 class Plan(NamedTuple):
-    """The occurrences to fire, and the next one; `note` becomes the schedule's last_error."""
+    """The occurrences to fire, and the next one.
+
+    `note`: how many occurrences are skipped, and why; it becomes the schedule's last_error, and the error of a run of
+    the first of them, `skipped_at`.
+    """
 
     times: list[datetime]
     next_fire_at: datetime | None
     note: str | None = None
+    skipped_at: datetime | None = None
 
 
 class NextOccurrence(Protocol):
@@ -72,10 +78,13 @@ def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: date
     skipped = list(islice(rest, MOST_COUNTED))
     if not skipped:
         return Plan(times, following(times[-1]))
-    number = f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
-    return Plan(
-        times, following(max(due_until, skipped[-1])), f"catchup_limit_exceeded: {number} fires skipped"
-    )
+    note = f"catchup_limit_exceeded: {number_of(skipped)} fires skipped"
+    return Plan(times, following(max(due_until, skipped[-1])), note, skipped[0])
+
+
+def number_of(skipped: Sized) -> str:
+    """How many occurrences were skipped, as far as they were counted."""
+    return f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
 
 
 def take_recent(
@@ -83,7 +92,11 @@ def take_recent(
 ) -> Plan:
     """The plan of a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
     if due.next_fire_at < oldest:
-        return Plan([], following(oldest))
+        until = oldest - timedelta(microseconds=1)
+        skipped = [due.next_fire_at, *islice(missed(due.next_fire_at, following, until), MOST_COUNTED - 1)]
+        seconds = int((due_until - oldest).total_seconds())
+        note = f"missed: {number_of(skipped)} fires skipped, which were more than {seconds} s late"
+        return Plan([], following(until), note, due.next_fire_at)
     times = [due.next_fire_at, *islice(missed(due.next_fire_at, following, due_until), MOST_AT_ONCE - 1)]
     return Plan(times, following(times[-1]))
 

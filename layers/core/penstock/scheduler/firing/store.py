@@ -97,6 +97,7 @@ class Store:
             [work.due.schedule_id for work in planned],
             [work.plan.next_fire_at for work in planned],
             [work.plan.note for work in planned],
+            [work.plan.skipped_at for work in planned],
             [len(work.plan.times) for work in planned],
             [at for _, at in firings],
             self._traces.begin("schedule", [(due.schedule_id, at) for due, at in firings], topic_messages),

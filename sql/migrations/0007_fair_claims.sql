@@ -1,0 +1,3 @@
+-- Claims go round the accounts: one with many schedules that are due does not delay another's.
+
+create index schedule_account_due on queue.schedule (account_id, due_at) where status = 'active';
