@@ -13,7 +13,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from penstock import errors
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.native.documents import MAX_MESSAGES, decode_body, to_attribute, to_header
+from penstock_web.native.documents import (
+    MAX_MESSAGES,
+    CountedTarget,
+    decode_body,
+    to_attribute,
+    to_header,
+)
 
 Jitter = Annotated[int, Meta(ge=0, le=86_400)]
 Threshold = Annotated[int, Meta(ge=1, le=1_000)]
@@ -91,26 +97,28 @@ _new = msgspec.json.Decoder(NewSchedule)
 _many = msgspec.json.Decoder(NewSchedules)
 _patch = msgspec.json.Decoder(SchedulePatch)
 _preview = msgspec.json.Decoder(PreviewRequest)
+_count_one = msgspec.json.Decoder(CountedTarget)
+_count_many = msgspec.json.Decoder(list[CountedTarget])
 
 
 def read_schedule(body: bytes) -> NewSchedule:
     """The schedule of a request. Raises InvalidParameterValue, as the three functions below do."""
-    return decode_body(_new, body)
+    return decode_body(_new, body, _count_one)
 
 
 def read_schedules(body: bytes) -> list[NewSchedule]:
     """The schedules of a sync, up to 1,000."""
-    return decode_body(_many, body)
+    return decode_body(_many, body, _count_many)
 
 
 def read_patch(body: bytes) -> SchedulePatch:
     """The changes of a request."""
-    return decode_body(_patch, body)
+    return decode_body(_patch, body, _count_one)
 
 
 def read_preview(body: bytes) -> PreviewRequest:
     """The expression of a request."""
-    return decode_body(_preview, body)
+    return decode_body(_preview, body, _count_one)
 
 
 # --- responses -------------------------------------------------------------------------------------------------------
