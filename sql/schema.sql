@@ -8,8 +8,22 @@ create table queue.access_key (
     description text not null default ''::text,
     created_at timestamp with time zone not null default now(),
     revoked_at timestamp with time zone,
+    user_name text,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
     constraint access_key_pkey PRIMARY KEY (access_key_id),
-    constraint access_key_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text))
+    constraint access_key_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text)),
+    constraint access_key_account_id_user_name_fkey FOREIGN KEY (account_id, user_name) REFERENCES queue.account_user(account_id, name)
+);
+
+create table queue.account_user (
+    account_id text not null,
+    name text not null,
+    policies text[] not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    constraint account_user_pkey PRIMARY KEY (account_id, name),
+    constraint account_user_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text)),
+    constraint account_user_name_check CHECK ((name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'::text))
 );
 
 create table queue.archive (
@@ -34,8 +48,12 @@ create table queue.bearer_key (
     description text not null default ''::text,
     created_at timestamp with time zone not null default now(),
     revoked_at timestamp with time zone,
+    user_name text,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
     constraint bearer_key_pkey PRIMARY KEY (key_id),
-    constraint bearer_key_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text))
+    constraint bearer_key_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text)),
+    constraint bearer_key_account_id_user_name_fkey FOREIGN KEY (account_id, user_name) REFERENCES queue.account_user(account_id, name)
 );
 
 create table queue.binding (
@@ -554,6 +572,7 @@ create table queue.schedule (
     constraint schedule_overlap_check CHECK ((overlap = ANY (ARRAY['allow'::text, 'skip'::text]))),
     constraint schedule_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text])))
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX schedule_account_due ON queue.schedule USING btree (account_id, due_at) WHERE (status = 'active'::text);
 CREATE INDEX schedule_due ON queue.schedule USING btree (due_at, schedule_id) WHERE (status = 'active'::text);
 
 create table queue.schedule_deletion (
@@ -676,13 +695,18 @@ create table queue.subscription (
     token text,
     token_expires_at timestamp with time zone,
     authenticates_unsubscribe boolean not null default false,
+    target_allowed boolean not null default true,
+    dead_letter_queue_allowed boolean not null default true,
     constraint subscription_pkey PRIMARY KEY (subscription_id),
     constraint subscription_arn_key UNIQUE (arn),
     constraint subscription_topic_id_protocol_endpoint_key UNIQUE (topic_id, protocol, endpoint),
     constraint subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
 );
+CREATE INDEX subscription_dead_letters ON queue.subscription USING btree (dead_letter_arn) WHERE (dead_letter_arn IS NOT NULL);
+CREATE INDEX subscription_endpoint ON queue.subscription USING btree (endpoint, subscription_id) WHERE (protocol = 'sqs'::text);
 CREATE INDEX subscription_owner ON queue.subscription USING btree (owner, subscription_id);
 CREATE INDEX subscription_pending ON queue.subscription USING btree (token_expires_at) WHERE (NOT confirmed);
+CREATE INDEX subscription_receiver ON queue.subscription USING btree (split_part(endpoint, ':'::text, 5), subscription_id) WHERE (protocol = 'sqs'::text);
 CREATE INDEX subscription_token ON queue.subscription USING btree (token);
 
 create table queue.sweep (
@@ -801,10 +825,18 @@ function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key by
 
 function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer)
     returns TABLE(arn text, confirmed boolean, error text)
+    language sql;
+
+function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer, p_policies jsonb)
+    returns TABLE(arn text, confirmed boolean, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.advance_schedule(p_schedule_id bigint, p_next_fire_at timestamp with time zone, p_note text, p_fired integer, p_failed integer)
     returns void
+    language plpgsql;
+
+function queue.allow_subscriptions(p_arn text, p_allowed uuid[], p_refused uuid[])
+    returns boolean
     language plpgsql;
 
 function queue.archive(name text, id bigint)
@@ -846,10 +878,6 @@ function queue.change_topic(p_arn text, p_attributes jsonb)
 function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_message_ids uuid[], p_visibility_seconds integer[])
     returns TABLE(n integer, outcome text, visible_at_ms bigint)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_visibility_seconds integer[])
-    returns TABLE(n integer, outcome text, visible_at_ms bigint)
-    language sql;
 
 function queue.change_visibility(name text, id bigint, vt integer)
     returns timestamp with time zone
@@ -945,6 +973,10 @@ function queue.create_fifo(name text, attributes jsonb DEFAULT '{}'::jsonb)
 
 function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text)
     returns TABLE(created boolean)
+    language sql;
+
+function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text, p_expires_at timestamp with time zone)
+    returns TABLE(created boolean, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_queue(p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards integer, p_recreate_seconds integer)
@@ -1018,10 +1050,6 @@ function queue.delete_fifo(p_queue_id integer, p_receive_count integer, p_ids bi
 function queue.delete_leased(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_nonce integer, p_ids bigint[], p_archives boolean)
     returns bigint[]
     language plpgsql;
-
-function queue.delete_messages(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[])
-    returns TABLE(n integer, outcome text)
-    language sql;
 
 function queue.delete_messages(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_message_ids uuid[])
     returns TABLE(n integer, outcome text)
@@ -1107,6 +1135,10 @@ function queue.end_of_clock_change(p_local timestamp without time zone, p_zone t
     returns timestamp without time zone
     language plpgsql stable;
 
+function queue.end_user(p_account_id text, p_name text)
+    returns TABLE(found boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.epoch_ms(p_at timestamp with time zone)
     returns bigint
     language sql stable;
@@ -1144,12 +1176,12 @@ function queue.filter_limit_reached(p_topic_id integer, p_owner text, p_topic_fi
     language sql stable;
 
 function queue.find_access_key(p_access_key_id text)
-    returns TABLE(account_id text, sealed_secret bytea)
-    language sql stable;
+    returns TABLE(account_id text, sealed_secret bytea, user_name text, policies text[], expires_at timestamp with time zone)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.find_bearer_key(p_key_id text)
-    returns TABLE(account_id text, secret_hash bytea)
-    language sql stable;
+    returns TABLE(account_id text, secret_hash bytea, user_name text, policies text[], expires_at timestamp with time zone)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.find_certificate(p_key_id text)
     returns TABLE(certificate text)
@@ -1177,6 +1209,10 @@ function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages json
 
 function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
+    language sql;
+
+function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_skipped_at timestamp with time zone[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
+    returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.first_group_message(p_group_key bigint)
@@ -1189,6 +1225,10 @@ function queue.first_instant(p_local timestamp without time zone, p_zone text)
 
 function queue.first_ready_messages(p_group_key bigint, p_first_id bigint, p_limit integer, p_now timestamp with time zone)
     returns TABLE(ids bigint[], places tid[], receive_count integer)
+    language sql stable;
+
+function queue.foreign_subscriptions()
+    returns TABLE(arn text, owner text, topic_arn text, queue_arn text, policy text, is_dead_letter_queue boolean)
     language sql stable;
 
 function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
@@ -1247,6 +1287,10 @@ function queue.like_any(p_text text, p_patterns jsonb)
     returns boolean
     language sql immutable;
 
+function queue.limit_key(p_key_id text, p_expires_at timestamp with time zone)
+    returns TABLE(found boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.list_bindings(p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit integer)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint)
     language sql stable;
@@ -1256,7 +1300,7 @@ function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit intege
     language sql stable;
 
 function queue.list_keys()
-    returns TABLE(kind text, key_id text, account_id text, created_at timestamp with time zone, revoked_at timestamp with time zone, description text)
+    returns TABLE(kind text, key_id text, account_id text, user_name text, created_at timestamp with time zone, last_used_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, description text)
     language sql stable;
 
 function queue.list_move_tasks(p_source text, p_limit integer)
@@ -1289,6 +1333,10 @@ function queue.list_subscription_page(p_owner text, p_region text, p_topic text,
 
 function queue.list_topic_page(p_account_id text, p_region text, p_after text, p_limit integer)
     returns TABLE(arn text, name text)
+    language sql stable;
+
+function queue.list_users()
+    returns TABLE(account_id text, name text, policies text[], created_at timestamp with time zone)
     language sql stable;
 
 function queue.list_webhooks(p_account_id text, p_state text, p_after bigint, p_limit integer)
@@ -1483,6 +1531,10 @@ function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit i
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text)
     language sql stable;
 
+function queue.policies_changed(p_policies jsonb)
+    returns boolean
+    language plpgsql;
+
 function queue.policy_matches(p_policy jsonb, p_facts jsonb)
     returns boolean
     language plpgsql immutable;
@@ -1596,7 +1648,7 @@ function queue.read_metrics(p_arn text, p_window_seconds integer, p_group_id tex
     language sql stable;
 
 function queue.read_policies(p_arns text[])
-    returns TABLE(n integer, policy text, owner text)
+    returns TABLE(n integer, policy text, owner text, receiver text)
     language sql stable;
 
 function queue.read_schedule(p_account_id text, p_region text, p_group text, p_name text)
@@ -1608,7 +1660,7 @@ function queue.read_schedule_group(p_account_id text, p_region text, p_name text
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.read_topic_policies(p_arns text[])
-    returns TABLE(n integer, policy text, owner text)
+    returns TABLE(n integer, policy text, owner text, receiver text)
     language sql stable;
 
 function queue.ready_queues(p_arns text[])
@@ -1623,10 +1675,6 @@ function queue.receive(name text, vt integer DEFAULT NULL::integer, qty integer 
     returns SETOF queue.received_message
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.receive_attempt(p_queue text, p_attempt_id text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer)
-    returns TABLE(error text, wait_seconds integer, queue_id integer, shard smallint, pos bigint, id bigint, receive_count integer, message_id text, sent_at_ms bigint, first_received_at_ms bigint, body text, attributes text, system text, public_id bigint, visible_at_ms bigint)
-    language sql;
-
 function queue.receive_attempt(p_queue text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer, p_attempt_id text)
     returns SETOF queue.delivery
     language plpgsql;
@@ -1634,10 +1682,6 @@ function queue.receive_attempt(p_queue text, p_max integer, p_visibility_seconds
 function queue.receive_fifo(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
     returns SETOF queue.received_message
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean)
-    returns TABLE(error text, wait_seconds integer, queue_id integer, shard smallint, pos bigint, id bigint, receive_count integer, message_id text, sent_at_ms bigint, first_received_at_ms bigint, body text, attributes text, system text, public_id bigint, visible_at_ms bigint)
-    language sql;
 
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean, p_attempt_id text)
     returns SETOF queue.delivery
@@ -1659,6 +1703,10 @@ function queue.refresh_statistics()
     returns integer
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.refuse_dead_letter_queue(p_arn text)
+    returns TABLE(found boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.release_deferred(p_queue_id integer, p_shards integer)
     returns void
     language plpgsql;
@@ -1672,6 +1720,10 @@ function queue.repeat_receive(p_queue_id integer, p_attempt_id text, p_visibilit
     language plpgsql;
 
 function queue.replace_policy(p_arn text, p_old text, p_new text)
+    returns TABLE(replaced boolean, error text)
+    language sql;
+
+function queue.replace_policy(p_arn text, p_old text, p_new text, p_allowed uuid[], p_refused uuid[])
     returns TABLE(replaced boolean, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -1769,10 +1821,22 @@ function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT
 
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
+    language sql;
+
+function queue.set_queue_attributes(p_arn text, p_attributes jsonb, p_allowed uuid[], p_refused uuid[])
+    returns TABLE(error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
     returns TABLE(error text)
+    language sql;
+
+function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer, p_policies jsonb)
+    returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.set_user(p_account_id text, p_name text, p_policies text[])
+    returns TABLE(created boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
@@ -1797,6 +1861,10 @@ function queue.subscribe(pattern text, name text)
 
 function queue.subscription_refusal(p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
     returns text
+    language sql stable;
+
+function queue.subscriptions_of_queue(p_arn text)
+    returns TABLE(subscription_id uuid, owner text, topic_arn text)
     language sql stable;
 
 function queue.sweep_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
@@ -1870,10 +1938,6 @@ function queue.timeline()
 function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_receipt_message_ids uuid[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text DEFAULT NULL::text, p_region text DEFAULT NULL::text, p_keys text[] DEFAULT NULL::text[], p_event_bodies text[] DEFAULT NULL::text[], p_event_attributes jsonb[] DEFAULT NULL::jsonb[], p_event_headers jsonb[] DEFAULT NULL::jsonb[], p_event_facts jsonb[] DEFAULT NULL::jsonb[], p_event_delays integer[] DEFAULT NULL::integer[], p_trace text DEFAULT NULL::text)
     returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[], p_trace text)
-    returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
-    language sql;
 
 function queue.try_lock_group(p_queue_id integer, p_group_id text)
     returns bigint

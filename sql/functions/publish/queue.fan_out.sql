@@ -63,7 +63,7 @@ begin
                 where s.error is not null);
         end if;
         if v_failed is not null and v_subscription.dead_letter_arn is not null
-            and v_subscription.dead_letters_allowed
+            and v_subscription.dead_letter_queue_allowed
         then
             perform queue.publish_to_queue(p_topic, v_subscription, v_subscription.dead_letter_arn, v_failed);
         end if;

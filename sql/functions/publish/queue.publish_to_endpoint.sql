@@ -22,6 +22,6 @@ begin
             topic_policy, dead_letter_arn)
         values (v_notice, p_topic.account_id, p_subscription.arn, p_subscription.endpoint, p_subscription.raw,
             p_subscription.attributes ->> 'DeliveryPolicy', p_topic.attributes ->> 'DeliveryPolicy',
-            case when p_subscription.dead_letters_allowed then p_subscription.dead_letter_arn end);
+            case when p_subscription.dead_letter_queue_allowed then p_subscription.dead_letter_arn end);
     end loop;
 end $$;

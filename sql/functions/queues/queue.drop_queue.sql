@@ -14,7 +14,7 @@ begin
     end if;
     update queue.subscription s set target_allowed = false
     where s.protocol = 'sqs' and s.endpoint = p_arn and s.owner <> split_part(p_arn, ':', 5);
-    update queue.subscription s set dead_letters_allowed = false
+    update queue.subscription s set dead_letter_queue_allowed = false
     where s.dead_letter_arn = p_arn and s.owner <> split_part(p_arn, ':', 5);
     insert into queue.dropped_queue (queue_id, arn) values (v_queue_id, p_arn);
     return query select null::text;

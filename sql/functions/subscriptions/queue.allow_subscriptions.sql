@@ -16,7 +16,7 @@ begin
     end if;
     update queue.subscription s set target_allowed = not s.target_allowed
     where s.protocol = 'sqs' and s.endpoint = p_arn and s.target_allowed <> (s.subscription_id = any (p_allowed));
-    update queue.subscription s set dead_letters_allowed = not s.dead_letters_allowed
-    where s.dead_letter_arn = p_arn and s.dead_letters_allowed <> (s.subscription_id = any (p_allowed));
+    update queue.subscription s set dead_letter_queue_allowed = not s.dead_letter_queue_allowed
+    where s.dead_letter_arn = p_arn and s.dead_letter_queue_allowed <> (s.subscription_id = any (p_allowed));
     return true;
 end $$;

@@ -29,10 +29,10 @@ begin
     end if;
     if v_former.subscription_id is not null and v_error is null then
         insert into queue.subscription as s (subscription_id, topic_id, arn, owner, protocol, endpoint, attributes,
-            filter, confirmed, token, token_expires_at, authenticates_unsubscribe, dead_letters_allowed)
+            filter, confirmed, token, token_expires_at, authenticates_unsubscribe, dead_letter_queue_allowed)
         values (v_former.subscription_id, v_former.topic_id, v_former.arn, v_former.owner, v_former.protocol,
             v_former.endpoint, v_former.attributes, v_former.filter, true, p_token, v_former.token_expires_at,
-            p_authenticates, coalesce(v_former.dead_letters_allowed, true))
+            p_authenticates, coalesce(v_former.dead_letter_queue_allowed, true))
         on conflict (topic_id, protocol, endpoint) do update
             set confirmed = true, authenticates_unsubscribe = s.authenticates_unsubscribe or p_authenticates
         returning s.arn into v_arn;

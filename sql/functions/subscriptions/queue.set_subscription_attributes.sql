@@ -4,6 +4,7 @@
 -- RedrivePolicy lets the topic send (policies_changed). Returns one row: error (NotFound; Changed: the attributes differ
 -- from p_known, or the policy from p_policies, by now; FilterPolicyLimitExceeded) or null.
 -- Called by: SetSubscriptionAttributes.
+drop function if exists queue.set_subscription_attributes(text, jsonb, jsonb);
 create or replace function queue.set_subscription_attributes(
     p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters int, p_account_filters int,
     p_policies jsonb)
@@ -27,7 +28,7 @@ begin
     if v_error is null then
         update queue.subscription s
         set attributes = jsonb_strip_nulls(s.attributes || p_attributes), filter = p_filter,
-            dead_letters_allowed = s.dead_letters_allowed or p_attributes ? 'RedrivePolicy'
+            dead_letter_queue_allowed = s.dead_letter_queue_allowed or p_attributes ? 'RedrivePolicy'
         where s.arn = p_arn;
     end if;
     return query select v_error;

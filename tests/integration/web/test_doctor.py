@@ -18,7 +18,7 @@ SUBSCRIBE = """select arn from queue.add_subscription(
 CREATE = (
     "select arn from queue.create_queue(%s, 'us-east-1', %s, %s, queue.default_attributes(false), '{}', 1, 0)"
 )
-SUBSCRIPTIONS = "select arn, target_allowed, dead_letters_allowed from queue.subscription"
+SUBSCRIPTIONS = "select arn, target_allowed, dead_letter_queue_allowed from queue.subscription"
 
 
 def arn_of(row: tuple[str, ...] | None) -> str:

@@ -13,8 +13,10 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-# Release 0.0.2. Moves on with each release, together with calls.json and sql/former.
-PREVIOUS = "c8b90da196acd19796960592194c47e384dd09af"
+# Release 0.0.3. Moves on with each release, together with calls.json and sql/former.
+PREVIOUS = "1d7c22fad1f158cbfb2291b0adba30783ee49af0"
+# Release 0.0.2, the first one with the baseline.
+SECOND = "c8b90da196acd19796960592194c47e384dd09af"
 # Release 0.0.1, whose databases get the record of the baseline.
 FIRST = "f69b3c5c0b37de5db131a697dca1e207a29c803c"
 

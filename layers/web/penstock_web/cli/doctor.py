@@ -74,16 +74,16 @@ def _refused_subscriptions(database: Database, *, fix: bool) -> Iterator[tuple[s
     from penstock.postgres.statements.subscriptions import (
         DROP_SUBSCRIPTION,
         FOREIGN_SUBSCRIPTIONS,
-        REFUSE_DEAD_LETTERS,
+        REFUSE_DEAD_LETTER_QUEUE,
     )
 
     for row in database.call(FOREIGN_SUBSCRIPTIONS, ()):
         if allows_delivery(row.policy, row.queue_arn, row.topic_arn, row.owner):
             continue
-        kind = "dead letters" if row.to_dead_letters else "messages"
+        kind = "dead letters" if row.is_dead_letter_queue else "messages"
         problem = f"sends {kind} to the queue {row.queue_arn}, whose policy does not allow it"
-        if fix and row.to_dead_letters:
-            database.call(REFUSE_DEAD_LETTERS, (row.arn,))
+        if fix and row.is_dead_letter_queue:
+            database.call(REFUSE_DEAD_LETTER_QUEUE, (row.arn,))
         elif fix:
             database.call(DROP_SUBSCRIPTION, (row.arn, False, None))
         yield row.arn, f"{problem}: ended" if fix else problem

@@ -94,7 +94,7 @@ SUBSCRIPTIONS_OF_QUEUE = Statement("queue.subscriptions_of_queue", ("text",), Qu
 class ForeignSubscriptionRow(NamedTuple):
     """A subscription that delivers to another account's queue, with that queue's policy.
 
-    `to_dead_letters`: the queue is the one of its RedrivePolicy.
+    `is_dead_letter_queue`: the queue is the one of its RedrivePolicy.
     """
 
     arn: str
@@ -102,7 +102,7 @@ class ForeignSubscriptionRow(NamedTuple):
     topic_arn: str
     queue_arn: str
     policy: str | None
-    to_dead_letters: bool
+    is_dead_letter_queue: bool
 
 
 FOREIGN_SUBSCRIPTIONS = Statement("queue.foreign_subscriptions", (), ForeignSubscriptionRow)
@@ -114,4 +114,4 @@ class FoundSubscriptionRow(NamedTuple):
     found: bool
 
 
-REFUSE_DEAD_LETTERS = Statement("queue.refuse_dead_letters", ("text",), FoundSubscriptionRow)
+REFUSE_DEAD_LETTER_QUEUE = Statement("queue.refuse_dead_letter_queue", ("text",), FoundSubscriptionRow)

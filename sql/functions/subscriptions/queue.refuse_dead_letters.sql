@@ -1,8 +1,0 @@
--- queue.refuse_dead_letters(subscription's ARN): its dead-letter queue gets no more messages, until that queue's policy
--- changes and allows it. Returns one row: whether there is such a subscription. Called by: `penstock doctor --fix`.
-create or replace function queue.refuse_dead_letters(p_arn text) returns table (found boolean)
-language plpgsql as $$
-begin
-    update queue.subscription s set dead_letters_allowed = false where s.arn = p_arn;
-    return query select found;
-end $$;
