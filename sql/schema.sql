@@ -780,6 +780,7 @@ END)) stored,
     constraint webhook_pkey PRIMARY KEY (webhook_id),
     constraint webhook_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'exhausted'::text])))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX webhook_account_due ON queue.webhook USING btree (account_id, due_at, webhook_id) WHERE ((state = 'pending'::text) AND (NOT waiting));
 CREATE INDEX webhook_due ON queue.webhook USING btree (due_at, webhook_id) WHERE ((state = 'pending'::text) AND (NOT waiting));
 CREATE INDEX webhook_exhausted ON queue.webhook USING btree (account_id, webhook_id) WHERE (state = 'exhausted'::text);
 CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);

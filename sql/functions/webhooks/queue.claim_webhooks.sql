@@ -1,12 +1,14 @@
 -- queue.claim_webhooks(limit, lease, lease_ms, endpoints, busy, per_endpoint): leases up to p_limit webhooks that are
 -- due: until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
+-- Accounts take turns, in a new order each time: one whose endpoints are slow, and which has many webhooks due, takes no
+-- more of what becomes free than any other.
 -- p_endpoints and p_busy: endpoints to which this process has requests under way, and how many; it gets at most
 -- p_per_endpoint webhooks of an endpoint, those included. Webhooks that are due but may not be sent now (their endpoint
 -- is paused or throttled, or p_per_endpoint are under way) are set aside with their endpoint (queue.lane), so that
 -- later claims do not read them. Half of p_limit is for such endpoints, when one of them is due.
 -- Returns a row a webhook, in the order of penstock.delivery.webhooks.request.Delivery.
 -- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
--- order of their names. Index: webhook_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
+-- order of their names. Index: webhook_account_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_lanes' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.claim_webhooks(int, uuid, int, text[], int[], int)'))::text[])
@@ -35,20 +37,35 @@ begin
         v_free := (p_limit + 1) / 2;
     end if;
     -- Four times p_limit, so that enough webhooks are left when the first ones have to be set aside.
-    with due as materialized (
-        select w.webhook_id, w.lane, queue.webhook_rate(w.subscription_policy, w.topic_policy) is not null as throttled
-        from queue.webhook w
-        where w.state = 'pending' and not w.waiting and w.due_at <= v_now
-        order by w.due_at, w.webhook_id limit p_limit * 4 for update skip locked),
+    with recursive accounts as (    -- one step in the index for each
+        (select w.account_id from queue.webhook w where w.state = 'pending' and not w.waiting
+         order by w.account_id limit 1)
+        union all
+        select (select w.account_id from queue.webhook w
+                where w.state = 'pending' and not w.waiting and w.account_id > a.account_id
+                order by w.account_id limit 1)
+        from accounts a where a.account_id is not null),
+    due as materialized (
+        select c.* from accounts a
+        cross join lateral (
+            select w.webhook_id, w.account_id, w.lane,
+                queue.webhook_rate(w.subscription_policy, w.topic_policy) is not null as throttled
+            from queue.webhook w
+            where w.state = 'pending' and not w.waiting and w.account_id = a.account_id and w.due_at <= v_now
+            order by w.due_at, w.webhook_id
+            limit greatest(1, p_limit * 4 / (select count(*) - 1 from accounts)::int) for update skip locked) c),
     sorted as materialized (
-        select d.webhook_id, d.lane, d.throttled
+        select d.webhook_id, d.account_id, d.lane, d.throttled
             or exists (select from queue.lane l where l.lane = d.lane and l.paused_until is not null)
             or row_number() over (partition by d.lane order by d.webhook_id)
                 + coalesce((select b.busy from unnest(p_endpoints, p_busy) b(lane, busy) where b.lane = d.lane), 0)
                 > p_per_endpoint as aside
         from due d),
     taken as materialized (
-        select j.webhook_id from sorted j where not j.aside order by j.webhook_id limit v_free),
+        select j.webhook_id
+        from (select s.webhook_id, row_number() over (partition by s.account_id order by s.webhook_id) as turn
+              from sorted s where not s.aside) j
+        order by j.turn, random() limit v_free),
     parked as (
         update queue.webhook w set waiting = true
         from sorted j where w.webhook_id = j.webhook_id and j.aside

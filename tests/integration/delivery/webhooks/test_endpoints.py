@@ -49,6 +49,19 @@ def test_a_process_gets_20_of_an_endpoint_and_others_behind_them(db: Connection,
     assert len(store.claim(30, {BAD: 15})) == 5
 
 
+def test_accounts_take_turns(db: Connection, store: Store) -> None:
+    """One with many webhooks to many slow hosts holds up no other's."""
+    publish(db, BAD)
+    db.execute("""insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, due_at)
+        select notice_id, '111122223333', subscription_arn, 'http://slow' || n || '.example/', raw,
+            due_at - interval '1 h'
+        from queue.webhook, generate_series(1, 100) n""")
+    claims = store.claim(2, {})
+    assert BAD in endpoints(claims)
+    assert len(claims) == 2
+    assert len(store.claim(50, {})) == 50
+
+
 def test_another_process_may_take_what_one_set_aside(db: Connection, store: Store) -> None:
     publish(db, BAD, copies=50)
     assert len(store.claim(50, {})) == 20
