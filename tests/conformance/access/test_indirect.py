@@ -1,0 +1,226 @@
+"""Every way in which one account's request reaches another account's queue or topic, against policies that do not quite
+allow it: nothing happens. Each way has a twin that works once the policy allows it. Sources: "Policy evaluation logic"
+and "IAM JSON policy element reference" (IAM User Guide); docs/access.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4
+from tests.support.conformance.scheduler import ROLE, Scheduler
+from tests.support.conformance.sns import Sns
+from tests.support.conformance.sqs import Sqs
+
+STRANGER = "444455556666"
+SOURCES = {
+    "sns": "arn:aws:sns:us-east-1:{account}:{name}",
+    "scheduler": "arn:aws:scheduler:us-east-1:{account}:schedule/default/{name}",
+}
+
+
+class World(NamedTuple):
+    """The partner, who has a topic, a standard queue with dead letters and a schedule; the owner's queue and topic."""
+
+    owner: Sns
+    partner: Sns
+    scheduler: Scheduler
+    topic: str
+    dead: str
+    schedule: str
+    queue: str
+    queue_arn: str
+    foreign_topic: str
+
+
+class Way(NamedTuple):
+    """`principal`: who has to be allowed; a service acts for the partner's `name`. `reach`: what the partner does."""
+
+    principal: str
+    action: str
+    reach: Callable[[World], Any]
+    on_topic: bool = False
+
+
+def target(arn: str, **more: Any) -> dict[str, Any]:
+    return {"Arn": arn, "RoleArn": ROLE, **more}
+
+
+def subscribe(world: World, **attributes: str) -> Any:
+    endpoint = "https://collector.invalid/" if attributes else world.queue_arn
+    return world.partner.client.subscribe(
+        TopicArn=world.topic,
+        Protocol="https" if attributes else "sqs",
+        Endpoint=endpoint,
+        Attributes=attributes,
+    )
+
+
+def redrive(world: World) -> str:
+    return json.dumps({"deadLetterTargetArn": world.queue_arn})
+
+
+def change_redrive(world: World) -> Any:
+    own = world.partner.sqs.arn(world.partner.sqs.create())
+    arn = world.partner.subscribe(world.topic, own)
+    return world.partner.client.set_subscription_attributes(
+        SubscriptionArn=arn, AttributeName="RedrivePolicy", AttributeValue=redrive(world)
+    )
+
+
+def schedule(world: World, chosen: dict[str, Any]) -> Any:
+    return world.scheduler.client.create_schedule(**world.scheduler.given(Name=world.schedule, Target=chosen))
+
+
+def change_schedule(world: World) -> Any:
+    own = world.scheduler.given(Name=world.schedule, Target=target(world.partner.sqs.arn(world.dead)))
+    with suppress(world.scheduler.client.exceptions.ConflictException):  # it is there from the attempt before
+        world.scheduler.client.create_schedule(**own)
+    return world.scheduler.client.update_schedule(**{**own, "Target": target(world.queue_arn)})
+
+
+WAYS = {
+    "send": Way(PARTNER, "sqs:SendMessage", lambda w: w.partner.sqs.send(w.queue)),
+    "send a batch": Way(
+        PARTNER,
+        "sqs:SendMessage",
+        lambda w: w.partner.sqs.client.send_message_batch(
+            QueueUrl=w.queue, Entries=[{"Id": "a", "MessageBody": "x"}]
+        ),
+    ),
+    "receive": Way(
+        PARTNER, "sqs:ReceiveMessage", lambda w: w.partner.sqs.client.receive_message(QueueUrl=w.queue)
+    ),
+    "move": Way(
+        PARTNER,
+        "sqs:SendMessage",
+        lambda w: w.partner.sqs.client.start_message_move_task(
+            SourceArn=w.partner.sqs.arn(w.dead), DestinationArn=w.queue_arn
+        ),
+    ),
+    "subscribe a queue": Way("sns", "sqs:SendMessage", subscribe),
+    "dead letters of a new subscription": Way(
+        "sns", "sqs:SendMessage", lambda w: subscribe(w, RedrivePolicy=redrive(w))
+    ),
+    "dead letters of a subscription": Way("sns", "sqs:SendMessage", change_redrive),
+    "target of a schedule": Way("scheduler", "sqs:SendMessage", lambda w: schedule(w, target(w.queue_arn))),
+    "dead letters of a schedule": Way(
+        "scheduler",
+        "sqs:SendMessage",
+        lambda w: schedule(w, target(w.partner.sqs.arn(w.dead), DeadLetterConfig={"Arn": w.queue_arn})),
+    ),
+    "target of a changed schedule": Way("scheduler", "sqs:SendMessage", change_schedule),
+    "publish": Way(
+        PARTNER, "sns:Publish", lambda w: w.partner.publish(w.foreign_topic, "forged"), on_topic=True
+    ),
+    "subscribe to a topic": Way(
+        PARTNER,
+        "sns:Subscribe",
+        lambda w: w.partner.subscribe(w.foreign_topic, w.partner.sqs.arn(w.dead)),
+        on_topic=True,
+    ),
+    "topic of a schedule": Way(
+        "scheduler", "sns:Publish", lambda w: schedule(w, target(w.foreign_topic)), on_topic=True
+    ),
+}
+
+
+def statement(world: World, way: Way) -> dict[str, Any]:
+    """What allows exactly this."""
+    resource = world.foreign_topic if way.on_topic else world.queue_arn
+    allows = {"Effect": "Allow", "Action": way.action, "Resource": resource}
+    if way.principal == PARTNER:
+        return {**allows, "Principal": {"AWS": f"arn:aws:iam::{PARTNER}:root"}}
+    source = (
+        world.topic
+        if way.principal == "sns"
+        else SOURCES["scheduler"].format(account=PARTNER, name=world.schedule)
+    )
+    return {
+        **allows,
+        "Principal": {"Service": f"{way.principal}.amazonaws.com"},
+        "Condition": {"ArnEquals": {"aws:SourceArn": source}},
+    }
+
+
+def almost(world: World, way: Way) -> list[list[dict[str, Any]]]:
+    """Policies that do not allow it, though each lacks little."""
+    good = statement(world, way)
+    service = way.principal != PARTNER
+    others: list[dict[str, Any]] = [
+        {"Action": "sqs:PurgeQueue" if way.action.startswith("sqs") else "sns:DeleteTopic"},
+        {"Action": way.action + "s"},
+        {"NotAction": way.action, "Action": None},
+        {"Resource": good["Resource"] + "s"},
+        {"NotResource": good["Resource"], "Resource": None},
+        {"Resource": "arn:aws:*:*:${aws:PrincipalAccount}:*"},
+        {"Principal": {"AWS": STRANGER}},
+        {"Principal": {"AWS": f"arn:aws:iam::{PARTNER}:user/somebody"}},
+        {"Principal": {"Service": "s3.amazonaws.com"}},
+        {"Principal": None},
+        {"NotPrincipal": {"AWS": STRANGER}, "Principal": None},
+        {"Effect": "allow"},
+        {"Unless": "it rains"},
+        {"Condition": {"StringEquals": {"aws:SourceAccount": STRANGER}}},
+        {"Condition": {"StringEquals": {"aws:PrincipalOrgID": "o-1"}}},
+        {"Condition": {"StringEqualsSometimes": {"aws:SourceAccount": PARTNER}}},
+        {"Condition": {"IpAddress": {"aws:SourceIp": "198.51.100.0/24"}}},
+        {"Condition": {"ArnLike": {"aws:SourceArn": SOURCES["sns"].format(account=STRANGER, name="*")}}},
+        {"Condition": {"Null": {"aws:SourceArn": "true" if service else "false"}}},
+    ]
+    if service:
+        others.append({"Principal": {"Service": f"{way.principal}.amazonaws.com.invalid"}})
+    policies = [
+        [{key: value for key, value in {**good, **other}.items() if value is not None}] for other in others
+    ]
+    deny = {**good, "Effect": "Deny", "Principal": "*"}
+    return [[], *policies, [good, deny], [deny, good]]
+
+
+def set_policy(world: World, way: Way, statements: list[dict[str, Any]]) -> None:
+    text = json.dumps({"Version": "2012-10-17", "Statement": statements}) if statements else ""
+    if way.on_topic:
+        world.owner.client.set_topic_attributes(
+            TopicArn=world.foreign_topic, AttributeName="Policy", AttributeValue=text
+        )
+    else:
+        world.owner.sqs.client.set_queue_attributes(QueueUrl=world.queue, Attributes={"Policy": text})
+
+
+@pytest.fixture
+def world(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> World:
+    owner, partner = (Sns(sqs.with_settings(SIGV4).with_key(*keys[account])) for account in (OWNER, PARTNER))
+    dead, queue = partner.sqs.create(), owner.sqs.create()
+    redrive_policy = json.dumps({"deadLetterTargetArn": partner.sqs.arn(dead), "maxReceiveCount": 1})
+    partner.sqs.create(RedrivePolicy=redrive_policy)
+    topics = partner.create(), owner.create()
+    return World(
+        owner, partner, Scheduler(partner.sqs), topics[0], dead, partner.sqs.name(), queue, owner.sqs.arn(queue),
+        topics[1],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("sqs", ["container-json", "lambda-query"], indirect=True)
+@pytest.mark.parametrize("name", WAYS)
+def test_nothing_happens_until_the_policy_allows_it(world: World, name: str) -> None:
+    way = WAYS[name]
+    policies = almost(world, way)
+    for statements in policies:
+        set_policy(world, way, statements)
+        with pytest.raises(ClientError) as caught:
+            way.reach(world)
+        assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403, statements
+        assert caught.value.response["Error"]["Code"] in {
+            "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException",
+        }, statements  # fmt: skip
+    assert len(policies) > 20
+    set_policy(world, way, [])
+    assert world.owner.sqs.poll(world.queue) == []
+    assert world.owner.attributes(world.foreign_topic)["SubscriptionsConfirmed"] == "0"
+    set_policy(world, way, [statement(world, way)])
+    way.reach(world)
