@@ -1616,6 +1616,10 @@ function queue.queues_with_leftover_rows(p_queue_ids integer[])
     returns TABLE(queue_id integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.quota_reached(p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_most integer)
+    returns TABLE(reached boolean)
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
     language sql stable;

@@ -72,6 +72,14 @@ SETTINGS: Final = (
             "policy, as on AWS; then `FilterPolicyLimitExceeded`. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_ACCOUNT_FILTER_POLICIES", 10_000, "subscriptions", "How many subscriptions of an account, in a "
             "region, may have a filter policy, as on AWS. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_QUEUES", 100_000, "queues", "How many queues an account may have; then `OverLimit`. AWS has no such "
+            "quota. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_TOPICS", 100_000, "topics", "How many topics an account may have, as on AWS; then "
+            "`TopicLimitExceeded`. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_SUBSCRIPTIONS", 12_500_000, "subscriptions", "How many subscriptions an account may have (on AWS: a "
+            "topic); then `SubscriptionLimitExceeded`. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_SCHEDULES", 1_000_000, "schedules", "How many schedules an account may have, as on AWS; then "
+            "`ServiceQuotaExceededException`. 0: any number.", 0, 2_147_483_647),
     Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
             "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
@@ -183,6 +191,10 @@ class Settings:
     sns_cert_host: str
     sns_topic_filter_policies: int
     sns_account_filter_policies: int
+    quota_queues: int
+    quota_topics: int
+    quota_subscriptions: int
+    quota_schedules: int
     queue_default_visibility_timeout: int
     queue_max_connections: int
     queue_database_driver: str

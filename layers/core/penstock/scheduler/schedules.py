@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from penstock.access.quotas import check_quota
 from penstock.aws import schedule_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
@@ -18,7 +19,12 @@ from penstock.sns.topics import as_json
 from . import paging, targets
 from . import rows as schedule_rows
 from . import types as scheduler
-from .errors import ConflictException, ResourceNotFoundException, ValidationException
+from .errors import (
+    ConflictException,
+    ResourceNotFoundException,
+    ServiceQuotaExceededException,
+    ValidationException,
+)
 from .groups import check_group, token_of
 from .rows import Period, ScheduleRow, row_of
 
@@ -92,6 +98,8 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     window = checked_window(request.flexible_time_window)
     target = targets.checked(request.target)
     group = request.group_name or DEFAULT_GROUP
+    if mode == "create":
+        yield from check_quota("schedules", request.name, context, ServiceQuotaExceededException, group)
     now, _ = yield from schedule_rows.read(group, request.name, context)
     period = Period(period.start, period.end, period.start or now)
     fields = {

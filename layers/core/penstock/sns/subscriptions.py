@@ -9,6 +9,7 @@ from uuid import uuid4
 import msgspec
 
 from penstock.access.deliveries import check_deliveries
+from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
@@ -57,6 +58,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
     if request.protocol != "sqs":
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
         confirmation = yield from envelopes.confirmation(topic, token, context)
+    yield from check_quota("subscriptions", None, context, errors.SubscriptionLimitExceeded)
     queues = dead_letter_queues(attributes) + ([endpoint] if request.protocol == "sqs" else [])
     while True:
         policies = yield from check_deliveries(queues, str(topic), context.account_id, context)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from penstock.access.quotas import check_quota
 from penstock.aws.topic_arn import TopicArn, is_topic_name, parse_topic_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -42,6 +43,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise data_protection_unavailable()
+    yield from check_quota("topics", request.name, context, errors.TopicLimitExceeded)
     (row,) = yield from Call(
         CREATE_TOPIC, (context.account_id, context.region, request.name, as_json(attributes), as_json(tags))
     )

@@ -8,6 +8,7 @@ import msgspec
 
 from penstock import errors
 from penstock.access.deliveries import Subscriptions, judge_subscriptions
+from penstock.access.quotas import check_quota
 from penstock.aws.arn import QueueArn, is_account_id, is_queue_name, is_queue_name_prefix, queue_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -65,6 +66,7 @@ def make_queue(
     settings = context.environment.settings
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
     non_empty = {key: value for key, value in supplied.items() if value != ""}
+    yield from check_quota("queues", name, context, errors.OverLimit)
     (row,) = yield from Call(
         CREATE_QUEUE,
         (

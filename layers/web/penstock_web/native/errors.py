@@ -108,7 +108,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
         "too_many_requests",
         "QUEUE_PURGE_INTERVAL_SECONDS sets the interval.",
     ),
-    errors.OverLimit: (429, "too_many_requests", "Delete messages that are in flight first."),
+    errors.OverLimit: (429, "too_many_requests", None),
     errors.RequestThrottled: (429, "too_many_requests", None),
     errors.RequestTimeout: (408, "request_timeout", None),
     errors.ServiceUnavailable: (503, "service_unavailable", None),

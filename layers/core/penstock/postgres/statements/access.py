@@ -124,3 +124,12 @@ class UserRow(NamedTuple):
 
 LIST_USERS = Statement("queue.list_users", (), UserRow)
 END_USER = Statement("queue.end_user", ("text", "text"), FoundRow)
+
+
+class QuotaRow(NamedTuple):
+    """Whether an account can have no other."""
+
+    reached: bool
+
+
+QUOTA_REACHED = Statement("queue.quota_reached", ("text", "text", "text", "text", "text", "int4"), QuotaRow)

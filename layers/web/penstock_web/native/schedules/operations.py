@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from penstock import errors
+from penstock.access.quotas import check_quota, is_reached
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
 from penstock.effects import Call, Operation, Pause
@@ -84,6 +85,7 @@ def replace(name: str, new: NewSchedule, context: Context) -> Operation[WrittenS
 
 def put(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
     expression, fields = new_schedule_fields(new)
+    yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
     next_fire_at = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
     (written,) = yield from Call(
@@ -120,6 +122,11 @@ def sync(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) ->
     names = [checked_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
+    if (
+        yield from is_reached("schedules", "", context, DEFAULT_GROUP)
+    ):  # then only those that are there already
+        for name in names:
+            yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
     fields: list[str] = []
     next_fire_at: list[datetime | None] = []
