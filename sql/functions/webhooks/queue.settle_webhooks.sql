@@ -1,7 +1,8 @@
 -- queue.settle_webhooks(ids, leases, endpoints, statuses, errors, delays_ms, healths): writes the outcomes of attempts,
 -- one array element a webhook. Only the lease's holder may do that: an outcome that comes after another worker has
 -- claimed the webhook changes nothing. Without an error the webhook was delivered, and is deleted and recorded in the
--- history. Else it is retried after delay_ms, or, when that is null, given up.
+-- history. Else it is retried after delay_ms, or, when that is null, given up. Status 0: nothing was sent, and the
+-- attempt does not count.
 -- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health.
 -- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue,
 -- and how many belonged to another worker by then (lost).
@@ -42,7 +43,8 @@ begin
         select 'delivered', array_agg(g.created_at), array_agg(g.attempts + 1) from gone g having count(*) > 0),
     kept as (
         update queue.webhook w
-        set attempts = w.attempts + 1, lease = null, last_status = e.status, last_error = e.error,
+        set attempts = w.attempts + (e.status is distinct from 0)::int, lease = null,
+            last_status = nullif(e.status, 0), last_error = e.error,
             due_at = clock_timestamp() + coalesce(e.delay_ms, 0) * interval '1 millisecond'
         from entry e where e.error is not null and w.webhook_id = e.webhook_id and w.lease = e.lease
         returning w.webhook_id, e.delay_ms)

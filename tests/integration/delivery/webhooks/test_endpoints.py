@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.delivery.webhooks.outcome import answered
+from penstock.delivery.webhooks.outcome import answered, unanswered
+from penstock.delivery.webhooks.resolver import ResolverBusyError
 from penstock.delivery.webhooks.store import Claimed, Finished, Store
 from tests.support.sql.calls import Connection, bodies, create, receive
 from tests.support.webhooks.rows import number, pass_time, publish, webhooks
@@ -73,6 +74,17 @@ def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(db: Conn
     publish(db, GOOD)
     assert endpoints(store.claim(50, {})) == [GOOD]
     assert sum(row.attempts for row in webhooks(db)) == 20
+
+
+def test_what_was_not_attempted_uses_up_no_attempt(db: Connection, store: Store) -> None:
+    publish(db, GOOD)
+    (claimed,) = store.claim(1, {})
+    outcome = unanswered(claimed.delivery, ResolverBusyError("too many names are being looked up"))
+    assert store.settle([Finished(claimed, outcome)])["retried"] == 1
+    (row,) = webhooks(db)
+    assert (row.attempts, row.last_status, row.last_error) == (0, None, "too many names are being looked up")
+    pass_time(db, 1)
+    assert endpoints(store.claim(1, {})) == [GOOD]
 
 
 def test_19_failures_do_not(db: Connection, store: Store) -> None:

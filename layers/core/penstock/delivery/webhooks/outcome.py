@@ -11,14 +11,18 @@ from penstock.sns.delivery_policy import retry_delays
 
 from .endpoint import EndpointInvalid, EndpointRefused
 from .request import EVENT, Delivery
+from .resolver import ResolverBusyError
 
 EVENT_DELAYS: Final = (10.0, 30.0, 60.0, 300.0)
 MOST_ERROR_CHARACTERS: Final = 200
+NOT_ATTEMPTED: Final = 0
+BUSY_DELAY_MS: Final = 1_000
 
 
 class Outcome(NamedTuple):
     """What the worker writes to the webhook's row. `error`: None when it was delivered.
 
+    `status`: None when no answer came; NOT_ATTEMPTED: nothing was sent, and no attempt is used up.
     `delay_ms`: until the next attempt; None: no other attempt. `health` of the endpoint: 1 it answers, -1 it fails, 0
     the attempt shows nothing about it.
     """
@@ -40,8 +44,10 @@ def answered(delivery: Delivery, status: int) -> Outcome:
 
 def unanswered(delivery: Delivery, error: Exception) -> Outcome:
     """No answer came: refused by the guard, no connection, connection closed, or timed out."""
-    delay = None if isinstance(error, EndpointInvalid) else next_delay_ms(delivery)
     text = (str(error) or type(error).__name__)[:MOST_ERROR_CHARACTERS]
+    if isinstance(error, ResolverBusyError):
+        return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, 0)
+    delay = None if isinstance(error, EndpointInvalid) else next_delay_ms(delivery)
     return Outcome(None, text, delay, 0 if isinstance(error, EndpointRefused) else -1)
 
 

@@ -1,33 +1,52 @@
 """Resolves names to addresses without blocking the event loop or the end of the process.
 
 The system's resolver cannot be cancelled and may take half a minute. A look-up therefore runs in a daemon thread of
-its own, which the worker abandons after a timeout; at most `MOST_LOOKUPS` run at a time.
+its own, which the worker abandons after a timeout; at most `MOST_LOOKUPS` run at a time, and `MOST_OF_A_DOMAIN` of
+names of one domain, so that the name servers of one do not hold up the others. What finds no place is no attempt: it is
+put off.
 """
 
 import asyncio
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any, Final
 
 from .endpoint import Address
 
-MOST_LOOKUPS: Final = 32
+MOST_LOOKUPS: Final = 64
+MOST_OF_A_DOMAIN: Final = 8
 
-_slots = threading.BoundedSemaphore(MOST_LOOKUPS)
+_running: Counter[str] = Counter()  # by domain
+_lock = threading.Lock()
+
+
+class ResolverBusyError(OSError):
+    """Too many names are being looked up: nothing was sent to anybody."""
 
 
 async def resolve(host: str) -> list[Address]:
-    """All addresses of a name, in the order in which the caller should try them. Raises OSError (socket.gaierror)."""
-    if not _slots.acquire(blocking=False):
-        raise OSError("too many names are being looked up")
+    """All addresses of a name, in the order in which the caller should try them. Raises OSError (socket.gaierror),
+    ResolverBusyError.
+    """
+    domain = domain_of(host)
+    with _lock:
+        if _running[domain] >= MOST_OF_A_DOMAIN or _running.total() >= MOST_LOOKUPS:
+            raise ResolverBusyError("too many names are being looked up")
+        _running[domain] += 1
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[list[Address]] = loop.create_future()
     threading.Thread(
         target=_resolve_in_thread, args=(host, loop, answer), daemon=True, name=f"resolve {host}"
     ).start()
     return await answer
+
+
+def domain_of(host: str) -> str:
+    """The last two labels of a name, whose name servers answer for it (mostly: not below `co.uk`)."""
+    return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
 
 def _resolve_in_thread(
@@ -46,7 +65,10 @@ def _resolve_in_thread(
             loop, answer, answer.set_exception, error if isinstance(error, OSError) else OSError(str(error))
         )
     finally:
-        _slots.release()
+        with _lock:
+            _running[domain_of(host)] -= 1
+            if not _running[domain_of(host)]:
+                del _running[domain_of(host)]
 
 
 def _set_result(

@@ -1,0 +1,47 @@
+"""Looking up names: nobody's slow name servers hold up anybody else."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from penstock.delivery.webhooks.outcome import NOT_ATTEMPTED, unanswered
+from penstock.delivery.webhooks.resolver import MOST_OF_A_DOMAIN, ResolverBusyError, domain_of, resolve
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [("a.b.Example.com.", "example.com"), ("example.com", "example.com"), ("localhost", "localhost")],
+)
+def test_domains(host: str, domain: str) -> None:
+    assert domain_of(host) == domain
+
+
+def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = threading.Event()
+
+    def look_up(host: str, *_: object, **__: object) -> list[Any]:
+        if host.endswith("tarpit.example"):
+            answer.wait(60)
+        return [(None, None, None, "", ("192.0.2.1", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+    async def run() -> None:
+        slow = [asyncio.ensure_future(resolve(f"{n}.tarpit.example")) for n in range(MOST_OF_A_DOMAIN)]
+        await asyncio.sleep(0)
+        with pytest.raises(ResolverBusyError) as caught:
+            await resolve("one-more.tarpit.example")
+        assert [str(address) for address in await resolve("good.example")] == ["192.0.2.1"]
+        outcome = unanswered(None, caught.value)  # type: ignore[arg-type]
+        assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
+        answer.set()
+        await asyncio.gather(*slow)
+        for n in range(MOST_OF_A_DOMAIN + 1):  # the places are free again
+            await resolve(f"{n}.tarpit.example")
+
+    asyncio.run(run())
