@@ -21,8 +21,9 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 class Transport(asyncio.Transport):
     """A client's connection: what was written to it, and whether it was closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "127.0.0.1") -> None:
         super().__init__()
+        self.address = address
         self.writes: list[bytes] = []
         self.closed = self.aborted = False
         self.reading = True
@@ -54,7 +55,7 @@ class Transport(asyncio.Transport):
         self.reading = True
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        addresses = {"sockname": ("127.0.0.1", 9324), "peername": ("127.0.0.1", 50_000)}
+        addresses = {"sockname": ("127.0.0.1", 9324), "peername": (self.address, 50_000)}
         return addresses.get(name, default)
 
 

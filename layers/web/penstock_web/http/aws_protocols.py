@@ -63,7 +63,7 @@ class AwsApplication:
         self.environment = environment
         self._checks_access = environment.access is not None
         self.resources = resources
-        self._meter = resources.meter
+        self.meter = resources.meter
         self.deadlines = deadlines
 
     def handles(self, method: str, path: str) -> bool:
@@ -75,7 +75,7 @@ class AwsApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = perf_counter()
         request = self.deadlines.start_request(receive)
-        self._meter.request_started()
+        self.meter.request_started()
         try:
             response = await self._respond(scope, receive, request)
         except asyncio.CancelledError:
@@ -86,17 +86,17 @@ class AwsApplication:
         except ClientDisconnected:
             return
         finally:
-            self._meter.request_ended()
+            self.meter.request_ended()
             request.close()
         await send_response(send, response)
-        self._meter.count_response(scope["method"], request.label, response.status, perf_counter() - started)
+        self.meter.count_response(scope["method"], request.label, response.status, perf_counter() - started)
 
     async def _respond(self, scope: Scope, receive: Receive, request: AsgiRequest) -> HttpResponse:
         header_pairs = scope["headers"]
         try:
             body = await read_body(dict(header_pairs), receive)
         except AwsError as error:
-            self._meter.count_refusal(error)
+            self.meter.count_refusal(error)
             return self._error_without_call(scope, error, close=True)
         headers = self.headers(header_pairs)
         peer, _ = scope.get("client") or ("", 0)
@@ -121,7 +121,7 @@ class AwsApplication:
     def refusal(self, http: HttpRequest, error: Exception) -> HttpResponse:
         """The response to a request that makes no call. What is no error of AWS is logged, and tells no details."""
         if isinstance(error, RejectedRequest):
-            self._meter.count_refusal(error.error)
+            self.meter.count_refusal(error.error)
             return error.response()
         response = self._error_without_call({"headers": http.headers, "path": http.path}, InternalFailure())
         request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
@@ -132,7 +132,7 @@ class AwsApplication:
         """The response to a call that failed. An error that is not AWS's is logged, and the client gets no details."""
         request_id = call.context.request_id
         if isinstance(error, AwsError):
-            self._meter.count_refusal(error)
+            self.meter.count_refusal(error)
         else:
             log_fields = {"request_id": request_id, "action": call.action.name}
             _log.error("request failed", extra=log_fields, exc_info=error)

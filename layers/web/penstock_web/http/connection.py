@@ -41,11 +41,10 @@ class HttpConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         self.peer, _ = self._address("peername") or ("", 0)
         self._flow = FlowControl(self._transport, self._state.write_backpressure)
-        self._state.connections.add(self)
-        if len(self._state.connections) > self._state.limits.max_connections:
-            self._write_refusal(503)
-        else:
+        if self._state.admit(self):
             self._timer.start(self._state.limits.idle_seconds)
+        else:
+            self._write_refusal(503)
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)

@@ -47,6 +47,9 @@ class Limits:
     """Of a body, what is read before the application asks for it, besides one read from the socket."""
     max_connections: int = field(default_factory=connections_of_process)
     """Connections at once; further ones get 503."""
+    max_share_of_an_address: float = 0.75
+    """Of these connections, what those from one address may be (a load balancer has several): one client cannot take
+    all; its further ones get 503."""
     backlog: int = 2_048
     """Connections that wait to be accepted."""
 

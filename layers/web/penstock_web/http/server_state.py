@@ -1,6 +1,7 @@
 """What the connections of one server share."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,7 +17,9 @@ AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Stoppable(Protocol):
-    """A connection, as the server sees it."""
+    """A connection, as the server sees it. `peer`: the address that it came from."""
+
+    peer: str
 
     def stop(self) -> None:
         """Closes the connection, after the response to the request that is being answered."""
@@ -32,6 +35,7 @@ class ServerState:
     write_backpressure: WriteBackpressure
     date: DateHeader = field(default_factory=DateHeader)
     connections: set[Stoppable] = field(default_factory=set)
+    of_addresses: Counter[str] = field(default_factory=Counter)
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
     _ended: asyncio.Event | None = None
 
@@ -41,9 +45,27 @@ class ServerState:
         self.tasks.add(task)
         task.add_done_callback(self._forget_task)
 
+    def admit(self, connection: Stoppable) -> bool:
+        """Adds a connection. False: there are too many, in all or from its address."""
+        self.connections.add(connection)
+        self.of_addresses[connection.peer] += 1
+        most = self.limits.max_connections
+        admitted = len(self.connections) <= most and self.of_addresses[connection.peer] <= max(
+            1, int(most * self.limits.max_share_of_an_address)
+        )
+        if self.aws_application is not None:
+            self.aws_application.meter.count_connection(admitted=admitted)
+        return admitted
+
     def forget(self, connection: Stoppable) -> None:
         """Removes a connection that is closed."""
-        self.connections.discard(connection)
+        if connection in self.connections:
+            self.connections.remove(connection)
+            self.of_addresses[connection.peer] -= 1
+            if not self.of_addresses[connection.peer]:
+                del self.of_addresses[connection.peer]
+            if self.aws_application is not None:
+                self.aws_application.meter.connection_closed()
         if self._ended is not None:
             self._ended.set()
 

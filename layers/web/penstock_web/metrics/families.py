@@ -65,6 +65,13 @@ BLOCKS: Final[dict[str, Block]] = {
         ),
     ),
     "active": Block((), (Family("http_connections_active", "gauge", "Requests under way, waiting ones too."),)),
+    "connections": Block(
+        (),
+        (
+            Family("http_connections_open", "gauge", "Connections of clients, idle ones too."),
+            Family("http_connections_refused_total", "counter", "Too many in all, or from one address."),
+        ),
+    ),
     "refusals": Block(
         ("code",), (Family("auth_failures_total", "counter", "Requests that QUEUE_ACCESS or a policy refused."),)
     ),

@@ -42,6 +42,7 @@ class Meter:
         self._starts: dict[tuple[str, ...], int] = {}
         self._requests: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._active = self._start("active")
+        self._connections = self._start("connections")
         self._flushes = self._start("flushes")
         self._start("exhausted")
         self._start("fires")
@@ -51,6 +52,17 @@ class Meter:
         self._set("processes", value=1)
         self._start("pool")
         self._start("pool_waits")
+
+    # --- connections -------------------------------------------------------------------------------------------------
+    def count_connection(self, *, admitted: bool) -> None:
+        """Counts a connection as open, and as refused if there are too many."""
+        self._numbers[self._connections] += 1
+        if not admitted:
+            self._numbers[self._connections + 1] += 1
+
+    def connection_closed(self) -> None:
+        """Ends the count of a connection as open."""
+        self._numbers[self._connections] -= 1
 
     # --- requests ----------------------------------------------------------------------------------------------------
     def request_started(self) -> None:

@@ -203,14 +203,30 @@ def test_a_connection_too_many_is_503_and_makes_room() -> None:
             await other.leave()
         assert another(client).statuses == []
 
-    def another(client: Client) -> Client:
-        other = Client(client.state.application)
-        other.connection = type(client.connection)(client.state)
-        other.transport = type(client.transport)()
-        other.connection.connection_made(other.transport)
-        return other
+    connected(scenario, Recorder(), limits=Limits(max_connections=2, max_share_of_an_address=1.0))
 
-    connected(scenario, Recorder(), limits=Limits(max_connections=2))
+
+def test_one_address_cannot_take_all_connections() -> None:
+    async def scenario(client: Client) -> None:
+        others = [another(client, "192.0.2.1") for _ in range(3)]
+        assert [other.statuses for other in others] == [[], [], [503]]
+        await others[0].leave()
+        assert another(client, "192.0.2.2").statuses == []
+        for other in others:
+            await other.leave()
+        assert another(client, "192.0.2.1").statuses == []
+        assert client.state.of_addresses == {"127.0.0.1": 1, "192.0.2.1": 1, "192.0.2.2": 1}
+
+    connected(scenario, Recorder(), limits=Limits(max_connections=4, max_share_of_an_address=0.5))
+
+
+def another(client: Client, address: str = "127.0.0.1") -> Client:
+    """A further connection to the same server."""
+    other = Client(client.state.application)
+    other.connection = type(client.connection)(client.state)
+    other.transport = type(client.transport)(address)
+    other.connection.connection_made(other.transport)
+    return other
 
 
 def test_the_limit_of_connections_leaves_files_for_the_database() -> None:
