@@ -7,8 +7,8 @@ from typing import Any
 from infra.local_lambda.events import Request
 
 ACCOUNT = "000000000000"
-HOST = ("Host", "sqs.example")
-QUEUE = f"http://sqs.example/{ACCOUNT}/bench"
+HOST = ("Host", "sqs.internal")
+QUEUE = f"http://sqs.internal/{ACCOUNT}/bench"
 QUEUE_ARN, DEAD_ARN = (f"arn:aws:sqs:us-east-1:{ACCOUNT}:{name}" for name in ("bench", "dead"))
 TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:bench"
 GROUP_ARN = f"arn:aws:scheduler:us-east-1:{ACCOUNT}:schedule-group/bench"

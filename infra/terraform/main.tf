@@ -16,6 +16,7 @@ locals {
     DATABASE_DIRECT_URL   = "postgresql://${local.direct}"
     QUEUE_ADDRESS         = "0.0.0.0:9324"
     QUEUE_BASE_URL        = var.base_url
+    QUEUE_ALLOWED_HOSTS   = join(",", var.allowed_hosts)
     QUEUE_TRUST_FORWARDED = "true" # the balancer sets X-Forwarded-Proto
     QUEUE_ACCOUNT_ID      = var.account_id
     QUEUE_REGION          = data.aws_region.here.name

@@ -76,6 +76,17 @@ variable "base_url" {
     condition     = var.base_url == "" || can(regex("^https://[^/]+$", var.base_url))
     error_message = "base_url must be https://host, without a path."
   }
+
+  validation {
+    condition     = var.base_url != "" || length(var.allowed_hosts) > 0
+    error_message = "The service must know the host name that clients use: set base_url, or allowed_hosts."
+  }
+}
+
+variable "allowed_hosts" {
+  description = "QUEUE_ALLOWED_HOSTS: host names that clients use besides that of base_url, such as *.example.com"
+  type        = list(string)
+  default     = []
 }
 
 # Long polls last up to 20 s; the service keeps idle connections for 75 s, and the balancer must be the one that closes.

@@ -64,6 +64,9 @@ def test_overrides_win() -> None:
         ("LOG_LEVEL", "loud", "one of debug"),
         ("QUEUE_ACCOUNT_ID", "12345", "12 digits"),
         ("SNS_CERT_HOST", "https://sns.us-east-1.amazonaws.com", "the name of a host"),
+        ("QUEUE_ALLOWED_HOSTS", "a.example,https://b.example", "names of hosts"),
+        ("QUEUE_ALLOWED_HOSTS", "a.example:9324", "without https:// and port"),
+        ("QUEUE_ALLOWED_HOSTS", "a.*.example", "names of hosts"),
     ],
 )
 def test_a_bad_value_is_refused_by_name(name: str, value: str, said: str) -> None:

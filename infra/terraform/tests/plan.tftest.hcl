@@ -33,6 +33,7 @@ variables {
   balancer_subnet_ids       = ["subnet-3", "subnet-4"]
   client_cidrs              = ["10.0.0.0/8"]
   certificate_arn           = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+  base_url                  = "https://queues.example.com"
   image                     = "registry.example.com/penstock:0.1.0"
   pooler_image              = "registry.example.com/pgbouncer:0.1.0"
   encryption_key_secret_arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:key-abc123"

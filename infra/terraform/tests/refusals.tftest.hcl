@@ -8,6 +8,7 @@ variables {
   balancer_subnet_ids = ["subnet-3", "subnet-4"]
   client_cidrs        = ["10.0.0.0/8"]
   certificate_arn     = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+  allowed_hosts       = ["queues.example.com"]
   image               = "registry.example.com/penstock:0.1.0"
   pooler_image        = "registry.example.com/pgbouncer:0.1.0"
   access              = "presence"
@@ -27,6 +28,14 @@ run "signatures_without_a_key" {
     access = "sigv4"
   }
   expect_failures = [var.access]
+}
+
+run "a_service_that_does_not_know_its_name" {
+  command = plan
+  variables {
+    allowed_hosts = []
+  }
+  expect_failures = [var.base_url]
 }
 
 run "an_image_that_moves" {

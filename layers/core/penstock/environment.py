@@ -1,10 +1,11 @@
-"""The environment that all requests of a process share: settings, receipt handles, access rule, caches."""
+"""The environment that all requests of a process share: settings, receipt handles, hosts, access rule, caches."""
 
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
+from .access.hosts import Hosts
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ class Environment:
     settings: Settings
     receipts: "ReceiptHandles"
     request_ids: RequestIds = field(default_factory=RequestIds)
+    hosts: Hosts = field(init=False)
     access: "AccessRule | None" = field(init=False)
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Made here, so that no entry point can forget it. Raises SettingError.
+        # Made here, so that no entry point can forget them. Raises SettingError.
+        object.__setattr__(self, "hosts", Hosts(self.settings))
         object.__setattr__(self, "access", _access_of(self.settings))
 
     def cache(self, kind: type[T]) -> T:

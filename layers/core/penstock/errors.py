@@ -12,13 +12,13 @@
     │   ├── OverLimit, PurgeQueueInProgress
     │   └── MissingAuthenticationToken, InvalidClientTokenId, SignatureDoesNotMatch, ExpiredToken, AccessDenied
     ├── sender's fault, other: InvalidAddress and ResourceNotFoundException 404, RequestTimeout 408,
-    │   RequestEntityTooLarge 413
+    │   RequestEntityTooLarge 413, MisdirectedRequest 421
     └── our fault: InternalFailure 500, ServiceUnavailable 503
 
 JSON answers carry `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query answers carry the code.
 Sources: the error table of the SQS API reference and botocore 1.31.80's Query model (codes and statuses, the last
-model that has them); `com.amazon.coral.service` for errors that no model names. RequestEntityTooLarge and the texts
-of our own limits are our choice.
+model that has them); `com.amazon.coral.service` for errors that no model names. RequestEntityTooLarge,
+MisdirectedRequest and the texts of our own limits are our choice.
 """
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
@@ -244,6 +244,20 @@ class RequestEntityTooLarge(AwsError):
     namespace = CORAL
     status = 413
     default_message = "The request body is too large."
+
+
+class MisdirectedRequest(AwsError):
+    json_type = query_code = "MisdirectedRequest"
+    namespace = CORAL
+    status = 421  # RFC 9110, 15.5.20
+
+    @classmethod
+    def of(cls, host: str) -> "MisdirectedRequest":
+        """The error for a request whose Host is this."""
+        return cls(
+            f"The host {host[:255]} is not known to be this service's. If it is, name it in the setting "
+            "QUEUE_ALLOWED_HOSTS."
+        )
 
 
 class RequestTimeout(AwsError):

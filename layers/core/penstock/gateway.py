@@ -136,6 +136,7 @@ def decode(
         return decoded
 
     try:
+        environment.hosts.check(http)
         guard = None if access is None else access.check(http)
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, NamedTuple
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
+_ALLOWED_HOST = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]").fullmatch
 
 DRIVERS: Final = ("psycopg", "pg8000")
 
@@ -49,6 +50,10 @@ SETTINGS: Final = (
             "listens on 127.0.0.1 unless this variable or `--host` says otherwise."),
     Setting("QUEUE_BASE_URL", "", "address", "Start of the queue URLs given to clients: "
             "`{QUEUE_BASE_URL}/{account}/{queue}`. Empty: the address that the client itself used."),
+    Setting("QUEUE_ALLOWED_HOSTS", "", "hosts", "Names under which clients reach the service, separated by commas: "
+            "`queues.example.com`, `*.example.com` for all below it, `*` for any. IP addresses, names without a dot or "
+            "below `localhost`, `internal` and `svc`, and the host of `QUEUE_BASE_URL` need no entry. See "
+            "[access.md](access.md)."),
     Setting("QUEUE_TRUST_FORWARDED", False, "", "Take scheme and host of queue URLs from `X-Forwarded-Proto` and "
             "`X-Forwarded-Host`. Only behind a proxy that sets them."),
     Setting("QUEUE_ACCOUNT_ID", "000000000000", "12 digits", "Account of callers whose access key id is not "
@@ -180,6 +185,7 @@ class Settings:
     database_direct_url: str
     queue_address: str
     queue_base_url: str
+    queue_allowed_hosts: str
     queue_trust_forwarded: bool
     queue_account_id: str
     queue_region: str
@@ -276,11 +282,24 @@ def _value(setting: Setting, text: str) -> Value:
         raise SettingError(f"{setting.name} must be at most {setting.maximum:g}, not {text}")
     if setting.choices and value not in setting.choices:
         raise SettingError(f"{setting.name} must be one of {', '.join(setting.choices)}, not {text!r}")
-    if setting.name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
-        raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
-    if setting.name == "SNS_CERT_HOST" and not _HOST(text):
-        raise SettingError(f"SNS_CERT_HOST must be the name of a host, without https://, not {text!r}")
+    _check_form(setting.name, text)
     return value
+
+
+def _check_form(name: str, text: str) -> None:
+    if name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
+        raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
+    if name == "SNS_CERT_HOST" and not _HOST(text):
+        raise SettingError(f"SNS_CERT_HOST must be the name of a host, without https://, not {text!r}")
+    if name == "QUEUE_ALLOWED_HOSTS" and not all(map(_ALLOWED_HOST, host_entries(text))):
+        raise SettingError(
+            f"QUEUE_ALLOWED_HOSTS must be names of hosts, without https:// and port, not {text!r}"
+        )
+
+
+def host_entries(text: str) -> list[str]:
+    """The entries of QUEUE_ALLOWED_HOSTS, in lower case."""
+    return [entry.strip().lower() for entry in text.split(",") if entry.strip()]
 
 
 _BOOLEANS: Final = {

@@ -209,9 +209,9 @@ def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
 def test_the_url_is_built_from_the_host(raw: Raw) -> None:
     """Reachable by this caller; X-Forwarded-Host counts only when it is trusted (by a setting)."""
     name = raw.sqs.name()
-    headers = {"host": "queues.example:8080", "x-forwarded-host": "evil.example"}
+    headers = {"host": "queues.internal:8080", "x-forwarded-host": "evil.example"}
     answer = raw.json("CreateQueue", {"QueueName": name}, **headers)
-    assert answer.json() == {"QueueUrl": f"http://queues.example:8080/000000000000/{name}"}
+    assert answer.json() == {"QueueUrl": f"http://queues.internal:8080/000000000000/{name}"}
 
 
 def test_an_empty_answer(raw: Raw) -> None:

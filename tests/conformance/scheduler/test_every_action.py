@@ -125,7 +125,7 @@ def by_rest(action: str, given: Members) -> Request:
     """As botocore writes it."""
     asked = SERIALIZER.serialize_to_request(given, MODEL.operation_model(action))
     query: Mapping[str, Any] = asked["query_string"]
-    headers = (("Content-Type", "application/json"), ("Host", "queues.example"))
+    headers = (("Content-Type", "application/json"), ("Host", "queues.internal"))
     body = asked["body"] if isinstance(asked["body"], bytes) else b""
     return Request(asked["method"], asked["url_path"], urlencode(query, doseq=True), headers, body)
 

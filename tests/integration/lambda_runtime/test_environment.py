@@ -155,7 +155,7 @@ from infra.local_lambda.events import Request
 def named():
     return "cryptography" in sys.modules
 
-url = "http://sqs.example/000000000000/q"
+url = "http://sqs.internal/000000000000/q"
 topic = "arn:aws:sns:us-east-1:000000000000:t"
 version = {"Version": "2010-03-31"}
 with Functions(sys.argv[1]) as functions:

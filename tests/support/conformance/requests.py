@@ -65,7 +65,7 @@ class RequestWriter:
     # --- where it goes -----------------------------------------------------------------------------------------------
     def sender(self, name: str, sqs: Sqs, functions: Functions) -> Send:
         """`name` is one of ENDPOINTS."""
-        host = ("Host", "queues.example")
+        host = ("Host", "queues.internal")
 
         def container(_action: str, asked: Request) -> Response:
             url = f"{sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 from infra.local_lambda.events import Request, Response, event_of, response_of
 from tests.support.functions.server import Functions, function_for
 
-QUEUE_URL = "http://sqs.example/000000000000/orders"
+QUEUE_URL = "http://sqs.internal/000000000000/orders"
 
 
 def json_request(action: str, **members: Any) -> Request:
     """A request of the JSON protocol."""
     headers = (
-        ("Host", "sqs.example"),
+        ("Host", "sqs.internal"),
         ("Content-Type", "application/x-amz-json-1.0"),
         ("X-Amz-Target", f"AmazonSQS.{action}"),
     )
@@ -24,7 +24,7 @@ def json_request(action: str, **members: Any) -> Request:
 
 def query_request(action: str, **parameters: str) -> Request:
     """A request of the Query protocol."""
-    headers = (("Host", "sqs.example"), ("Content-Type", "application/x-www-form-urlencoded"))
+    headers = (("Host", "sqs.internal"), ("Content-Type", "application/x-www-form-urlencoded"))
     return Request(headers=headers, body=urlencode({"Action": action, **parameters}).encode())
 
 

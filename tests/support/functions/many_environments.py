@@ -75,7 +75,7 @@ class Environment:
 
     def __init__(self, url: str, arn: str, number: int, seen: Seen, turns: Turns) -> None:
         self._handler = Handler(None, None, ExecutionEnvironment({"DATABASE_URL": url, **QUIET}))
-        self._queue = f"http://sqs.example/000000000000/{arn.rpartition(':')[2]}"
+        self._queue = f"http://sqs.internal/000000000000/{arn.rpartition(':')[2]}"
         self._seen = seen
         self._turns = turns
         self._bodies = (f"{number}-{serial}" for serial in count())

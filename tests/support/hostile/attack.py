@@ -28,7 +28,7 @@ def request(
     size = b"%d" % len(body) if length is None else length
     lines = (
         method + b" " + path + b" HTTP/1.1",
-        b"Host: queues.example",
+        b"Host: queues.internal",
         *headers,
         b"Content-Length: " + size,
     )

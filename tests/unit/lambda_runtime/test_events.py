@@ -11,18 +11,24 @@ from penstock.http import HttpRequest, HttpResponse
 from penstock.lambda_runtime.events import UnknownEvent, answer, read
 
 every_form = pytest.mark.parametrize("form", EVENT_FORMS)
+PEERS = dict.fromkeys(("http_api", "function_url"), "192.0.2.1")  # the other forms of event_of name none
 
 
 @every_form
 def test_json_request(form: EventForm) -> None:
-    headers = (("Host", "sqs.example"), ("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", "T"))
+    headers = (
+        ("Host", "sqs.internal"),
+        ("Content-Type", "application/x-amz-json-1.0"),
+        ("X-Amz-Target", "T"),
+    )
     body = '{"MessageBody":"grüße €"}'.encode()
     assert read(event_of(form, Request(headers=headers, body=body))) == HttpRequest(
         "POST",
         "/",
         b"",
-        {b"host": b"sqs.example", b"content-type": b"application/x-amz-json-1.0", b"x-amz-target": b"T"},
+        {b"host": b"sqs.internal", b"content-type": b"application/x-amz-json-1.0", b"x-amz-target": b"T"},
         body,
+        PEERS.get(form, ""),
     )
 
 
@@ -48,14 +54,14 @@ def test_repeated_headers_become_a_list() -> None:
 
 @every_form
 def test_nothing_but_a_method(form: EventForm) -> None:
-    assert read(event_of(form, Request("GET"))) == HttpRequest("GET", "/", b"", {}, b"")
+    assert read(event_of(form, Request("GET"))) == HttpRequest("GET", "/", b"", {}, b"", PEERS.get(form, ""))
 
 
 @pytest.mark.parametrize("missing", ["headers", "rawQueryString", "body", "isBase64Encoded"])
 def test_absent_and_null_members_of_version_2(missing: str) -> None:
     event = event_of("http_api", Request("GET", "/1/q"))
     without = {name: value for name, value in event.items() if name != missing}
-    expected = HttpRequest("GET", "/1/q", b"", {}, b"")
+    expected = HttpRequest("GET", "/1/q", b"", {}, b"", PEERS["http_api"])
     assert read(without) == expected
     assert read({**event, missing: None}) == expected
 
@@ -79,6 +85,26 @@ def test_the_path_may_begin_like_the_stage() -> None:
     event = event_of("http_api", Request(path="/production/q"))
     event["requestContext"]["stage"] = "prod"
     assert read(event).path == "/production/q"
+
+
+@pytest.mark.parametrize(
+    ("domain", "hosts", "checked"),
+    [
+        ("a1.execute-api.eu-central-1.amazonaws.com", ("A1.execute-api.eu-central-1.amazonaws.com",), True),
+        ("a1.execute-api.eu-central-1.amazonaws.com", ("evil.example",), False),
+        ("a1.execute-api.eu-central-1.amazonaws.com", (), False),
+        (None, ("evil.example",), False),
+        ("", ("",), False),
+    ],
+)
+@every_form
+def test_api_gateway_vouches_for_its_own_name(
+    form: EventForm, domain: str | None, hosts: tuple[str, ...], checked: bool
+) -> None:
+    """`requestContext.domainName`; a load balancer has none."""
+    event = event_of(form, Request(headers=tuple(("Host", host) for host in hosts)))
+    event["requestContext"] |= {} if domain is None else {"domainName": domain}
+    assert read(event).host_checked is checked
 
 
 @pytest.mark.parametrize("event", [{}, {"Records": []}, {"requestContext": {}}, {"source": "aws.events"}])

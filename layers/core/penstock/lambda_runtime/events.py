@@ -9,6 +9,9 @@
 
 Sources: "Working with AWS Lambda proxy integrations for HTTP APIs", "Set up Lambda proxy integrations" (API Gateway
 Developer Guide), "Lambda functions as targets" (Application Load Balancers), "Function URL payloads" (Lambda).
+
+API Gateway and function URLs answer for their own names alone, and say which one it was (`requestContext.domainName`);
+a load balancer answers for every name that leads to it.
 """
 
 from base64 import b64decode
@@ -43,8 +46,21 @@ def _read_2(event: Event, context: Event) -> HttpRequest:
     query = _bytes(event.get("rawQueryString") or "")
     http = context["http"]
     return HttpRequest(
-        http["method"], path, query, _headers(headers), _body(event), http.get("sourceIp") or ""
+        http["method"],
+        path,
+        query,
+        _headers(headers),
+        _body(event),
+        http.get("sourceIp") or "",
+        is_host_checked(event),
     )
+
+
+def is_host_checked(event: Event) -> bool:
+    """Whether the request's Host is a name that API Gateway serves for this function."""
+    domain = (event.get("requestContext") or {}).get("domainName")
+    hosts = [value for name, value in _pairs(event, "headers", "multiValueHeaders") if name.lower() == "host"]
+    return bool(domain) and [host.lower() for host in hosts] == [str(domain).lower()]
 
 
 def _without_stage(path: str, stage: str) -> str:
@@ -59,7 +75,13 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
     query = "&".join(map("=".join, parameters)) if by_load_balancer else urlencode(parameters)
     peer = ((event.get("requestContext") or {}).get("identity") or {}).get("sourceIp") or ""
     return HttpRequest(
-        event["httpMethod"], event.get("path") or "/", _bytes(query), _headers(headers), _body(event), peer
+        event["httpMethod"],
+        event.get("path") or "/",
+        _bytes(query),
+        _headers(headers),
+        _body(event),
+        peer,
+        is_host_checked(event),
     )
 
 

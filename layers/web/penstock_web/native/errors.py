@@ -111,6 +111,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.OverLimit: (429, "too_many_requests", None),
     errors.RequestThrottled: (429, "too_many_requests", None),
     errors.RequestTimeout: (408, "request_timeout", None),
+    errors.MisdirectedRequest: (421, "misdirected_request", None),
     errors.ServiceUnavailable: (503, "service_unavailable", None),
     errors.InternalFailure: (500, "internal_error", None),
     errors.MissingAuthenticationToken: (401, "unauthorized", "Send Authorization: Bearer <key>."),

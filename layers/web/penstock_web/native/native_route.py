@@ -16,6 +16,7 @@ from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import RequestEntityTooLarge
 from penstock.http import HttpRequest
+from penstock.lambda_runtime.events import is_host_checked
 
 from .actions import ACTIONS, OF_A_QUEUE
 from .operations import arn_of
@@ -54,6 +55,7 @@ class OperationRunner:
             dict(request.scope["headers"]),
             b"",
             request.client.host if request.client else "",
+            is_host_checked(request.scope.get("aws.event", {})),
         )
         request_id = self._native.environment.request_ids()
         self.context = Context(
@@ -63,8 +65,10 @@ class OperationRunner:
     async def admit(self, route: str) -> None:
         """Sets the context's account to the caller's. `route`: the name of the route's function.
 
-        Raises the error with which QUEUE_ACCESS refuses the caller, and AccessDenied where a user's policies do.
+        Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, and AccessDenied where a
+        user's policies do.
         """
+        self.context.environment.hosts.check(self.context.http)
         access = self.context.environment.access
         if access is not None:
             await self.run(self._check(access, route))

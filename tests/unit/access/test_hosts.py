@@ -1,0 +1,87 @@
+"""Which hosts requests may name. HTTP: RFC 9110, 7.2 (Host), 15.5.20 (421)."""
+
+import pytest
+
+from penstock.access.hosts import LONGEST_HOST, MOST_VERDICTS, Hosts
+from penstock.environment import Environment
+from penstock.errors import MisdirectedRequest
+from penstock.gateway import RejectedRequest, decode
+from penstock.http import HttpRequest
+from penstock.settings import Settings
+
+
+def hosts(**variables: str) -> Hosts:
+    return Hosts(Settings.read(variables))
+
+
+NEED_NO_ENTRY = [
+    b"", b"localhost", b"localhost:9324", b"LOCALHOST.", b"127.0.0.1:9324", b"10.1.2.3", b"[::1]", b"[fd00::1]:9324",
+    b"penstock:9324", b"my_service", b"penstock.default.svc", b"penstock.default.svc.cluster.local:80",
+    b"host.docker.internal:9324", b"a.b.localhost",
+]  # fmt: skip
+NEED_ONE = [
+    b"evil.example", b"evil.example:9324", b"localhost.evil.example", b"127.0.0.1.evil.example", b"evil.internal.com",
+    b"svc.cluster.local.evil.example", b"x.cluster.local", b"1.2.3.4.5", b"a.b.c.d", b"notinternal.example.svcc",
+    b"localhost,evil", b"a/b", b"a@b", b"[::1]x", b"[::1].evil.example", b"loc\xe4l", b"a b", b"localhost:9324x",
+    b"abc.execute-api.us-east-1.amazonaws.com", b"lb-1.us-east-1.elb.amazonaws.com", b"x" * 300 + b".example",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", NEED_NO_ENTRY)
+def test_a_name_that_nobody_outside_can_lead_here(host: bytes) -> None:
+    assert hosts().allows(host)
+    assert not hosts().names(host)
+
+
+@pytest.mark.parametrize("host", NEED_ONE)
+def test_other_names_need_an_entry(host: bytes) -> None:
+    known = hosts()
+    assert [known.allows(host), known.allows(host)] == [False, False]
+    assert hosts(QUEUE_ALLOWED_HOSTS="*").allows(host)
+
+
+@pytest.mark.parametrize(
+    ("variables", "host", "verdict"),
+    [
+        ({"QUEUE_ALLOWED_HOSTS": "queues.example.com"}, b"Queues.Example.com.:443", True),
+        ({"QUEUE_ALLOWED_HOSTS": "queues.example.com"}, b"a.queues.example.com", False),
+        ({"QUEUE_ALLOWED_HOSTS": " a.example , *.Example.com,"}, b"a.b.example.com", True),
+        ({"QUEUE_ALLOWED_HOSTS": "*.example.com"}, b"example.com", False),
+        ({"QUEUE_ALLOWED_HOSTS": "*.example.com"}, b"evilexample.com", False),
+        ({"QUEUE_ALLOWED_HOSTS": "*.example.com"}, b"queues.example.com.evil.example", False),
+        ({"QUEUE_BASE_URL": "https://queues.example.com:8443/x"}, b"queues.example.com", True),
+        ({"QUEUE_BASE_URL": "https://queues.example.com"}, b"other.example.com", False),
+        ({"SNS_CERT_HOST": "sns.us-east-1.amazonaws.com"}, b"sns.us-east-1.amazonaws.com", True),
+    ],
+)
+def test_the_settings_name_hosts(variables: dict[str, str], host: bytes, verdict: bool) -> None:
+    known = hosts(**variables)
+    assert (known.allows(host), known.names(host)) == (verdict, verdict)
+
+
+def test_an_asterisk_names_nothing() -> None:
+    """What is signed needs a name that somebody has written down."""
+    assert not hosts(QUEUE_ALLOWED_HOSTS="*").names(b"evil.example")
+
+
+def test_strangers_do_not_fill_the_memory() -> None:
+    known = hosts()
+    for number in range(3 * MOST_VERDICTS):
+        known.allows(b"h%d.example" % number)
+    assert not known.allows(b"x" * LONGEST_HOST + b".example")
+    assert len(known._verdicts) <= MOST_VERDICTS
+    assert max(map(len, known._verdicts)) <= LONGEST_HOST
+
+
+@pytest.mark.parametrize("access", ["off", "presence"])
+def test_a_request_for_another_host_is_not_read(access: str) -> None:
+    environment = Environment(Settings.read({"QUEUE_ACCESS": access}), None)  # type: ignore[arg-type]
+    headers = {b"host": b"evil.example", b"authorization": b"x"}
+    http = HttpRequest("POST", "/", b"", headers, b"Action=Nothing")
+    with pytest.raises(RejectedRequest) as caught:
+        decode(http, environment)
+    assert isinstance(caught.value.error, MisdirectedRequest)
+    assert "evil.example" in caught.value.error.message
+    assert "QUEUE_ALLOWED_HOSTS" in caught.value.error.message
+    known = HttpRequest("POST", "/", b"", headers, b"Action=ListQueues", host_checked=True)
+    assert decode(known, environment).action.name == "ListQueues"
