@@ -20,11 +20,13 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
+from penstock.access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id
 from penstock.aws.codec import json, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
 from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
+from penstock.sns import link_page
 from penstock.sns.errors import ValidationError, as_sns_error
 
 from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, AnyAction
@@ -112,6 +114,15 @@ class GuardedActionCall(ActionCall, eq=False):
         return self.guard(self)
 
 
+class PageCall(ActionCall, eq=False):
+    """A link of an SNS message that a browser follows: it does nothing, and is answered with a page that asks."""
+
+    def operation(self) -> Operation[Struct | None]:
+        """Does nothing."""
+        yield from ()
+        return None
+
+
 # --- requests --------------------------------------------------------------------------------------------------------
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
@@ -136,7 +147,13 @@ def decode(
         return decoded
 
     try:
-        environment.hosts.check(http)
+        environment.hosts.check_host(http)
+        if http.method == "GET" and is_followed_in_browser(http):
+            followed, request, scope = read()
+            if followed.service == "sns" and followed.name in PUBLIC_ACTIONS:
+                context = Context(scope.account_id, scope.region, request_id, environment, http)
+                return PageCall(followed, request, context, Protocol.PAGE)
+        environment.hosts.check_page(http.headers)
         guard = None if access is None else access.check(http)
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge
@@ -327,6 +344,9 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
     if call.protocol is Protocol.QUERY_JSON and action is not PEEK:
         body = query_json.encode_result(action.name, result, request_id)
         return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), body)
+    if call.protocol is Protocol.PAGE:
+        headers = [*_headers(link_page.CONTENT_TYPE, request_id), *link_page.headers()]
+        return HttpResponse(200, headers, link_page.page(call.request))
     body = xml.encode_result(action.name, SERVICES[action.service].xml_namespace, result, request_id)
     if call.protocol is Protocol.QUERY_JSON:
         return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), query_json.json_of_xml(body))

@@ -16,6 +16,8 @@ from tests.support import plain_http
 from tests.support.database import Database
 from tests.support.functions.server import Functions, FunctionServer, load_handler
 
+JSON = {"content-type": "application/json"}
+
 pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
 
 
@@ -60,7 +62,8 @@ def test_events_and_transactions(http: httpx.Client) -> None:
 def test_errors_have_the_one_shape(http: httpx.Client) -> None:
     answer = http.get("/v1/queues/nowhere")
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "queue_not_found")
-    assert http.post("/v1/queues", content=b"{").json()["error"]["code"] == "bad_request"
+    assert http.post("/v1/queues", content=b"{", headers=JSON).json()["error"]["code"] == "bad_request"
+    assert http.post("/v1/queues", content=b"{").json()["error"]["code"] == "unsupported_media_type"
     assert http.get("/v1/nothing").json()["error"]["code"] == "not_found"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from penstock.access.hosts import LONGEST_HOST, MOST_VERDICTS, Hosts
 from penstock.environment import Environment
-from penstock.errors import MisdirectedRequest
+from penstock.errors import AccessDenied, MisdirectedRequest
 from penstock.gateway import RejectedRequest, decode
 from penstock.http import HttpRequest
 from penstock.settings import Settings
@@ -85,3 +85,55 @@ def test_a_request_for_another_host_is_not_read(access: str) -> None:
     assert "QUEUE_ALLOWED_HOSTS" in caught.value.error.message
     known = HttpRequest("POST", "/", b"", headers, b"Action=ListQueues", host_checked=True)
     assert decode(known, environment).action.name == "ListQueues"
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+def page_may_call(headers: dict[str, str], host: str = "queues.internal:9324", **variables: str) -> bool:
+    given = {name.encode(): value.encode() for name, value in {"host": host, **headers}.items()}
+    try:
+        hosts(**variables).check_page(given)
+    except AccessDenied:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("access", ["off", "presence", "sigv4"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": ""},
+        {"origin": "http://queues.internal"},  # another port is another program
+        {"origin": "http://queues.internal:9325", "sec-fetch-site": "same-site"},
+        {"origin": "https://queues.internal:9324.evil.example"},
+        {"origin": "http://queues.internal:9324", "sec-fetch-site": "cross-site"},
+    ],
+)
+def test_pages_of_other_sites_may_not_call(headers: dict[str, str], access: str) -> None:
+    assert not page_may_call(headers, QUEUE_ACCESS=access)
+    assert not page_may_call(headers, QUEUE_ACCESS=access, QUEUE_BASE_URL="https://queues.example.com")
+
+
+@pytest.mark.parametrize(
+    ("headers", "host", "variables"),
+    [
+        ({"sec-fetch-site": "none"}, "localhost", {}),
+        ({"sec-fetch-site": "same-origin", "origin": "http://localhost:9324"}, "localhost:9324", {}),
+        ({"origin": "https://Queues.internal"}, "queues.internal", {}),
+        ({"origin": "https://queues.internal"}, "queues.internal:443", {}),
+        ({"origin": "http://queues.internal"}, "queues.internal:80", {}),
+        ({"origin": "https://q.example.com"}, "task-1", {"QUEUE_BASE_URL": "https://Q.example.com:443/"}),
+        ({"origin": "http://app.example.com:3000", "sec-fetch-site": "cross-site"}, "localhost",
+         {"QUEUE_ALLOWED_HOSTS": "*.example.com"}),
+        ({"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}, "localhost:9324",
+         {"QUEUE_ALLOWED_HOSTS": "localhost"}),
+        ({"origin": "http://evil.example"}, "localhost", {"QUEUE_ALLOWED_HOSTS": "*"}),
+    ],
+)  # fmt: skip
+def test_pages_of_its_own_and_of_hosts_that_are_named_may(
+    headers: dict[str, str], host: str, variables: dict[str, str]
+) -> None:
+    assert page_may_call(headers, host, **variables)

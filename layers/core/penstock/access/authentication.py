@@ -42,6 +42,7 @@ from penstock.settings import Settings
 from . import sigv4
 from .authorization import RequestContext, authorize
 from .failures import FailureCounter
+from .public_links import PUBLIC_ACTIONS, is_public_link
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
 from .users import User, caller
@@ -119,19 +120,6 @@ def access_rule(settings: Settings) -> AccessRule | None:
     if settings.queue_access == "off":
         return None
     return RequireCredentials() if settings.queue_access == "presence" else RequireSignature(settings)
-
-
-# Links in SNS messages, which all recipients may follow unsigned (ConfirmSubscription, Unsubscribe, API reference).
-PUBLIC_ACTIONS = frozenset(("ConfirmSubscription", "Unsubscribe"))
-_PUBLIC_LINK = re.compile(
-    rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(name.encode() for name in sorted(PUBLIC_ACTIONS))
-).fullmatch
-
-
-def is_public_link(http: HttpRequest) -> bool:
-    """Whether a request without credentials follows such a link."""
-    unsigned = b"authorization" not in http.headers and b"X-Amz-" not in http.query
-    return unsigned and b"x-amz-target" not in http.headers and _PUBLIC_LINK(http.query) is not None
 
 
 def run_public_link(call: "GuardedActionCall") -> AnyOperation:

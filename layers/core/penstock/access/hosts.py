@@ -1,4 +1,4 @@
-"""Which hosts a request may name.
+"""Which hosts a request may name, and which web pages may send one.
 
 With QUEUE_ACCESS=off or presence whoever reaches the service may use it, and so may every page that a browser inside
 the network has open, if the page's own name leads to the service (DNS rebinding). Such a request has that name in
@@ -6,18 +6,28 @@ the network has open, if the page's own name leads to the service (DNS rebinding
 for private use (RFC 6761, 6.3: localhost; ICANN, resolution 2024.07.29.06: internal; "DNS for Services and Pods",
 Kubernetes: svc, svc.cluster.local), and those that the settings name. A signature covers `Host`, so there is nothing to
 ask with QUEUE_ACCESS=sigv4.
+
+Browsers also send forms, pictures and simple requests of scripts to other sites, without asking them first; the page
+sees no answer, but the request has had its effect. They say that another site has sent it: in `Sec-Fetch-Site` where
+the service's address is https or on this machine ("Fetch Metadata Request Headers", W3C), in `Origin` with every POST
+("The Origin Web Concept", RFC 6454; Fetch Standard, "Origin header").
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
-from penstock.errors import MisdirectedRequest
+from penstock.errors import AccessDenied, MisdirectedRequest
 from penstock.http import HttpRequest
 from penstock.settings import Settings, host_entries
 
 PRIVATE_DOMAINS: Final = (".localhost", ".internal", ".svc", ".svc.cluster.local")
 MOST_VERDICTS: Final = 1024
+OTHER_SITES: Final = (b"cross-site", b"same-site")
+DEFAULT_PORTS: Final = {b"https:": b":443", b"http:": b":80"}
+FOREIGN_PAGE: Final = (
+    "A web page of another site sent this request; pages of hosts in the setting QUEUE_ALLOWED_HOSTS may."
+)
 LONGEST_HOST: Final = 261  # the longest name of DNS and a port; longer ones are not remembered
 
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::[0-9]{0,5})?").fullmatch
@@ -27,22 +37,25 @@ _IP_ADDRESS = re.compile(r"\[.*\]|[0-9]{1,3}(?:\.[0-9]{1,3}){3}").fullmatch
 class Hosts:
     """The hosts of one installation. Verdicts are remembered: a client sends the same Host with every request."""
 
-    __slots__ = ("_asks", "_domains", "_names", "_verdicts", "_with_any")
+    __slots__ = ("_asks", "_base", "_domains", "_names", "_pages", "_verdicts", "_with_any")
 
     def __init__(self, settings: Settings) -> None:
         self._asks = settings.queue_access != "sigv4"
         given = host_entries(settings.queue_allowed_hosts)
         self._with_any = "*" in given
         self._domains = tuple(entry[1:] for entry in given if entry.startswith("*."))
-        self._names = {entry for entry in given if not entry.startswith("*")}
-        self._names.update(
-            host
-            for host in (host_of(settings.queue_base_url), host_of(f"//{settings.sns_cert_host}"))
-            if host
-        )
+        self._pages = {entry for entry in given if not entry.startswith("*")}
+        self._base = authority_of(settings.queue_base_url.lower().encode())
+        names = (name_of(self._base), name_of(settings.sns_cert_host.encode()))
+        self._names = self._pages.union(name for name in names if name)
         self._verdicts: dict[bytes, bool] = {}
 
-    def check(self, http: HttpRequest) -> None:
+    def check_page(self, headers: Mapping[bytes, bytes]) -> None:
+        """Raises AccessDenied for a request that a page of another site has sent, unless the settings name its host."""
+        if (b"sec-fetch-site" in headers or b"origin" in headers) and self._is_foreign(headers):
+            raise AccessDenied(FOREIGN_PAGE)
+
+    def check_host(self, http: HttpRequest) -> None:
         """Raises MisdirectedRequest for a host that is not allowed; a signature or API Gateway vouches for any."""
         host = http.headers.get(b"host", b"")
         if self._asks and not self.allows(host) and not http.host_checked:
@@ -64,6 +77,18 @@ class Hosts:
         name = name_of(host)
         return name is not None and (name in self._names or name.endswith(self._domains))
 
+    def _is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
+        origin = headers.get(b"origin")
+        if origin is not None:
+            scheme, _, page = origin.lower().partition(b"//")
+            name = name_of(page)
+            if self._with_any or (name and (name in self._pages or name.endswith(self._domains))):
+                return False
+            host = headers.get(b"host", b"").lower().removesuffix(DEFAULT_PORTS.get(scheme, b""))
+            if not page or page not in (host, self._base):
+                return True
+        return headers.get(b"sec-fetch-site") in OTHER_SITES
+
     def _judge(self, host: bytes) -> bool:
         name = name_of(host)
         return self._with_any or (name is not None and is_private(name)) or self.names(host)
@@ -80,6 +105,7 @@ def name_of(host: bytes) -> str | None:
     return None if found is None else found[1].decode().lower().removesuffix(".")
 
 
-def host_of(url: str) -> str | None:
-    """The host of a URL, as `name_of` writes it."""
-    return name_of(urlsplit(url).netloc.rpartition("@")[2].encode())
+def authority_of(url: bytes) -> bytes:
+    """Host and port of a URL; a port that its scheme has by default is left out, as browsers do in Origin."""
+    scheme, _, rest = url.partition(b"//")
+    return rest.partition(b"/")[0].removesuffix(DEFAULT_PORTS.get(scheme, b""))

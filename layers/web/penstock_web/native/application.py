@@ -42,7 +42,6 @@ class RestApplication(FastAPI):
             docs_url="/v1/docs",
             redoc_url=None,
             redirect_slashes=False,
-            strict_content_type=False,
         )
         self.include_router(certificates_router(run_operation))
         add_native_api(self, environment, run_operation)

@@ -51,6 +51,14 @@ class DeliveryNotFound(AwsError):  # noqa: N818 - called as the answer is
     default_message = "The delivery does not exist."
 
 
+class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the answer is
+    """A body that does not say that it is JSON. Browsers let pages of other sites send only bodies that do not."""
+
+    json_type = query_code = "UnsupportedMediaType"
+    status = 415
+    default_message = "The body must be JSON, and the header content-type must say so."
+
+
 class ScheduleNotFound(AwsError):  # noqa: N818 - called as the answer is
     """There is no schedule of this name."""
 
@@ -91,6 +99,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     SubscriptionNotFound: (404, "subscription_not_found", None),
     StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
     DeliveryNotFound: (404, "delivery_not_found", "It may have been delivered."),
+    UnsupportedMediaType: (415, "unsupported_media_type", "Send content-type: application/json."),
     ScheduleNotFound: (404, "schedule_not_found", None),
     ScheduleConflict: (409, "schedule_conflict", None),
     ScheduleUnusable: (400, "schedule_invalid", None),

@@ -19,6 +19,7 @@ from penstock.http import HttpRequest
 from penstock.lambda_runtime.events import is_host_checked
 
 from .actions import ACTIONS, OF_A_QUEUE
+from .errors import UnsupportedMediaType
 from .operations import arn_of
 
 T = TypeVar("T")
@@ -46,6 +47,7 @@ class OperationRunner:
 
     def __init__(self, request: Request) -> None:
         self._native: NativeApi = request.app.state.native
+        self._request = request
         self._scope = request.scope
         settings = self._native.environment.settings
         http = HttpRequest(
@@ -65,13 +67,17 @@ class OperationRunner:
     async def admit(self, route: str) -> None:
         """Sets the context's account to the caller's. `route`: the name of the route's function.
 
-        Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, and AccessDenied where a
-        user's policies do.
+        Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, AccessDenied where a user's
+        policies do, and UnsupportedMediaType.
         """
-        self.context.environment.hosts.check(self.context.http)
+        hosts = self.context.environment.hosts
+        hosts.check_host(self.context.http)
+        hosts.check_page(self.context.http.headers)
         access = self.context.environment.access
         if access is not None:
             await self.run(self._check(access, route))
+        if not is_json(self._request) and await self._request.body():
+            raise UnsupportedMediaType
 
     def _check(self, access: AccessRule, route: str) -> Operation[None]:
         yield from access.check_native_request(self.context)
@@ -92,6 +98,12 @@ class OperationRunner:
     async def run(self, operation: Operation[T]) -> T:
         """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
         return await self._native.run_operation(operation, self._scope)
+
+
+def is_json(request: Request) -> bool:
+    """Whether the request says that its body is JSON."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 class NativeRoute(APIRoute):

@@ -11,6 +11,7 @@ import pytest
 from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import Service, running_service
 
+JSON = {"content-type": "application/json"}
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch
 
 
@@ -131,7 +132,7 @@ def test_purge_says_how_many(http: httpx.Client) -> None:
     ],
 )
 def test_a_message_comes_back_as_it_was_sent(http: httpx.Client, text: str) -> None:
-    answer = http.post("/v1/queues/orders/messages", content=f'{{"message": {text}}}')
+    answer = http.post("/v1/queues/orders/messages", content=f'{{"message": {text}}}', headers=JSON)
     assert answer.status_code == 201
     body = http.get("/v1/queues/orders/messages").text
     assert f'"message":{text.replace(": ", ":").replace(", ", ",")}' in body
@@ -305,8 +306,32 @@ def test_bad_requests_are_400_in_the_one_shape(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"message": NaN}', b'{"message": "\xff"}', b"[" * 100_000])
 def test_what_is_no_json_is_400(http: httpx.Client, content: bytes) -> None:
-    assert error_of(http.post(MESSAGES, content=content)) == (400, "bad_request")
-    assert error_of(http.post("/v1/queues", content=content)) == (400, "bad_request")
+    assert error_of(http.post(MESSAGES, content=content, headers=JSON)) == (400, "bad_request")
+    assert error_of(http.post("/v1/queues", content=content, headers=JSON)) == (400, "bad_request")
+
+
+@pytest.mark.parametrize("path", ["/v1/queues", MESSAGES, "/v1/events/%23/subscriptions", "/v1/transactions"])
+@pytest.mark.parametrize(
+    ("kind", "is_json"),
+    [
+        ("application/x-www-form-urlencoded", False),  # what `curl -d` says
+        ("text/plain;charset=UTF-8", False),  # a page may send these two and none without being asked
+        (None, False),
+        ("multipart/form-data; boundary=a", False),
+        ("application/json", True),
+        ("Application/JSON; charset=utf-8", True),
+        ("application/vnd.company+json", True),
+    ],
+)
+def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | None, is_json: bool) -> None:
+    answer = http.post(path, content=b"{", headers={} if kind is None else {"content-type": kind})
+    assert error_of(answer) == ((400, "bad_request") if is_json else (415, "unsupported_media_type"))
+    assert is_json or "content-type: application/json" in answer.json()["error"]["hint"]
+
+
+def test_no_body_says_nothing(http: httpx.Client) -> None:
+    assert http.post("/v1/queues/orders/purge").is_success
+    assert http.delete("/v1/queues/orders").status_code == 204
 
 
 def test_a_receipt_that_is_none_is_refused(http: httpx.Client) -> None:
@@ -367,7 +392,7 @@ def test_too_many_messages_in_flight_is_429(database: Database) -> None:
 )
 def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, path: str, body: Any) -> None:
     """JSON can write a lone surrogate; an answer that quotes it cannot."""
-    answer = http.request(method, path, content=json.dumps(body).encode())
+    answer = http.request(method, path, content=json.dumps(body).encode(), headers=JSON)
     assert (answer.status_code, "error" in answer.json()) == (400, True)
 
 
@@ -398,7 +423,7 @@ def test_megabytes_are_refused_unread(
     http: httpx.Client, method: str, path: str, body: bytes, status: int
 ) -> None:
     """Our choice: reading a million small members would hold up everybody else for a second."""
-    assert http.request(method, path, content=body).status_code == status
+    assert http.request(method, path, content=body, headers=JSON).status_code == status
     assert http.get("/v1/queues/orders").json()["queue_length"] == 0
 
 

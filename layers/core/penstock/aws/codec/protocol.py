@@ -10,13 +10,14 @@ from urllib.parse import unquote_to_bytes
 class Protocol(Enum):
     """JSON: AWS JSON 1.0, by `X-Amz-Target`. REST_JSON: by method and path. The others: form parameters with `Action`.
 
-    QUERY is answered in XML, QUERY_JSON in JSON, as the header `Accept` asks.
+    QUERY is answered in XML, QUERY_JSON in JSON, as the header `Accept` asks; PAGE is a page for a browser.
     """
 
     JSON = "json"
     QUERY = "query"
     QUERY_JSON = "query-json"
     REST_JSON = "rest-json"
+    PAGE = "page"
 
 
 # The paths of EventBridge Scheduler: the kind of a resource, and the name of one.

@@ -1,0 +1,54 @@
+"""The page that a browser gets which follows a SubscribeURL or an UnsubscribeURL: its button does what the link says.
+
+The form has no address of its own: it posts to that of the page, in whose query string everything is.
+"""
+
+from base64 import b64encode
+from hashlib import sha256
+
+from penstock.aws.codec.xml import escaped
+
+from .types import ConfirmSubscriptionRequest, UnsubscribeRequest
+
+CONTENT_TYPE = b"text/html; charset=utf-8"
+
+_STYLE = (
+    "body{font:1rem/1.5 system-ui,sans-serif;max-width:45rem;margin:3rem auto;padding:0 1rem}"
+    "code{overflow-wrap:anywhere}button{font:inherit;padding:.4rem 1.2rem}:root{color-scheme:light dark}"
+)
+
+
+def _policy() -> bytes:
+    """What the page may load (nothing but its style), where its form may lead, and that no other page shows it."""
+    style = b64encode(sha256(_STYLE.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; "
+        "base-uri 'none'"
+    ).encode()
+
+
+def headers() -> list[tuple[bytes, bytes]]:
+    """The headers of the page. Its address has a token in it, which stays with this site."""
+    return [
+        (b"content-security-policy", _policy()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"same-origin"),
+        (b"cache-control", b"no-store"),
+    ]
+
+
+def page(request: object) -> bytes:
+    """The page for a ConfirmSubscriptionRequest or an UnsubscribeRequest."""
+    if isinstance(request, ConfirmSubscriptionRequest):
+        return _page("Confirm this subscription?", "Topic", request.topic_arn, "Confirm")
+    if isinstance(request, UnsubscribeRequest):
+        return _page("End this subscription?", "Subscription", request.subscription_arn, "Unsubscribe")
+    raise TypeError(f"no page for {type(request).__name__}")
+
+
+def _page(title: str, what: str, arn: str, button: str) -> bytes:
+    return f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head>
+<body><h1>{title}</h1><p>{what}: <code>{escaped(arn)}</code></p>
+<form method="post"><button>{button}</button></form></body></html>
+""".encode()
