@@ -11,6 +11,8 @@ from contextlib import ExitStack, closing
 import httpx
 import pytest
 
+from penstock.settings import Settings
+from penstock_web.cli.key_ring import KeyRing
 from tests.support.conformance.access_keys import OWNER, PARTNER, new_key
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import DEPLOYMENTS, Deployments
@@ -26,8 +28,13 @@ PROTOCOLS = ("json", "query")
 
 @pytest.fixture(scope="session")
 def installation(postgres: TestServer) -> Iterator[Database]:
-    """The database that both deployments work on."""
+    """The database that both deployments work on.
+
+    Its key for SNS messages is not encrypted, so that deployments with and without QUEUE_ENCRYPTION_KEY can use it.
+    """
     with postgres.database() as database:
+        with KeyRing.open(Settings.read({"DATABASE_URL": database.api_dsn})) as ring:
+            list(ring.rotate_signing())
         yield database
 
 

@@ -1,7 +1,10 @@
 """Addresses of queues: name, URL and ARN, for this caller."""
 
+from base64 import b64encode
+
 import pytest
 
+from penstock.access.users import caller
 from penstock.aws.arn import is_queue_name, parse_queue_arn, queue_arn
 from penstock.context import Context
 from penstock.environment import Environment
@@ -21,6 +24,7 @@ FORWARDED = {
     b"x-forwarded-proto": b"https, http",
     b"x-forwarded-host": b"q.example.com, lb",
 }
+ALLOWED = {"QUEUE_ALLOWED_HOSTS": "*.example.com"}
 
 
 @pytest.mark.parametrize(
@@ -28,7 +32,9 @@ FORWARDED = {
     [
         (None, {}, "http://sqs.local:9324/123456789012/q"),
         (FORWARDED, {}, "http://inside:1/123456789012/q"),
-        (FORWARDED, {"QUEUE_TRUST_FORWARDED": "true"}, "https://q.example.com/123456789012/q"),
+        (FORWARDED, {"QUEUE_TRUST_FORWARDED": "true"}, "https://inside:1/123456789012/q"),
+        (FORWARDED, {"QUEUE_TRUST_FORWARDED": "true", **ALLOWED}, "https://q.example.com/123456789012/q"),
+        (FORWARDED, ALLOWED, "http://inside:1/123456789012/q"),
         (
             {b"host": b"h", b"x-forwarded-proto": b"https"},
             {"QUEUE_TRUST_FORWARDED": "true"},
@@ -45,6 +51,53 @@ def test_a_queue_url_leads_back_to_where_the_caller_came(
     found = context(headers, **variables)
     assert found.queue_url("q") == url
     assert found.queue_arn(url) == "arn:aws:sqs:eu-west-1:123456789012:q"
+
+
+SIGV4 = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": b64encode(bytes(32)).decode()}
+LOCAL = "http://localhost:9324"
+
+
+@pytest.mark.parametrize(
+    ("host", "variables", "signed", "url"),
+    [
+        (b"10.0.0.1:80", {}, False, "http://10.0.0.1:80"),
+        (b"10.0.0.1:80", SIGV4, True, "http://10.0.0.1:80"),
+        (b"10.0.0.1:80", SIGV4, False, LOCAL),
+        (b"evil.example", SIGV4, False, LOCAL),
+        (b"evil.example", SIGV4, True, LOCAL),
+        (b"evil.example", {**SIGV4, "QUEUE_ALLOWED_HOSTS": "*"}, False, LOCAL),
+        (b"evil.example", {**SIGV4, "QUEUE_ADDRESS": "[::1]:9400"}, False, "http://[::1]:9400"),
+        (
+            b"evil.example",
+            {**SIGV4, "QUEUE_BASE_URL": "https://q.example.com/"},
+            False,
+            "https://q.example.com",
+        ),
+        (b"q.example.com", {**SIGV4, **ALLOWED}, False, "http://q.example.com"),
+        (b"q.example.com", {**SIGV4, **ALLOWED}, True, "http://q.example.com"),
+    ],
+)
+def test_links_lead_where_somebody_vouches_for(
+    host: bytes, variables: dict[str, str], signed: bool, url: str
+) -> None:
+    found = context({b"host": host}, **variables)
+    found.user = caller("123456789012", None, None) if signed else None
+    assert found.link_base_url == url
+
+
+def test_links_lead_to_the_name_that_api_gateway_serves() -> None:
+    name = b"a1.execute-api.eu-central-1.amazonaws.com"
+    environment = Environment(Settings.read(SIGV4), None)  # type: ignore[arg-type] # no receipts here
+    http = HttpRequest("GET", "/", b"", {b"host": name}, b"", host_checked=True)
+    found = Context("123456789012", "eu-west-1", "id", environment, http)
+    assert found.link_base_url == f"http://{name.decode()}"
+
+
+def test_what_the_links_lead_to_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    found = context({b"host": b"evil.example"}, **SIGV4)
+    assert [found.link_base_url for _ in range(3)] == [LOCAL] * 3
+    (record,) = caplog.records
+    assert "QUEUE_BASE_URL" in record.__dict__["cause"]
 
 
 def test_the_url_of_another_accounts_queue() -> None:

@@ -66,8 +66,30 @@ class Context:
     def base_url(self) -> str:
         """Scheme and authority under which the caller reached the service, without a trailing slash."""
         if self._base_url is None:
-            self._base_url = base_url(self.http.headers, self.environment.settings)
+            self._base_url = base_url(self.http.headers, self.environment)
         return self._base_url
+
+    @property
+    def link_base_url(self) -> str:
+        """The same for links in SNS messages, which others follow: never a host that only the caller vouches for.
+
+        It is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it, or if it needs no entry and
+        QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe is open to everybody); else where we listen.
+        """
+        settings, hosts = self.environment.settings, self.environment.hosts
+        if settings.queue_base_url:
+            return self.base_url
+        headers = self.http.headers
+        host = request_host(headers, self.environment)
+        is_admitted = self.user is not None or settings.queue_access != "sigv4"
+        if hosts.names(host) or (is_admitted and hosts.allows(host)):
+            return self.base_url
+        if self.http.host_checked and host == headers.get(b"host"):
+            return self.base_url
+        local = f"http://{settings.local_authority}"
+        if local != self.base_url:
+            hosts.warn_of_links(local)
+        return local
 
     @property
     def trace_header(self) -> str | None:
@@ -92,15 +114,18 @@ class Context:
         return arn
 
 
-def base_url(headers: Mapping[bytes, bytes], settings: Settings) -> str:
+def base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
     """The configured base URL; else the forwarded address, when it is trusted; else the request's own Host."""
+    settings = environment.settings
     if settings.queue_base_url:
         return settings.queue_base_url.rstrip("/")
-    scheme, host = b"http", headers.get(b"host", b"")
-    if settings.queue_trust_forwarded:
-        scheme = _first(headers.get(b"x-forwarded-proto")) or scheme
-        host = _first(headers.get(b"x-forwarded-host")) or host
-    return f"{scheme.decode('latin-1')}://{host.decode('latin-1') or settings.queue_address}"
+    host = request_host(headers, environment).decode("latin-1")
+    return f"{'https' if is_secure(headers, settings) else 'http'}://{host or settings.queue_address}"
+
+
+def request_host(headers: Mapping[bytes, bytes], environment: Environment) -> bytes:
+    """The host that the client named: to a trusted proxy, else to us."""
+    return environment.hosts.forwarded(headers) or headers.get(b"host", b"")
 
 
 def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:

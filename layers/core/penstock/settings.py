@@ -20,6 +20,8 @@ _ALLOWED_HOST = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[
 
 DRIVERS: Final = ("psycopg", "pg8000")
 
+EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+
 Value = str | int | float | bool
 
 
@@ -49,13 +51,15 @@ SETTINGS: Final = (
     Setting("QUEUE_ADDRESS", "0.0.0.0:9324", "host:port", "Where the service listens. `penstock up` itself "
             "listens on 127.0.0.1 unless this variable or `--host` says otherwise."),
     Setting("QUEUE_BASE_URL", "", "address", "Start of the queue URLs given to clients: "
-            "`{QUEUE_BASE_URL}/{account}/{queue}`. Empty: the address that the client itself used."),
+            "`{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. Empty: the address that the client "
+            "itself used, for links only as far as [access.md](access.md#links) says."),
     Setting("QUEUE_ALLOWED_HOSTS", "", "hosts", "Names under which clients reach the service, separated by commas: "
             "`queues.example.com`, `*.example.com` for all below it, `*` for any. IP addresses, names without a dot or "
             "below `localhost`, `internal` and `svc`, and the host of `QUEUE_BASE_URL` need no entry. See "
             "[access.md](access.md)."),
-    Setting("QUEUE_TRUST_FORWARDED", False, "", "Take scheme and host of queue URLs from `X-Forwarded-Proto` and "
-            "`X-Forwarded-Host`. Only behind a proxy that sets them."),
+    Setting("QUEUE_TRUST_FORWARDED", False, "", "Take the scheme of queue URLs from `X-Forwarded-Proto`, and their "
+            "host from `X-Forwarded-Host` if it would be allowed as `Host`, see `QUEUE_ALLOWED_HOSTS`. Only behind a "
+            "proxy that sets them."),
     Setting("QUEUE_ACCOUNT_ID", "000000000000", "12 digits", "Account of callers whose access key id is not "
             "itself a 12-digit account id."),
     Setting("QUEUE_REGION", "us-east-1", "", "Region of callers whose request names none."),
@@ -71,8 +75,8 @@ SETTINGS: Final = (
     Setting("QUEUE_LOCALSTACK_HEALTH", False, "", "Serve `GET /_localstack/health` for scripts that wait for it. It "
             "needs no credentials."),
     Setting("SNS_CERT_HOST", "", "host", "Host of `SigningCertURL` in SNS messages, for validators that accept AWS's "
-            "names only: `sns.<region>.amazonaws.com`, which your DNS then leads here. Empty: the address that the "
-            "publisher used."),
+            "names only: `sns.<region>.amazonaws.com`, which your DNS then leads here. Empty: that of the "
+            "message's other links."),
     Setting("SNS_TOPIC_FILTER_POLICIES", 200, "subscriptions", "How many subscriptions of a topic may have a filter "
             "policy, as on AWS; then `FilterPolicyLimitExceeded`. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_ACCOUNT_FILTER_POLICIES", 10_000, "subscriptions", "How many subscriptions of an account, in a "
@@ -269,6 +273,14 @@ class Settings:
         if not host or not port.isdecimal() or int(port) > 65535:
             raise SettingError(f"QUEUE_ADDRESS must be host:port, not {self.queue_address!r}")
         return host.strip("[]"), int(port)
+
+    @property
+    def local_authority(self) -> str:
+        """Host and port under which this machine reaches QUEUE_ADDRESS. Raises SettingError."""
+        host, port = self.host_and_port
+        if host in EVERYWHERE:
+            host = "localhost"
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _value(setting: Setting, text: str) -> Value:

@@ -13,6 +13,7 @@ the service's address is https or on this machine ("Fetch Metadata Request Heade
 ("The Origin Web Concept", RFC 6454; Fetch Standard, "Origin header").
 """
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -33,11 +34,15 @@ LONGEST_HOST: Final = 261  # the longest name of DNS and a port; longer ones are
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::[0-9]{0,5})?").fullmatch
 _IP_ADDRESS = re.compile(r"\[.*\]|[0-9]{1,3}(?:\.[0-9]{1,3}){3}").fullmatch
 
+_log = logging.getLogger(__name__)
+
 
 class Hosts:
     """The hosts of one installation. Verdicts are remembered: a client sends the same Host with every request."""
 
-    __slots__ = ("_asks", "_base", "_domains", "_names", "_pages", "_verdicts", "_with_any")
+    __slots__ = (
+        "_asks", "_base", "_domains", "_has_warned", "_names", "_pages", "_trusts_forwarded", "_verdicts", "_with_any",
+    )  # fmt: skip
 
     def __init__(self, settings: Settings) -> None:
         self._asks = settings.queue_access != "sigv4"
@@ -48,7 +53,9 @@ class Hosts:
         self._base = authority_of(settings.queue_base_url.lower().encode())
         names = (name_of(self._base), name_of(settings.sns_cert_host.encode()))
         self._names = self._pages.union(name for name in names if name)
+        self._trusts_forwarded = settings.queue_trust_forwarded
         self._verdicts: dict[bytes, bool] = {}
+        self._has_warned = False
 
     def check_page(self, headers: Mapping[bytes, bytes]) -> None:
         """Raises AccessDenied for a request that a page of another site has sent, unless the settings name its host."""
@@ -77,6 +84,25 @@ class Hosts:
         name = name_of(host)
         return name is not None and (name in self._names or name.endswith(self._domains))
 
+    def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
+        """The host that the client named to a proxy before us; empty where none is known.
+
+        Neither API Gateway nor a load balancer of AWS takes the header from a client that sends it itself, so it has
+        to be allowed, too.
+        """
+        if not self._trusts_forwarded:
+            return b""
+        # The first entry is the client's: each proxy appends its own.
+        host = headers.get(b"x-forwarded-host", b"").partition(b",")[0].strip()
+        return host if self.allows(host) else b""
+
+    def warn_of_links(self, base_url: str) -> None:
+        """Logs, once, that links in SNS messages do not lead to the host of requests."""
+        if not self._has_warned:
+            self._has_warned = True
+            cause = f"they begin with {base_url}: set QUEUE_BASE_URL"
+            _log.warning("links in SNS messages cannot name the host of a request", extra={"cause": cause})
+
     def _is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
         origin = headers.get(b"origin")
         if origin is not None:
@@ -85,7 +111,7 @@ class Hosts:
             if self._with_any or (name and (name in self._pages or name.endswith(self._domains))):
                 return False
             host = headers.get(b"host", b"").lower().removesuffix(DEFAULT_PORTS.get(scheme, b""))
-            if not page or page not in (host, self._base):
+            if not page or page not in (host, self._base, self.forwarded(headers).lower()):
                 return True
         return headers.get(b"sec-fetch-site") in OTHER_SITES
 

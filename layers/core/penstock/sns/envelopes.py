@@ -74,13 +74,13 @@ class TopicCache:
 def certificate_url(signer: Signer, context: Context) -> str:
     """The URL of the signer's certificate: at SNS_CERT_HOST, where that is set, else at this service."""
     host = context.environment.settings.sns_cert_host
-    return (f"https://{host}" if host else context.base_url) + signer.certificate_path
+    return (f"https://{host}" if host else context.link_base_url) + signer.certificate_path
 
 
 def signing_context(version: str, context: Context) -> Operation[notification.SigningContext]:
-    """The signer, and the base of links: the address that the client itself used."""
+    """The signer, and the base of links."""
     key = yield from current_signer(context)
-    return notification.SigningContext(key, version, context.base_url, certificate_url(key, context))
+    return notification.SigningContext(key, version, context.link_base_url, certificate_url(key, context))
 
 
 def envelope_contents(
@@ -92,7 +92,7 @@ def envelope_contents(
         return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
     envelope: Callable[[str, str, str, str | None, str, Attributes], notification.EnvelopeParts]
     if topic.fifo:
-        envelope = partial(notification.numbered_notification, context.base_url)
+        envelope = partial(notification.numbered_notification, context.link_base_url)
     else:
         envelope = partial(notification.notification, (yield from signing_context(version, context)))
     message_id, at = as_text(message.message_id), notification.timestamp()

@@ -18,8 +18,6 @@ from penstock.sns.filter_policy.facts import body_facts
 from penstock.sns.outgoing_message import OutgoingMessage
 from penstock.sns.publish import DEFAULT_TEXT
 
-EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
-
 _json = msgspec.json.Encoder()
 
 
@@ -71,7 +69,6 @@ def context_of(topic: TopicArn, environment: Environment) -> Context:
 
     The base of links is QUEUE_BASE_URL; without it, the address on which this process listens.
     """
-    host, port = environment.settings.host_and_port
-    authority = f"{'localhost' if host in EVERYWHERE else host}:{port}"
+    authority = environment.settings.local_authority
     request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")
     return Context(topic.account_id, topic.region, "", environment, request)
