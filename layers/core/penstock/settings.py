@@ -158,6 +158,8 @@ SETTINGS: Final = (
     Setting("QUEUE_METRICS_TIMEZONE", "UTC", "time zone", "The time zone whose calendar days the daily metrics cover, "
             "such as `Europe/Berlin`. After a change, days are computed anew with `--from`, see "
             "[metrics.md](metrics.md)."),
+    Setting("QUEUE_METRICS_TOKEN", "", "", "Who scrapes `/metrics` sends it as `Authorization: Bearer …`. Empty: "
+            "`/metrics` is as open as `QUEUE_ACCESS` says, see [metrics.md](metrics.md#metrics).", secret=True),
     Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; the others are "
             'added up as `queue="_other"`. Each costs up to 70 lines a scrape.', minimum=0, maximum=100_000),
     Setting("QUEUE_METRICS_INTERVAL_MS", 10_000, "ms", "Pause between two rounds of measuring all queues for "
@@ -236,6 +238,7 @@ class Settings:
     queue_history_days: int
     queue_metrics_days: int
     queue_metrics_timezone: str
+    queue_metrics_token: str = field(repr=False)
     queue_metrics_max_queues: int
     queue_metrics_interval_ms: int
     queue_usage_metrics: bool

@@ -36,6 +36,7 @@ from penstock_web.metrics.page import metrics_router
 from penstock_web.native.application import RestApplication
 from penstock_web.native.errors import error_response
 from penstock_web.native.native_route import run_native_route
+from penstock_web.native.scraping import admit_scraper
 
 from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from .driver import Resources, run_operation
@@ -75,7 +76,11 @@ class Application(RestApplication):
         )
         self.include_router(
             metrics_router(
-                resources.meter, resources.pool, settings.queue_metrics_max_queues, resources.refresh_gauges
+                resources.meter,
+                resources.pool,
+                settings.queue_metrics_max_queues,
+                admit_scraper,
+                resources.refresh_gauges,
             )
         )
 

@@ -20,6 +20,7 @@ from penstock_web.native.events import routes as events
 from penstock_web.native.metrics import routes as metrics
 from penstock_web.native.native_route import NativeRoute
 from penstock_web.native.schedules import routes as schedules
+from penstock_web.native.scraping import ROUTE
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
@@ -67,7 +68,7 @@ def test_every_route_has_an_action() -> None:
         if isinstance(route, APIRoute)
     }
     assert all(isinstance(route, NativeRoute) for route in routes.values())
-    assert routes.keys() == ACTIONS.keys()
+    assert routes.keys() | {ROUTE} == ACTIONS.keys()
     assert {name for name, route in routes.items() if "/queues/{name}" in route.path} == OF_A_QUEUE
 
 

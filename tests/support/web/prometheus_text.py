@@ -45,9 +45,9 @@ class Scrape:
         return sum(value for (other, _), value in self.samples.items() if other == name)
 
 
-def scrape(url: str) -> Scrape:
-    """What /metrics says, without credentials."""
-    answer = plain_http.get(url + "/metrics", timeout=60)
+def scrape(url: str, **headers: str) -> Scrape:
+    """What /metrics says."""
+    answer = plain_http.get(url + "/metrics", headers=headers, timeout=60)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     return Scrape(answer.text)

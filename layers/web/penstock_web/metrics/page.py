@@ -1,4 +1,4 @@
-"""GET /metrics, in Prometheus's text format. The route needs no credentials: a firewall must restrict access to it.
+"""GET /metrics, in Prometheus's text format. `native.scraping` decides who may read it.
 
 The response contains the names of queues, but nothing of their messages. Each of several processes on one port answers
 with the metrics of all of them.
@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
 from penstock.errors import AwsError
@@ -37,15 +37,24 @@ def publish_pool(meter: Meter, pool: Pool) -> None:
 
 
 def metrics_router(
-    meter: Meter, pool: Pool, most_queues: int, refresh: Callable[[], Awaitable[None]] | None = None
+    meter: Meter,
+    pool: Pool,
+    most_queues: int,
+    admit: Callable[[Request], Awaitable[None]],
+    refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
-    """A router with the route /metrics. `most_queues`: more queues are added up as `_other`; `refresh`: as Readings."""
+    """A router with the route /metrics.
+
+    `most_queues`: more queues are added up as `_other`; `admit` raises an error for who may not read it; `refresh`: as
+    Readings.
+    """
     router = APIRouter(tags=["health"])
     readings = Readings(pool.call, most_queues, refresh)
 
     @router.get("/metrics", response_class=PlainTextResponse)
-    async def metrics() -> PlainTextResponse:
+    async def metrics(request: Request) -> PlainTextResponse:
         """Metrics for Prometheus: see docs/metrics.md."""
+        await admit(request)
         reading = await readings()
         publish_pool(meter, pool)
         parts: list[str] = []

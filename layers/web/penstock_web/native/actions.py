@@ -41,6 +41,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "run_schedule": ("penstock:RunSchedule",),
     "list_runs": ("scheduler:GetSchedule",),
     "preview": ("penstock:PreviewSchedule",),
+    "metrics": ("penstock:GetMetrics",),  # /metrics, which tells of all accounts
 }
 
 OF_A_QUEUE: Final = frozenset((

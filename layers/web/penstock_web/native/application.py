@@ -39,7 +39,7 @@ class RestApplication(FastAPI):
             version=__version__,
             description="Queues on plain PostgreSQL: the native REST API. The SQS API is on `/`.",
             openapi_url="/v1/openapi.json",
-            docs_url="/v1/docs",
+            docs_url=None,  # FastAPI's pages load scripts from elsewhere
             redoc_url=None,
             redirect_slashes=False,
         )

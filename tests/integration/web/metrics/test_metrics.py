@@ -143,8 +143,9 @@ def test_refused_callers(database: Database) -> None:
         headers = {"x-amz-target": "AmazonSQS.ListQueues", "content-type": "application/x-amz-json-1.0"}
         assert plain_http.post(service.url, headers=headers, content=b"{}").status_code == 403
         assert plain_http.get(service.url + "/v1/queues").status_code in (401, 403)
-        found = scrape(service.url)
-    assert found.total("auth_failures_total") == 2
+        assert plain_http.get(service.url + "/metrics").status_code == 403
+        found = scrape(service.url, authorization="anything")
+    assert found.total("auth_failures_total") == 3
     assert found.values("auth_failures_total", "code").keys() <= {
         "MissingAuthenticationToken",
         "AccessDenied",

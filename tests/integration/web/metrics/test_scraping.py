@@ -1,0 +1,79 @@
+"""Who may read /metrics, which names the queues of all accounts (docs/metrics.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from penstock_web.cli import main
+from tests.support.conformance.access_keys import SIGV4
+from tests.support.database import Database
+from tests.support.programs.penstock_service import running_service
+from tests.support.web.prometheus_text import scrape
+
+TOKEN = {"QUEUE_METRICS_TOKEN": "s3cret-tökén"}
+GOOD = {b"authorization": b"bearer " + TOKEN["QUEUE_METRICS_TOKEN"].encode()}
+WRONG = {"authorization": "Bearer s3cret"}
+PATHS = ("/metrics", "/%6detrics", "/metrics?x=1")  # the second is the first, escaped
+EVIL_HOST, EVIL_PAGE = {"host": "evil.example"}, {"origin": "http://evil.example"}
+
+
+def answers(http: httpx.Client, headers: dict[str, str] | dict[bytes, bytes]) -> set[int]:
+    return {http.get(path, headers=headers).status_code for path in PATHS}
+
+
+def test_open_by_default_but_not_to_pages(database: Database) -> None:
+    with running_service(database.api_dsn) as service, service.http() as http:
+        assert answers(http, {}) == {200}
+        assert answers(http, EVIL_HOST) == {421}
+        assert answers(http, EVIL_PAGE) == {403}
+
+
+@pytest.mark.parametrize("access", ["off", "presence"])
+def test_a_token_closes_it(database: Database, access: str) -> None:
+    with (
+        running_service(database.api_dsn, QUEUE_ACCESS=access, **TOKEN) as service,
+        service.http() as http,
+    ):
+        assert answers(http, {}) == answers(http, WRONG) == {401}
+        assert answers(http, GOOD) == answers(http, {**GOOD, b"host": b"prometheus.example"}) == {200}
+        assert http.get("/metrics").headers["www-authenticate"] == "Bearer"
+        refused = http.get("/metrics", headers=GOOD).text
+        assert 'auth_failures_total{code="InvalidClientTokenId"} 3' in refused
+
+
+@pytest.mark.parametrize("token", [{}, TOKEN], ids=["keys", "keys and token"])
+def test_with_signatures_it_wants_the_token_or_a_key(
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    token: dict[str, str],
+) -> None:
+    for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
+        monkeypatch.setenv(name, value)
+
+    def bearer(*arguments: str) -> dict[str, str]:
+        assert main(["keys", "create", "--bearer", *arguments]) == 0
+        return {"authorization": capsys.readouterr().out.splitlines()[0].partition(": ")[2]}
+
+    sender = tmp_path / "sender.json"
+    sender.write_text('{"Statement": {"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}}')
+    for user, policy in (("reader", "read"), ("sender", str(sender))):
+        assert main(["users", "create", user, "--policy", policy]) == 0
+    capsys.readouterr()
+    root, reader, other = bearer(), bearer("--user", "reader"), bearer("--user", "sender")
+    with running_service(database.api_dsn, **SIGV4, **token) as service, service.http() as http:
+        assert answers(http, {}) == answers(http, WRONG) == {401}
+        assert answers(http, GOOD) == {200 if token else 401}
+        assert answers(http, root) == answers(http, reader) == {200}
+        assert answers(http, other) == {403}
+        assert scrape(service.url, **reader).value("penstock_processes") == 1
+
+
+def test_the_documents_page_is_gone_and_the_document_stays(database: Database) -> None:
+    with running_service(database.api_dsn) as service, service.http() as http:
+        assert http.get("/v1/docs").status_code == 404
+        assert "/metrics" in http.get("/v1/openapi.json").json()["paths"]
