@@ -87,8 +87,8 @@ class Hosts:
     def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
         """The host that the client named to a proxy before us; empty where none is known.
 
-        Neither API Gateway nor a load balancer of AWS takes the header from a client that sends it itself, so it has
-        to be allowed, too.
+        Neither API Gateway nor a load balancer of AWS is documented to set the header or to remove a client's own, so
+        it has to be allowed, too.
         """
         if not self._trusts_forwarded:
             return b""
