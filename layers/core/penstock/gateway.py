@@ -147,7 +147,7 @@ def decode(
         return decoded
 
     try:
-        environment.hosts.check_host(http)
+        environment.hosts.check_host(http.headers.get(b"host", b""), is_checked=http.host_checked)
         if http.method == "GET" and is_followed_in_browser(http):
             followed, request, scope = read()
             if followed.service == "sns" and followed.name in PUBLIC_ACTIONS:

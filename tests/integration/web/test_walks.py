@@ -86,7 +86,7 @@ def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.Monk
             return sum(map(is_pipelined, recorder.walks)) >= MEASUREMENTS
 
         wait_until(send)
-        check(shortest(recorder), carriers=(20, 13), functions=(112, 34))
+        check(shortest(recorder), carriers=(20, 13), functions=(113, 35))
 
 
 def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,4 +110,4 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
             return sum(map(is_pipelined, recorder.walks)) >= MEASUREMENTS
 
         wait_until(receive)
-        check(shortest(recorder), carriers=(58, 21), functions=(130, 38))
+        check(shortest(recorder), carriers=(58, 21), functions=(132, 39))

@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from penstock.errors import AccessDenied, MisdirectedRequest
-from penstock.http import HttpRequest
 from penstock.settings import Settings, host_entries
 
 PRIVATE_DOMAINS: Final = (".localhost", ".internal", ".svc", ".svc.cluster.local")
@@ -62,10 +61,12 @@ class Hosts:
         if (b"sec-fetch-site" in headers or b"origin" in headers) and self._is_foreign(headers):
             raise AccessDenied(FOREIGN_PAGE)
 
-    def check_host(self, http: HttpRequest) -> None:
-        """Raises MisdirectedRequest for a host that is not allowed; a signature or API Gateway vouches for any."""
-        host = http.headers.get(b"host", b"")
-        if self._asks and not self.allows(host) and not http.host_checked:
+    def check_host(self, host: bytes, *, is_checked: bool) -> None:
+        """Raises MisdirectedRequest for a host that is not allowed; a signature or API Gateway vouches for any.
+
+        `is_checked`: API Gateway has done so.
+        """
+        if self._asks and not self.allows(host) and not is_checked:
             raise MisdirectedRequest.of(host.decode("latin-1"))
 
     def allows(self, host: bytes) -> bool:

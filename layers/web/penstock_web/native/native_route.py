@@ -71,7 +71,8 @@ class OperationRunner:
         policies do, and UnsupportedMediaType.
         """
         hosts = self.context.environment.hosts
-        hosts.check_host(self.context.http)
+        http = self.context.http
+        hosts.check_host(http.headers.get(b"host", b""), is_checked=http.host_checked)
         hosts.check_page(self.context.http.headers)
         access = self.context.environment.access
         if access is not None:
