@@ -31,6 +31,8 @@ from .schedules import run_schedules
 from .template import Stack, read_stack
 
 HOST = "127.0.0.1"
+# As in samconfig.toml. QUEUE_ACCESS of the environment goes before it, as do all variables of functions.
+PARAMETERS = {"Access": "off"}
 
 
 @asynccontextmanager
@@ -120,7 +122,7 @@ def main() -> int:
             settings, _ = with_database(settings, up_options, stack)
             if is_own:
                 settings = allow_loopback_webhooks(settings, up_options)
-            deployed = read_stack(options.build, {}, function_variables(settings, os.environ))
+            deployed = read_stack(options.build, PARAMETERS, function_variables(settings, os.environ))
             uvloop.run(run(deployed, options))  # with asyncio, delayed TCP acknowledgements cost 40 ms
     except (LocalError, OSError) as error:
         print(f"make lambda: {error}", file=sys.stderr)

@@ -63,7 +63,7 @@ run "service" {
     error_message = "passwords and keys come from Secrets Manager, not from the task's definition"
   }
   assert {
-    condition     = jsondecode(aws_ecs_task_definition.this.container_definitions)[1].essential == false && jsondecode(aws_ecs_task_definition.this.container_definitions)[1].command == ["migrate", "--tune-role", "penstock"]
+    condition     = jsondecode(aws_ecs_task_definition.this.container_definitions)[1].essential == false && jsondecode(aws_ecs_task_definition.this.container_definitions)[1].command == ["migrate", "--tune-role", "penstock", "--first-key"]
     error_message = "migrations end, and the task goes on"
   }
   assert {

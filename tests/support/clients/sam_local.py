@@ -74,7 +74,8 @@ def running_sam(dsn: str) -> Iterator[str]:
             [
                 SAM, "local", "start-api", "--port", str(port), "--warm-containers", "LAZY", "--skip-pull-image",
                 "--env-vars", variables, "--parameter-overrides",
-                f"ParameterKey=Runtime,ParameterValue={runtime} ParameterKey=Architecture,ParameterValue=x86_64",
+                # These replace those of samconfig.toml.
+                f"Access=off Runtime={runtime} Architecture=x86_64",
             ],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,

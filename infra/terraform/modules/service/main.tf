@@ -26,7 +26,7 @@ locals {
   migrate = {
     name                   = "migrate"
     image                  = var.image
-    command                = ["migrate", "--tune-role", var.migrate_role]
+    command                = ["migrate", "--tune-role", var.migrate_role, "--first-key"] # the key is in this container's log
     essential              = false
     startTimeout           = 900 # s: as long may migrations take before the service gives up waiting for them
     readonlyRootFilesystem = true

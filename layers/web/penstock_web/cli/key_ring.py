@@ -22,6 +22,7 @@ from penstock.drivers import run
 from penstock.effects import Row, Statement
 from penstock.postgres.database import Database
 from penstock.postgres.statements.access import (
+    CREATE_FIRST_KEY,
     CREATE_KEY,
     END_USER,
     LIMIT_KEY,
@@ -31,7 +32,7 @@ from penstock.postgres.statements.access import (
     SET_USER,
     KeyRow,
 )
-from penstock.settings import Settings
+from penstock.settings import SettingError, Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
 from penstock_web.system_account import LocalError
@@ -55,9 +56,12 @@ class KeyRing:
 
     @classmethod
     @contextmanager
-    def open(cls, settings: Settings) -> Iterator[KeyRing]:
-        """Opens the keys in the database of DATABASE_URL. Raises SettingError, LocalError."""
-        with service_database(settings) as database:
+    def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
+        """Opens the keys in the database of DATABASE_URL; `direct`: of DATABASE_DIRECT_URL.
+
+        Raises SettingError, LocalError.
+        """
+        with service_database(settings, direct) as database:
             yield cls(settings, database)
 
     def create(
@@ -90,6 +94,16 @@ class KeyRing:
         if not row.created:
             raise LocalError("the id is taken; try again")  # 80 random bits: never seen
         return format_new_key(key_id, secret, account_id, bearer)
+
+    def create_first(self) -> Iterator[str]:
+        """Makes an access key of QUEUE_ACCOUNT_ID if there has never been a key, and shows it. Raises SettingError."""
+        account_id = self._account(None)
+        key_id, secret = new_key_id(ACCESS_PREFIX), secrets.token_urlsafe(SECRET_BYTES)
+        stored = SecretCipher(self._settings.queue_encryption_key).encrypt(secret, key_id, account_id)
+        (row,) = self._call(CREATE_FIRST_KEY, key_id, account_id, stored, "the first key")
+        if row.created:
+            yield "there was no key yet, so here is the first one, which may do everything in its account:"
+            yield from format_new_key(key_id, secret, account_id, bearer=False)
 
     def list_keys(self) -> Iterator[str]:
         """A line for each key, the oldest first."""
@@ -209,6 +223,23 @@ class KeyRing:
 
     def _call(self, statement: Statement[RowT], *arguments: object) -> list[RowT]:
         return self._database.call(statement, arguments)
+
+
+def make_first_key(settings: Settings) -> None:
+    """With QUEUE_ACCESS=sigv4, makes and prints an access key if there has never been one; then nobody could call.
+
+    Any number of processes may do so at once: one of them makes it. Raises SettingError, LocalError.
+    """
+    if settings.queue_access != "sigv4":
+        return
+    if not settings.queue_encryption_key:
+        raise SettingError(
+            "QUEUE_ACCESS=sigv4 needs QUEUE_ENCRYPTION_KEY, which `openssl rand -base64 32` makes; "
+            "QUEUE_ACCESS=off lets everybody in"
+        )
+    with KeyRing.open(settings, direct=True) as ring:
+        for line in ring.create_first():
+            print(line, flush=True)
 
 
 def new_key_id(prefix: str) -> str:

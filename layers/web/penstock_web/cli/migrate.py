@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.settings import SettingError, Settings
+
+if TYPE_CHECKING:
+    from penstock.postgres.migrations import Applied
 
 app = typer.Typer()
 
@@ -26,22 +29,37 @@ def migrate(
     tune_role: Annotated[
         str | None, typer.Option(metavar="NAME", help="settings for the service's own role")
     ] = None,
+    first_key: Annotated[
+        bool,
+        typer.Option(
+            "--first-key", help="with QUEUE_ACCESS=sigv4: then make and show a key if there is none"
+        ),
+    ] = False,
 ) -> None:
     from penstock.postgres.schema_dump import schema_dump
     from penstock_web.local.migrating import migrate_or_explain
 
     with _database(ephemeral) as dsn:
-        applied = migrate_or_explain(dsn, tune_role)
-        if applied.adopted:
-            print(f"recorded {applied.adopted} instead of the migrations that it replaces")
-        for name in applied.migrations:
-            print(f"applied {name}")
-        if applied.grants:
-            print("functions unchanged, grants applied")
-        else:
-            print("functions and grants " + ("applied" if applied.functions else "unchanged"))
+        for line in _steps(migrate_or_explain(dsn, tune_role)):
+            print(line)
+        if first_key:
+            from .key_ring import make_first_key
+
+            make_first_key(Settings.read({**os.environ, "DATABASE_DIRECT_URL": dsn}))
         if dump:
             dump.write_text(schema_dump(dsn))
+
+
+def _steps(applied: Applied) -> Iterator[str]:
+    """A line for each thing that was done."""
+    if applied.adopted:
+        yield f"recorded {applied.adopted} instead of the migrations that it replaces"
+    for name in applied.migrations:
+        yield f"applied {name}"
+    if applied.grants:
+        yield "functions unchanged, grants applied"
+    else:
+        yield "functions and grants " + ("applied" if applied.functions else "unchanged")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ app = typer.Typer()
 
 
 @app.command("up", help="start the service, and a database when DATABASE_URL is not set")
-def up(
+def up(  # noqa: PLR0913, PLR0917 - options of the command
     host: Annotated[
         str | None,
         typer.Option(
@@ -50,6 +50,10 @@ def up(
         bool, typer.Option("--no-migrate", help="with DATABASE_URL: leave its schema alone")
     ] = False,
     no_pooler: Annotated[bool, typer.Option("--no-pooler", help="connect without PgBouncer")] = False,
+    first_key: Annotated[
+        bool,
+        typer.Option("--first-key", help="with QUEUE_ACCESS=sigv4: make and show a key if there is none"),
+    ] = False,
 ) -> int:
     if ephemeral and data_dir is not None:
         raise typer.BadParameter("not allowed with argument --data-dir", param_hint="--ephemeral")
@@ -67,4 +71,8 @@ def up(
         migrate=not no_migrate,
         pooler=not no_pooler,
     )
-    return run(settings, options)
+    if not first_key:
+        return run(settings, options)
+    from .key_ring import make_first_key
+
+    return run(settings, options, make_first_key)

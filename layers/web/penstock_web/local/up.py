@@ -46,9 +46,13 @@ class UpOptions:
     pooler: bool = True
 
 
-def up(settings: Settings, options: UpOptions) -> int:
-    """Start everything, serve until SIGTERM or Ctrl-C, stop everything. Raises LocalError."""
+def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings], None] | None = None) -> int:
+    """Start everything, serve until SIGTERM or Ctrl-C, stop everything. Raises LocalError.
+
+    `on_database` is called when the database runs and has been migrated.
+    """
     configure_logging(settings.log_level)
+    warn_of_open_access(settings, options.host)
     _check_port(options.host, options.port)
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
@@ -58,6 +62,8 @@ def up(settings: Settings, options: UpOptions) -> int:
             settings = allow_loopback_webhooks(settings, options)
         else:
             warn_of_missing_settings(settings)
+        if on_database:
+            on_database(settings)
         _serve(settings, options, lambda: _announce(settings, options, displayed_dsn))
     return 0
 
@@ -86,6 +92,15 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
         database_direct_url=server.socket_dsn(),
     )
     return settings, displayed_dsn
+
+
+def warn_of_open_access(settings: Settings, host: str) -> None:
+    """Write a line to stderr when other machines may be let in without a signature."""
+    if settings.queue_access != "sigv4" and not _is_loopback(host):
+        sys.stderr.write(
+            f"penstock: WARNING: QUEUE_ACCESS={settings.queue_access} and the address {host}: whoever reaches it may "
+            "read, send and delete everything; QUEUE_ACCESS=sigv4 asks for keys (docs/access.md)\n"
+        )
 
 
 def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:

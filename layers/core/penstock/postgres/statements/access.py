@@ -69,6 +69,15 @@ CREATE_KEY = Statement(
 )
 
 
+class CreatedFirstKeyRow(NamedTuple):
+    """Whether there was no key before."""
+
+    created: bool
+
+
+CREATE_FIRST_KEY = Statement("queue.create_first_key", ("text", "text", "bytea", "text"), CreatedFirstKeyRow)
+
+
 class KeyRow(NamedTuple):
     """A key of a list. `kind`: access or bearer. `last_used_at`: to within a minute. None: never."""
 

@@ -1,0 +1,69 @@
+"""Every deployment asks for signatures unless somebody says otherwise; only what stays on one machine is open."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from infra.local_lambda.__main__ import PARAMETERS
+from infra.local_lambda.balancer import CloudFormationLoader
+from penstock.settings import Settings
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    # S506: it is a SafeLoader
+    loaded: dict[str, Any] = yaml.load((ROOT / "template.yaml").read_text(), CloudFormationLoader)
+    return loaded
+
+
+def test_a_stack_of_functions_asks_for_signatures(template: dict[str, Any]) -> None:
+    assert template["Parameters"]["Access"]["Default"] == "sigv4"
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert variables["QUEUE_ACCESS"] == {"Ref": "Access"}
+    condition, key, _ = variables["QUEUE_ENCRYPTION_KEY"]["Fn::If"]
+    assert condition == "Signed"
+    assert "{{resolve:secretsmanager:" in key["Fn::Sub"]
+
+
+def test_the_http_api_has_a_limit_of_its_own(template: dict[str, Any]) -> None:
+    limits = template["Resources"]["Api"]["Properties"]["DefaultRouteSettings"]
+    assert limits == {
+        "ThrottlingRateLimit": {"Ref": "RequestsPerSecond"},
+        "ThrottlingBurstLimit": {"Ref": "RequestBurst"},
+    }
+
+
+def test_on_this_machine_functions_are_open() -> None:
+    options = tomllib.loads((ROOT / "samconfig.toml").read_text())["default"]
+    assert list(options) == ["local_start_api"]  # nothing that is deployed
+    assert options["local_start_api"]["parameters"] == {"parameter_overrides": "Access=off"}
+    assert PARAMETERS == {"Access": "off"}
+
+
+def test_containers_ask_for_signatures_and_have_a_first_key() -> None:
+    dockerfile = (ROOT / "infra/container/Dockerfile").read_text()
+    assert re.search(r"^ENV .*\bQUEUE_ACCESS=sigv4$", dockerfile, re.MULTILINE)
+    assert re.search(r"^CMD .*--first-key", dockerfile, re.MULTILINE)
+    compose = yaml.safe_load((ROOT / "infra/container/compose.yaml").read_text())
+    assert compose["x-environment"]["QUEUE_ACCESS"] == "${QUEUE_ACCESS:-sigv4}"
+    assert "--first-key" in compose["services"]["migrate"]["command"]
+
+
+def test_terraform_asks_for_signatures() -> None:
+    """That its tasks make a first key is tested by `make check-terraform`."""
+    variables = (ROOT / "infra/terraform/variables.tf").read_text()
+    access = variables.partition('variable "access" {')[2].partition("\n}")[0]
+    assert re.search(r'default += "sigv4"', access)
+
+
+def test_the_setting_itself_is_open() -> None:
+    """`make run` listens on loopback, and so do the tests of whoever uses it as a library."""
+    assert Settings.read({}).queue_access == "off"
