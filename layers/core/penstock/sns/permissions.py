@@ -33,6 +33,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
 def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Operation[None]:
     """Removes the statement with that label; a missing one is no error."""
     arn = topic_arn(request.topic_arn, context)
+    check_label(request.label)
     while True:
         old, policy, statements = yield from policy_of(arn)
         policy["Statement"] = [one for one in statements if one.get("Sid") != request.label]
@@ -68,10 +69,15 @@ def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
     }
 
 
+def check_label(label: str) -> None:
+    """Raises InvalidParameter for one that is empty or that XML cannot show."""
+    if not label or validation.encoded(label) is None:
+        raise errors.InvalidParameter.named("Label")
+
+
 def check_grant(request: sns.AddPermissionRequest) -> None:
     """Accounts are 12 digits, actions those of a topic; a label can be shown in XML. Raises InvalidParameter."""
-    if not request.label or validation.encoded(request.label) is None:
-        raise errors.InvalidParameter.named("Label")
+    check_label(request.label)
     if not request.aws_account_ids or not all(map(is_account_id, request.aws_account_ids)):
         raise errors.InvalidParameter.named("AWSAccountId")
     unknown = [action for action in request.actions if action not in OWNER_ACTIONS]

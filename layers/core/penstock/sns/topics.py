@@ -19,6 +19,7 @@ from penstock.postgres.statements.topics import (
     UNTAG_TOPIC,
     TopicRow,
 )
+from penstock.sqs.validation import encoded
 
 from . import attributes as topic_attributes
 from . import errors, paging
@@ -125,6 +126,10 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
     """Removes tags; a missing tag is no error."""
     arn = topic_arn(request.resource_arn, context)
+    if any(
+        encoded(key) is None for key in request.tag_keys
+    ):  # no tag has such a key, and PostgreSQL no text with NUL
+        raise errors.InvalidParameter.named("TagKeys")
     (row,) = yield from Call(UNTAG_TOPIC, (str(arn), request.tag_keys))
     raise_tag_error(row.error)
     return sns.UntagResourceResult()

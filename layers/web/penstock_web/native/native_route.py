@@ -14,7 +14,7 @@ from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.context import Context
 from penstock.effects import Operation
 from penstock.environment import Environment
-from penstock.errors import RequestEntityTooLarge
+from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 from penstock.http import HttpRequest
 from penstock.lambda_runtime.events import is_host_checked
 
@@ -121,11 +121,24 @@ class NativeRoute(APIRoute):
         async def admitted(request: Request) -> Response:
             runner = request.scope[RUNNER_KEY] = OperationRunner(request)
             await runner.admit(self.name)
-            if self.body_field is not None and len(await request.body()) > MAX_BODY_BYTES:
-                raise RequestEntityTooLarge
+            if self.body_field is not None:
+                check_body(await request.body())
             return await handle(request)
 
         return admitted
+
+
+def check_body(body: bytes) -> None:
+    """Raises RequestEntityTooLarge, and InvalidParameterValue for a body that is not JSON.
+
+    FastAPI parses with Python's own module, which takes NaN and lone surrogates.
+    """
+    if len(body) > MAX_BODY_BYTES:
+        raise RequestEntityTooLarge
+    try:
+        msgspec.json.decode(body or b"null")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidParameterValue(f"body: {error}") from error
 
 
 async def run_native_route(route: APIRoute, request: Request) -> Response:

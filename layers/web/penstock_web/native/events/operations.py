@@ -1,5 +1,6 @@
 """Operations of routed events: publish an event, manage bindings, list the bindings that an event would reach."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote
@@ -40,6 +41,8 @@ from penstock_web.native.routing_keys import is_pattern, is_routing_key
 from penstock_web.native.shapes import BindingPage, NewSubscription, Subscription
 
 _encode = msgspec.json.encode
+# NUL as JSON writes it: the backslash is not itself escaped.
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000").search
 
 
 # --- publishing ------------------------------------------------------------------------------------------------------
@@ -77,12 +80,15 @@ def outgoing_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
     validation.check_message_body(body)
     if attributes:
         validation.check_message_attributes(attributes)
+    headers = _encode(event.headers)
+    if _NUL(headers):  # PostgreSQL's jsonb cannot hold it
+        raise errors.InvalidParameterValue("headers: NUL cannot be stored")
     facts = filter_facts.body_facts(body)
     return OutgoingEvent(
         routing_key,
         body,
         _encode(attributes).decode() if attributes else None,
-        _encode(event.headers).decode() if event.headers else None,
+        headers.decode() if event.headers else None,
         None if facts is None else _encode(facts).decode(),
         event.delay,
     )
@@ -142,7 +148,8 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
 
 
 def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[None]:
-    """Removes a binding. Raises SubscriptionNotFound."""
+    """Removes a binding. Raises SubscriptionNotFound, InvalidParameterValue."""
+    check_pattern(pattern)
     (row,) = yield from Call(UNBIND, (context.account_id, context.region, pattern, binding_id))
     if not row.removed:
         raise SubscriptionNotFound
@@ -151,7 +158,9 @@ def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[No
 def list_bindings(
     pattern: str | None, queue: str | None, after: int | None, limit: int, context: Context
 ) -> Operation[BindingPage]:
-    """Bindings of a pattern or of a queue. Raises QueueDoesNotExist."""
+    """Bindings of a pattern or of a queue. Raises QueueDoesNotExist, InvalidParameterValue."""
+    if pattern is not None:
+        check_pattern(pattern)
     endpoint = None if queue is None else arn_of(queue, context)
     rows = yield from Call(
         LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1)

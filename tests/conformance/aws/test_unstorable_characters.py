@@ -1,0 +1,212 @@
+"""NUL and lone surrogates, which PostgreSQL cannot store: in every text of every action they are the client's mistake.
+
+In each member and each attribute, in each protocol, as they are and as JSON writes them within documents such as filter
+policies. `_clean_log` of conftest.py sees to it that PostgreSQL writes no error, in which texts of clients would stand.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import botocore.serialize
+import pytest
+
+from infra.local_lambda.events import Request, Response
+from penstock.sns import attributes as sns_attributes
+from penstock.sqs import attributes as sqs_attributes
+from tests.conformance.scheduler import test_every_action as scheduler_actions
+from tests.conformance.sns import test_every_action as sns_actions
+from tests.conformance.sqs import test_every_action as sqs_actions
+from tests.support import plain_http
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.deployments import Deployments
+from tests.support.conformance.raw_requests import FORM
+from tests.support.conformance.requests import TARGETS, Members
+from tests.support.conformance.scheduler import Scheduler
+from tests.support.conformance.sdk_clients import service_model
+from tests.support.conformance.sns import Sns
+from tests.support.conformance.sqs import Sqs
+
+UNSTORABLE = ("a\0b", "a\ud800b")
+# What attributes may be that are documents.
+DOCUMENTS = (
+    '{"a": ["b\\u0000"]}', '{"a\\u0000": ["b"]}', '{"a": ["b\\ud800"]}', '{"a\\udc00": ["b"]}',
+    '{"a": [{"prefix": "\\u0000"}]}', '{"a": [{"wildcard": "\\ud800*"}]}', '{"Statement": [], "Id": "\\u0000"}',
+    '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:\\ud800", "maxReceiveCount": 1}',
+    '{"redrivePermission": "byQueue", "sourceQueueArns": ["\\u0000"]}',
+    '{"redrivePermission": "byQueue", "sourceQueueArns": ["arn:aws:sqs:us-east-1:000000000000:\\ud800"]}',
+    '{"healthyRetryPolicy": {"backoffFunction": "\\ud800"}}',
+    '{"http": {"requestPolicy": {"headerContentType": "\\u0000"}}}',
+    '{"default": "\\u0000"}', '{"default": "x", "sqs": "\\ud800"}', '"\\ud800"', "\\u0000",
+)  # fmt: skip
+# Members that nothing stores or asks the database for.
+UNUSED = {
+    ("ListQueues", ("QueueNamePrefix",)),  # no queue's name begins so: no queues
+    ("ReceiveMessage", ("MessageAttributeNames", 0)),  # nor does an attribute's name
+    ("ConfirmSubscription", ("AuthenticateOnUnsubscribe",)),  # anything but true is false
+    ("Publish", ("TargetArn",)),  # it counts without a TopicArn alone
+}
+QUEUE = {**sqs_attributes.STANDARD, **sqs_attributes.FIFO, **sqs_attributes.NATIVE}
+TOPIC = {**sns_attributes.TOPIC, **sns_attributes.FIFO_TOPIC}
+# How an action takes an attribute: by which members, and which there are.
+ATTRIBUTES: dict[str, tuple[str, Any]] = {
+    "CreateQueue": ("Attributes", QUEUE),
+    "SetQueueAttributes": ("Attributes", QUEUE),
+    "CreateTopic": ("Attributes", TOPIC),
+    "SetTopicAttributes": ("AttributeName", TOPIC),
+    "Subscribe": ("Attributes", sns_attributes.SUBSCRIPTION),
+    "SetSubscriptionAttributes": ("AttributeName", sns_attributes.SUBSCRIPTION),
+}
+
+Path = tuple[str | int, ...]
+ENTRY, KEY, VALUE = 0, -1, -2  # of a list; of a map
+
+
+def texts(shape: Any, path: Path = ()) -> Iterator[Path]:
+    """Where texts may be in a request."""
+    match shape.type_name:
+        case "string":
+            yield path
+        case "structure":
+            for name, member in shape.members.items():
+                yield from texts(member, (*path, name))
+        case "list":
+            yield from texts(shape.member, (*path, ENTRY))
+        case "map":
+            yield (*path, KEY)
+            yield from texts(shape.value, (*path, VALUE))
+
+
+def with_text(given: Any, path: Path, text: str) -> Any:
+    """The members with this text; what must be around it is made."""
+    if not path:
+        return text
+    first, *rest = path
+    if first == ENTRY:
+        entries = list(given or [None])
+        return [with_text(entries[0], tuple(rest), text), *entries[1:]]
+    members = dict(given or {})
+    if first == KEY:
+        return {**members, text: next(iter(members.values()), "x")}
+    name = next(iter(members), "a") if first == VALUE else first
+    return {**members, name: with_text(members.get(name), tuple(rest), text)}
+
+
+def with_attribute(given: Members, action: str, name: str, text: str) -> Members:
+    member, _ = ATTRIBUTES[action]
+    if member == "Attributes":
+        return {**given, member: {name: text}}
+    return {**given, "AttributeName": name, "AttributeValue": text}
+
+
+def tried_texts(where: Path) -> tuple[str, ...]:
+    """What is put into a member: documents into those that may be one."""
+    last = where[-1]
+    may_be_document = last in {VALUE, "AttributeValue", "Message", "Input"} or str(last).endswith("Policy")
+    return (*UNSTORABLE, *DOCUMENTS) if may_be_document else UNSTORABLE
+
+
+# --- how it is asked -------------------------------------------------------------------------------------------------
+def operation_of(service: str, action: str, protocol: str) -> Any:
+    model = scheduler_actions.MODEL if protocol == "rest" else service_model(protocol, service)
+    return model.operation_model(action)
+
+
+def by_json(service: str, action: str, given: Members) -> Request:
+    target = f"{TARGETS[service]}.{action}"
+    headers = (("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", target))
+    return Request(headers=headers, body=json.dumps(given).encode())
+
+
+def by_query(service: str, action: str, given: Members) -> Request:
+    serializer = botocore.serialize.create_serializer("query", include_validation=False)
+    written = serializer.serialize_to_request(given, operation_of(service, action, "query"))["body"]
+    return Request(
+        headers=(("Content-Type", FORM),), body=urlencode(written, errors="surrogatepass").encode()
+    )
+
+
+def by_rest(service: str, action: str, given: Members) -> Request | None:
+    """None: botocore cannot write a surrogate into a path."""
+    operation = operation_of(service, action, "rest")
+    try:
+        asked = scheduler_actions.SERIALIZER.serialize_to_request(given, operation)
+    except UnicodeEncodeError:
+        return None
+    body = asked["body"] if isinstance(asked["body"], bytes) else b""
+    query = urlencode(asked["query_string"], doseq=True, errors="surrogatepass")
+    return Request(asked["method"], asked["url_path"], query, (("Content-Type", "application/json"),), body)
+
+
+WRITERS: dict[str, Any] = {"json": by_json, "query": by_query, "rest": by_rest}
+TABLES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "sqs": (sqs_actions.GOOD, ("json", "query")),
+    "sns": (sns_actions.GOOD, ("json", "query")),
+    "scheduler": (scheduler_actions.GOOD, ("rest",)),
+}
+CASES = [
+    (service, action, protocol)
+    for service, (table, protocols) in TABLES.items()
+    for action in table
+    for protocol in protocols
+]
+
+
+class Caller:
+    """Prepares good calls and sends bad ones, to the container."""
+
+    def __init__(self, deployments: Deployments, clock: Clock) -> None:
+        self._sqs = Sqs(deployments, clock, "container", "json")
+        sns = Sns(Sqs(deployments, clock, "container", "query"))
+        self._by_service = {"sqs": self._sqs, "sns": sns, "scheduler": Scheduler(self._sqs)}
+
+    def good(self, service: str, action: str) -> Members:
+        needs: Members = TABLES[service][0][action].needs(self._by_service[service])
+        return needs
+
+    def send(self, asked: Request) -> Response:
+        url = f"{self._sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
+        headers = [*asked.headers, ("Host", "queues.example")]
+        answer = plain_http.request(asked.method, url, headers=headers, content=asked.body)
+        return Response(answer.status_code, list(answer.headers.items()), answer.content)
+
+
+@pytest.fixture
+def caller(deployments: Deployments, clock: Clock) -> Caller:
+    return Caller(deployments, clock)
+
+
+def is_refused(answer: Response) -> bool:
+    """4xx, or in a batch an entry that failed by the client's fault."""
+    failed = b'"SenderFault":true' in answer.body or b"<SenderFault>true" in answer.body
+    return 400 <= answer.status < 500 or (answer.status == 200 and failed)
+
+
+@pytest.mark.parametrize(("service", "action", "protocol"), CASES)
+def test_no_text_is_our_mistake(caller: Caller, service: str, action: str, protocol: str) -> None:
+    """A document that has such a character escaped is itself a text that can be stored: it may be taken."""
+    good = caller.good(service, action)
+    shape = operation_of(service, action, protocol).input_shape
+    tried = [
+        ((action, path), text, with_text(copy.deepcopy(good), path, text))
+        for path in (texts(shape) if shape else ())
+        for text in tried_texts(path)
+    ]
+    if action in ATTRIBUTES:
+        tried += [
+            ((action, (name,)), text, with_attribute(good, action, name, text))
+            for name in ATTRIBUTES[action][1]
+            for text in tried_texts((name,))
+        ]
+    wrong = []
+    for where, text, given in tried:
+        asked = WRITERS[protocol](service, action, given)
+        answer = caller.send(asked) if asked else None
+        must_be_refused = text in UNSTORABLE and where not in UNUSED
+        if answer and (answer.status >= 500 or (must_be_refused and not is_refused(answer))):
+            wrong.append((where, text, answer.status, answer.body[:200]))
+    assert wrong == []
