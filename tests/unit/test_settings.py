@@ -74,6 +74,11 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str, said: str) -> Non
         Settings.read({name: value})
 
 
+def test_what_is_printed_of_settings_has_no_secrets() -> None:
+    secrets = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(s.name for s in SETTINGS if s.secret))
+    assert "hidden" not in repr(Settings.read(dict.fromkeys(secrets, "hidden")))
+
+
 def test_direct_url_falls_back_to_the_database_url() -> None:
     assert Settings.read({"DATABASE_URL": "a"}).direct_url == "a"
     assert Settings.read({"DATABASE_URL": "a", "DATABASE_DIRECT_URL": "b"}).direct_url == "b"

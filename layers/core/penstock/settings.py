@@ -187,8 +187,8 @@ SETTINGS: Final = (
 class Settings:
     """The values, typed. Field names are the variables' in lower case; defaults are those of SETTINGS."""
 
-    database_url: str
-    database_direct_url: str
+    database_url: str = field(repr=False)  # it has a password
+    database_direct_url: str = field(repr=False)
     queue_address: str
     queue_base_url: str
     queue_allowed_hosts: str

@@ -146,6 +146,27 @@ def test_an_address_that_is_none_is_one_line(command: str) -> None:
     assert line.startswith("penstock: DATABASE_URL is not the address of a PostgreSQL")
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://app:secret@db/shop?sslmode=require", "user=app dbname=shop host=db sslmode=require"),
+        ("host=db.example user=app password='se cr\\'et' sslpassword=secret", "user=app host=db.example"),
+        ("mysql://app:secret@db.example/shop", "(set, but no address of a PostgreSQL)"),
+        ("postgresql:///shop?password=secret", "dbname=shop"),
+    ],
+)  # fmt: skip
+def test_settings_show_no_secrets(address: str, shown: str) -> None:
+    secrets = {"QUEUE_ENCRYPTION_KEY": "secret", "WEBHOOK_SIGNING_SECRET": "whsec_secret"}
+    done = piped("settings", DATABASE_URL=address, DATABASE_DIRECT_URL=address, **secrets)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
+        assert set(lines[name].split()) == set(shown.split())
+    assert "secret" not in done.stdout
+    assert "se cr" not in done.stdout
+    assert (lines["QUEUE_ENCRYPTION_KEY"], lines["WEBHOOK_SIGNING_SECRET"]) == ("(set)", "(set)")
+
+
 def test_a_demo_without_an_address_says_so() -> None:
     done = piped("demo", "--endpoint", "nonsense")
     assert (done.returncode, done.stdout, done.stderr) == (

@@ -45,7 +45,15 @@ def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> Non
         assert up.lines[2].startswith("boto3 ")
         assert up.lines[3].startswith("awscli ")
         assert (up.is_alive(), answers(up.dsn)) == (True, True)
+        assert "password" not in conninfo_to_dict(up.dsn)  # libpq reads it from a file that others cannot
+        assert Path(conninfo_to_dict(up.dsn)["passfile"]).stat().st_mode & 0o777 == 0o600
         assert (up.end(number), answers(up.dsn)) == (0, False)
+
+
+def test_says_at_each_start_that_strangers_are_let_in(database: Database) -> None:
+    said = "penstock: WARNING: QUEUE_ACCESS=off and the address 0.0.0.0: "
+    with running("--host", "0.0.0.0", DATABASE_URL=database.api_dsn) as up:
+        assert said in up.log()
 
 
 def test_after_kill_9_the_database_is_taken_over(state: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.settings import SETTINGS, Settings, as_markdown
+from penstock.settings import SETTINGS, Setting, Settings, Value, as_markdown
 
 app = typer.Typer()
 
@@ -21,5 +21,17 @@ def settings(
         return
     values = Settings.read(os.environ)
     for setting in SETTINGS:
-        value = getattr(values, setting.name.lower())
-        print(f"{setting.name}={'(set)' if setting.secret and value else value}")
+        print(f"{setting.name}={_shown(setting, getattr(values, setting.name.lower()))}")
+
+
+def _shown(setting: Setting, value: Value) -> Value:
+    """The value, of a secret only whether it is set, and an address of a database without its password."""
+    if not value or setting.name not in {"DATABASE_URL", "DATABASE_DIRECT_URL"}:
+        return "(set)" if setting.secret and value else value
+    from penstock_web.local.migrating import without_password
+    from penstock_web.system_account import LocalError
+
+    try:
+        return without_password(str(value))
+    except LocalError:
+        return "(set, but no address of a PostgreSQL)"

@@ -60,7 +60,7 @@ def warn_of_missing_settings(settings: Settings) -> None:
 
 
 def without_password(dsn: str) -> str:
-    """The address in libpq's form without its password, for display. Raises LocalError when it is invalid."""
+    """The address in libpq's form without its passwords, for display. Raises LocalError when it is invalid."""
     import psycopg  # noqa: PLC0415
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
 
@@ -71,7 +71,9 @@ def without_password(dsn: str) -> str:
         raise LocalError(
             "DATABASE_URL is not the address of a PostgreSQL; postgresql://user:password@host:5432/name is one"
         ) from None
-    return make_conninfo(**{name: str(value) for name, value in parts.items() if name != "password"})
+    return make_conninfo(
+        **{name: str(value) for name, value in parts.items() if name not in {"password", "sslpassword"}}
+    )
 
 
 def _one_line(error: psycopg.Error) -> str:

@@ -30,6 +30,7 @@ from .binaries import Binaries, Source, accessible_binaries, find_binaries
 
 ROLE: Final = "penstock"
 DATABASE: Final = "penstock"
+_PGPASS: Final = "pgpass"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
 # Messages of a start while processes of a server that was killed a moment ago have not ended yet.
@@ -75,6 +76,11 @@ class Postgres:
     def service_dsn(self, database: str = DATABASE) -> str:
         """For the service and for applications: TCP, with the password."""
         return _service_dsn(self.port, self.password, database)
+
+    def shown_dsn(self) -> str:
+        """As `service_dsn`, for people and logs: libpq reads the password from the file that it names."""
+        where = urlencode({"passfile": self.data.parent / _PGPASS}, quote_via=quote)
+        return f"postgresql://{ROLE}@127.0.0.1:{self.port}/{DATABASE}?{where}"
 
     def socket_dsn(self, database: str = DATABASE) -> str:
         """For the service's own connections: a call through the socket costs less processor time than through TCP."""
@@ -139,6 +145,7 @@ def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path,
 def _run(home: Path, binaries: Binaries, account: SystemAccount, settings: Mapping[str, str]) -> Postgres:
     server = _adopt(binaries, account, home) or _launch(binaries, account, home, settings)
     _make_role_and_database(server)
+    account.write(home / _PGPASS, f"127.0.0.1:*:*:{ROLE}:{server.password}\n")
     return server
 
 

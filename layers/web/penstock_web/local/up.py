@@ -82,16 +82,15 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
     )
     state = stack.enter_context(locked_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
-    displayed_dsn = server.service_dsn()
-    migrate_or_explain(displayed_dsn, ROLE)
+    migrate_or_explain(server.service_dsn(), ROLE)
     pooler = _pooler(state, server, stack) if options.pooler else None
     stack.enter_context(restarted_when_dead(state, server, pooler))
     settings = dataclasses.replace(
         settings,
-        database_url=pooler.dsn() if pooler else displayed_dsn,
+        database_url=pooler.dsn() if pooler else server.service_dsn(),
         database_direct_url=server.socket_dsn(),
     )
-    return settings, displayed_dsn
+    return settings, server.shown_dsn()
 
 
 def warn_of_open_access(settings: Settings, host: str) -> None:
