@@ -70,6 +70,8 @@ SETTINGS: Final = (
             "Needed by `QUEUE_ACCESS=sigv4` and `penstock keys create`.", secret=True),
     Setting("QUEUE_ACCESS_CACHE_SECONDS", 30, "seconds", "How long a process caches an access key: a "
             "revocation takes effect after this time. 0: every request looks the key up.", 0),
+    Setting("QUEUE_REFUSE_KMS", False, "", "Refuse queues, topics and schedules with a KMS key, with which nothing is "
+            "encrypted here, see [security.md](security.md)."),
     Setting("QUEUE_PEEK_ENDPOINT", False, "", "Serve `GET /_aws/sqs/messages`, where test suites look at messages "
             "without receiving them, as LocalStack has it."),
     Setting("QUEUE_LOCALSTACK_HEALTH", False, "", "Serve `GET /_localstack/health` for scripts that wait for it. It "
@@ -198,6 +200,7 @@ class Settings:
     queue_access: str
     queue_encryption_key: str = field(repr=False)
     queue_access_cache_seconds: int
+    queue_refuse_kms: bool
     queue_peek_endpoint: bool
     queue_localstack_health: bool
     sns_cert_host: str

@@ -15,6 +15,7 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
 from penstock.sns.topics import as_json
+from penstock.sqs.attributes import KEYS_REFUSED
 
 from . import paging, targets
 from . import rows as schedule_rows
@@ -93,6 +94,8 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
 
     Raises ValidationException, ConflictException, ResourceNotFoundException.
     """
+    if request.kms_key_arn and context.environment.settings.queue_refuse_kms:
+        raise ValidationException(KEYS_REFUSED)
     expression = checked_expression(request)
     period = checked_period(request)
     window = checked_window(request.flexible_time_window)

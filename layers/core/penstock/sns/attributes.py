@@ -6,18 +6,21 @@ Subscribe, SetSubscriptionAttributes and GetSubscriptionAttributes of the SNS AP
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn
-from penstock.sqs.attributes import is_access_policy
+from penstock.sqs.attributes import KEYS_REFUSED, is_access_policy
 from penstock.sqs.validation import encoded
 
 from .delivery_policy import check_delivery_policy, check_topic_policy, effective_topic_policy
 from .errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from penstock.settings import Settings
 
 Check = Callable[[str], bool]
 
@@ -112,6 +115,12 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
             raise InvalidParameter.named(name)
         if name == "DeliveryPolicy" and value:
             check_topic_policy(value)
+
+
+def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
+    """Raises InvalidParameter for a KMS key, with QUEUE_REFUSE_KMS."""
+    if settings.queue_refuse_kms and attributes.get("KmsMasterKeyId"):
+        raise InvalidParameter.named("KmsMasterKeyId", KEYS_REFUSED)
 
 
 def default_policy(arn: TopicArn) -> str:

@@ -39,6 +39,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
         raise errors.InvalidParameter.named("Topic Name")
     try:
         topic_attributes.check_topic_attributes(attributes, fifo)
+        topic_attributes.check_key(attributes, context.environment.settings)
     except errors.InvalidParameter as refused:
         raise refused.within("Attributes") from refused
     tags = check_tags(request.tags or ())
@@ -88,6 +89,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
     topic_attributes.check_topic_attributes(
         {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
     )
+    topic_attributes.check_key({name: value}, context.environment.settings)
     (row,) = yield from Call(CHANGE_TOPIC, (str(arn), as_json({name: value or None})))
     if row.error == "LargeMessages":
         raise errors.InvalidParameter.named(name, LARGE_MESSAGES)

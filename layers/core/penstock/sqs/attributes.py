@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from penstock.aws.arn import parse_queue_arn
-from penstock.errors import AwsError, InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue
+from penstock.errors import (
+    AwsError,
+    InvalidAttributeName,
+    InvalidAttributeValue,
+    InvalidParameterValue,
+    UnsupportedOperation,
+)
 
 from .validation import encoded
 
@@ -81,6 +87,7 @@ NATIVE: Mapping[str, Check] = {
 }
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_KEY_REUSE_SECONDS = "300"
+KEYS_REFUSED = "This service encrypts nothing with KMS keys, and QUEUE_REFUSE_KMS refuses them."
 COUNTS = frozenset(
     (
         "ApproximateNumberOfMessages",
@@ -127,6 +134,12 @@ def check_queue_attributes(
             raise invalid_value(name)
     _check_combinations(attributes, fifo, creating)
     return dict(attributes)
+
+
+def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
+    """Raises UnsupportedOperation for a KMS key, with QUEUE_REFUSE_KMS."""
+    if settings.queue_refuse_kms and attributes.get("KmsMasterKeyId"):
+        raise UnsupportedOperation(KEYS_REFUSED)
 
 
 def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES) -> dict[str, str]:

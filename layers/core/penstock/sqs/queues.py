@@ -64,6 +64,7 @@ def make_queue(
 ) -> Operation[bool]:
     """Creates a queue unless it exists (False). Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
     settings = context.environment.settings
+    attributes.check_key(supplied, settings)
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
     non_empty = {key: value for key, value in supplied.items() if value != ""}
     yield from check_quota("queues", name, context, errors.OverLimit)
@@ -182,6 +183,7 @@ def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -
 
 def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> Operation[None]:
     """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
+    attributes.check_key(values, context.environment.settings)
     yield from check_dead_letter_queue(arn, values)
     implied = attributes.with_implied(values)
     changed = {name: value if value != "" else None for name, value in implied.items()}

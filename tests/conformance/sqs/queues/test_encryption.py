@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.conformance.scheduler import Scheduler
+from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 
 KEY = {"KmsMasterKeyId": "alias/aws/sqs"}
@@ -94,3 +96,41 @@ def test_other_attributes_leave_the_key_alone(sqs: Sqs) -> None:
     url = sqs.create(**KEY)
     assert change(sqs, url, DelaySeconds="1") == WITH_KEY
     assert change(sqs, url, **UNENCRYPTED) == WITH_KEY
+
+
+# --- QUEUE_REFUSE_KMS: a setting of ours, for those who would rely on such a key --------------------------------------
+REFUSE = {"QUEUE_REFUSE_KMS": "true"}
+
+
+def test_keys_are_refused(sqs: Sqs) -> None:
+    strict = sqs.with_settings(REFUSE)
+    for method, where in (
+        ("create_queue", {"QueueName": sqs.name()}),
+        ("set_queue_attributes", {"QueueUrl": strict.create()}),
+    ):
+        refusal = strict.refusal(method, Attributes=KEY, **where)
+        assert (refusal.code, refusal.status) == ("AWS.SimpleQueueService.UnsupportedOperation", 400)
+        assert "QUEUE_REFUSE_KMS" in refusal.message
+
+
+def test_a_key_that_is_there_can_be_removed(sqs: Sqs) -> None:
+    strict, url = sqs.with_settings(REFUSE), sqs.create(**KEY)
+    assert change(strict, url, DelaySeconds="1") == WITH_KEY
+    assert change(strict, url, KmsMasterKeyId="") == UNENCRYPTED
+    assert strict.attributes(strict.create(**MANAGED), *ALL) == MANAGED
+
+
+def test_keys_of_topics_are_refused(sqs: Sqs) -> None:
+    sns = Sns(sqs.with_settings(REFUSE))
+    code, status, text = sns.refusal("create_topic", Name=sqs.name(), Attributes=KEY)
+    assert (code, status, "QUEUE_REFUSE_KMS" in text) == ("InvalidParameter", 400, True)
+    new = {"AttributeName": "KmsMasterKeyId", "AttributeValue": "alias/aws/sns"}
+    assert sns.refusal("set_topic_attributes", TopicArn=sns.create(), **new)[:2] == ("InvalidParameter", 400)
+
+
+def test_keys_of_schedules_are_refused(sqs: Sqs) -> None:
+    scheduler = Scheduler(sqs.with_settings(REFUSE))
+    key = "arn:aws:kms:us-east-1:000000000000:key/k"
+    refusal = scheduler.refusal("create_schedule", **scheduler.given(KmsKeyArn=key))
+    assert (refusal.code, refusal.status) == ("ValidationException", 400)
+    scheduler.create()
