@@ -41,6 +41,13 @@ run "database" {
     error_message = "connections without TLS are refused"
   }
   assert {
+    condition = [
+      for name in ["log_parameter_max_length", "log_parameter_max_length_on_error"] :
+      { for p in aws_db_parameter_group.this.parameter : p.name => p.value }[name]
+    ] == ["0", "0"]
+    error_message = "slow calls are logged without bodies of messages"
+  }
+  assert {
     condition     = !contains([for p in aws_db_parameter_group.this.parameter : p.name], "synchronous_commit")
     error_message = "an acknowledged message is on disk: synchronous_commit stays as it is"
   }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -25,7 +26,7 @@ from penstock.settings import DRIVERS
 from penstock_web.database.pipeline_pool import open_pipeline_connection
 from penstock_web.database.pool import Pool
 from penstock_web.local.postgres import ROLE
-from tests.support.database import Database
+from tests.support.database import Database, TestServer
 from tests.support.sql.calls import create, delete, receive, send
 
 
@@ -79,7 +80,7 @@ def test_a_function_sets_them_itself(plain: str, driver: str) -> None:
     shown = {name: connection.call(SHOW, [name])[0][0] for name in SESSION_SETTINGS}
     connection.close()
     assert shown == SESSION_SETTINGS
-    assert (connection.session.is_direct, connection.session.warning) == (True, "")
+    assert (connection.session.is_direct, connection.session.warnings) == (True, ())
 
 
 def test_the_connections_of_the_container_set_them(plain: str) -> None:
@@ -111,7 +112,7 @@ def test_what_somebody_has_chosen_stays_and_is_named(database: Database) -> None
 def test_the_role_has_them(database: Database, driver: str) -> None:
     connection = function_database.connection_factory(driver)(database.pooled_dsn, 8)
     connection.close()
-    assert (connection.session.is_direct, connection.session.warning) == (False, "")
+    assert (connection.session.is_direct, connection.session.warnings) == (False, ())
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -124,9 +125,55 @@ def test_a_role_without_them_is_named_and_the_sessions_of_others_stay(
     connection.close()
     assert shown == DEFAULTS
     assert connection.session.missing.split(", ") == list(DEFAULTS)
-    assert connection.session.warning.endswith(
-        f"`penstock migrate --tune-role {ROLE}` gives them to the role"
-    )
+    (warning,) = connection.session.warnings
+    assert warning.endswith(f"`penstock migrate --tune-role {ROLE}` gives them to the role")
+
+
+# --- the server's log ------------------------------------------------------------------------------------------------
+SLOW = {"log_min_duration_statement": "0"}
+WITH_PARAMETERS = {"log_parameter_max_length": "-1"}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize(
+    ("settings", "logs"),
+    [
+        (SLOW, False),
+        (WITH_PARAMETERS, False),
+        (SLOW | WITH_PARAMETERS, True),
+        (WITH_PARAMETERS | {"log_statement": "all"}, True),
+        (WITH_PARAMETERS | {"log_min_duration_sample": "5"}, True),
+        (WITH_PARAMETERS | {"log_transaction_sample_rate": "0.1"}, True),
+        ({"log_parameter_max_length_on_error": "8"}, True),
+        ({"auto_explain.log_min_duration": "1s"}, False),
+        ({"auto_explain.log_min_duration": "1s", "auto_explain.log_parameter_max_length": "-1"}, True),
+    ],
+)
+def test_parameters_in_the_log_are_warned_of(
+    database: Database, driver: str, settings: dict[str, str], logs: bool
+) -> None:
+    choose(database, settings)
+    connection = function_database.connection_factory(driver)(database.api_dsn, 8)
+    connection.close()
+    said = [warning for warning in connection.session.warnings if "bodies of messages" in warning]
+    assert len(said) == logs
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Database, driver: str) -> None:
+    """On a server as `penstock up` has it; compose and Terraform set the same."""
+    choose(database, SLOW)
+    log = postgres.server.data.parent / "log"
+    start = log.stat().st_size
+    connection = function_database.connection_factory(driver)(database.api_dsn, 8)
+    connection.call(SHOW, ["jit"])
+    with suppress(function_database.DriverError):
+        connection.call(SHOW, ["no.such"])
+    connection.close()
+    written = log.read_bytes()[start:].decode()
+    assert "show_setting" in written
+    assert 'unrecognized configuration parameter "no.such"' in written
+    assert "arameters: $1" not in written
 
 
 # --- in the functions ------------------------------------------------------------------------------------------------

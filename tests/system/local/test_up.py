@@ -46,7 +46,7 @@ def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> Non
         assert up.lines[3].startswith("awscli ")
         assert (up.is_alive(), answers(up.dsn)) == (True, True)
         assert "password" not in conninfo_to_dict(up.dsn)  # libpq reads it from a file that others cannot
-        assert Path(conninfo_to_dict(up.dsn)["passfile"]).stat().st_mode & 0o777 == 0o600
+        assert Path(str(conninfo_to_dict(up.dsn)["passfile"])).stat().st_mode & 0o777 == 0o600
         assert (up.end(number), answers(up.dsn)) == (0, False)
 
 

@@ -57,6 +57,8 @@ locals {
     "jit"                                 = { value = "0", at_once = true }
     "log_lock_waits"                      = { value = "1", at_once = true }
     "log_min_duration_statement"          = { value = "1000", at_once = true } # ms
+    "log_parameter_max_length"            = { value = "0", at_once = true }    # slow calls without bodies of messages
+    "log_parameter_max_length_on_error"   = { value = "0", at_once = true }
     "shared_preload_libraries"            = { value = "pg_stat_statements", at_once = false }
   }
 }

@@ -54,10 +54,10 @@ class ExecutionEnvironment:
     def environment(self) -> Environment:
         """Settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use retries.
 
-        Logs a line when sessions of the database's role lack settings.
+        Logs what is wrong with sessions of the database's role.
         """
         environment = Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
-        if warning := self.database.connection().session.warning:
+        for warning in self.database.connection().session.warnings:
             self.logger.warning(warning)
         return environment
 

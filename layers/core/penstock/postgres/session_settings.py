@@ -44,13 +44,22 @@ _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_S
 _AVAILABLE: Final = """
     case when starts_with(w.name, 'tcp') then inet_client_addr() is not null
         when starts_with(w.name, 'client') then version() !~ 'Visual C|windows|mingw' else true end"""
+# Whether bodies of messages, which are parameters of calls, may come into the server's log: with slow or sampled
+# statements, with all of them, with failed ones, or with plans. Only a superuser can change it, so no session does.
+_LOGS_PARAMETERS: Final = """
+    current_setting('log_parameter_max_length_on_error') <> '0'
+    or current_setting('log_parameter_max_length') <> '0' and (
+        current_setting('log_min_duration_statement') <> '-1' or current_setting('log_statement') = 'all'
+        or current_setting('log_min_duration_sample') <> '-1' or current_setting('log_transaction_sample_rate') <> '0')
+    or coalesce(current_setting('auto_explain.log_min_duration', true), '-1') <> '-1'
+        and coalesce(current_setting('auto_explain.log_parameter_max_length', true), '0') <> '0'"""
 # Sources are looked up only where a value differs: with a tuned role nothing reads pg_settings, which takes 1 ms.
 _APPLY: Final = f"""
 select own.direct, session_user::text, array_to_string(array(
     select w.name from (values {_WANTED}) w (name, value)
     where {_AVAILABLE} and current_setting(w.name) <> w.value and case
         when own.direct and w.name <> all (array(select s.name from pg_settings s where s.source in ({_CHOSEN})))
-        then set_config(w.name, w.value, false) <> w.value else true end), ', ')
+        then set_config(w.name, w.value, false) <> w.value else true end), ', '), {_LOGS_PARAMETERS}
 from (select pg_backend_pid() = %d as direct) own"""  # noqa: S608 - constants only
 
 
@@ -62,15 +71,24 @@ class SessionState(NamedTuple):
     role: str
     missing: str
 
+    logs_parameters: bool
+    """Whether the server may write parameters of calls, and so bodies of messages, into its log."""
+
     @property
-    def warning(self) -> str:
-        """What is missing and what mends it, in a line; "" when nothing is."""
-        if not self.missing:
-            return ""
-        return (
-            f"sessions of the database role {self.role} lack settings that calls rely on ({self.missing}): "
-            f"`penstock migrate --tune-role {self.role}` gives them to the role"
-        )
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong and what mends it, a line each."""
+        found = []
+        if self.missing:
+            found.append(
+                f"sessions of the database role {self.role} lack settings that calls rely on ({self.missing}): "
+                f"`penstock migrate --tune-role {self.role}` gives them to the role"
+            )
+        if self.logs_parameters:
+            found.append(
+                "PostgreSQL may write parameters of calls, and so bodies of messages, into its log: set "
+                "log_parameter_max_length and log_parameter_max_length_on_error to 0 (docs/security.md)"
+            )
+        return tuple(found)
 
 
 def apply_settings_query(process_id: int) -> str:

@@ -51,11 +51,11 @@ def doctor(
         number = _report((row.subject, row.problem) for row in database.call(FIND_PROBLEMS, ()))
         if settings.queue_access == "sigv4":
             number += _report(_refused_subscriptions(database, fix=fix))
-        warnings = {database.connection().session.warning}
+        warnings = set(database.connection().session.warnings)
     if settings.database_url not in ("", settings.direct_url):
         with service_database(settings) as pooled:
-            warnings.add(pooled.connection().session.warning)
-    number += _report(("settings", warning) for warning in warnings if warning)
+            warnings |= set(pooled.connection().session.warnings)
+    number += _report(("settings", warning) for warning in sorted(warnings))
     print(f"{number} problems" if number else "no problem found")
     return 1 if number else 0
 

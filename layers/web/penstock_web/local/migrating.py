@@ -44,7 +44,7 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
 
 
 def warn_of_missing_settings(settings: Settings) -> None:
-    """Write a line to stderr when sessions of DATABASE_URL lack settings. Raises LocalError without a connection."""
+    """Write what is wrong with sessions of DATABASE_URL to stderr. Raises LocalError without a connection."""
     import psycopg  # noqa: PLC0415
 
     from penstock.postgres.psycopg_connection import connect  # noqa: PLC0415
@@ -52,10 +52,10 @@ def warn_of_missing_settings(settings: Settings) -> None:
     without_password(settings.database_url)
     try:
         with connect(settings.database_url, settings.call_seconds) as connection:
-            warning = connection.session.warning
+            warnings = connection.session.warnings
     except psycopg.Error as error:
         raise LocalError(f"no connection to the database: {_one_line(error)}") from error
-    if warning:
+    for warning in warnings:
         sys.stderr.write(f"penstock: warning: {warning}\n")
 
 
