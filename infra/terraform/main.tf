@@ -7,7 +7,7 @@
 locals {
   database      = "penstock"
   user          = "penstock"
-  direct        = "${local.user}@${module.database.address}:5432/${local.database}?sslmode=require"
+  direct        = "${local.user}@${module.database.address}:5432/${local.database}?sslmode=verify-full&sslrootcert=${var.database_ca_file}"
   split_workers = var.worker_tasks > 0
 
   environment = {
@@ -44,7 +44,8 @@ locals {
     DATABASE_USER          = local.user
     POOL_SIZE              = tostring(var.pool_size)
     MAX_CLIENT_CONNECTIONS = "1000"
-    SERVER_TLS             = "require"
+    SERVER_TLS             = "verify-full"
+    SERVER_CA_FILE         = var.database_ca_file
   }
 }
 
@@ -190,6 +191,7 @@ module "pooler" {
   environment        = local.pooler
   password_secret    = module.password.secret_arn
   password_version   = var.password_version
+  certificate_secret = var.pooler_certificate_secret_arn
   architecture       = var.architecture
   tasks              = var.pooler_tasks
   subnet_ids         = var.private_subnet_ids

@@ -47,13 +47,14 @@ variable "client_cidrs" {
   nullable    = false
 
   validation {
-    condition     = alltrue([for c in var.client_cidrs : can(cidrhost(c, 0))])
-    error_message = "client_cidrs must be networks, such as 10.0.0.0/8."
+    condition     = alltrue([for c in var.client_cidrs : can(cidrnetmask(c))])
+    error_message = "client_cidrs must be networks of IPv4, such as 10.0.0.0/8."
   }
 
+  # In all: the internet in two halves is the internet. All private networks together have fewer addresses.
   validation {
-    condition     = var.access == "sigv4" || !contains(var.client_cidrs, "0.0.0.0/0")
-    error_message = "Without access = \"sigv4\" nobody's signature is verified: do not let the whole internet in."
+    condition     = var.access == "sigv4" || sum(concat([0], [for c in var.client_cidrs : try(pow(2, 32 - split("/", c)[1]), 0)])) <= pow(2, 25)
+    error_message = "Without access = \"sigv4\" nobody's signature is verified: do not let in more than your own networks, 2^25 addresses in all."
   }
 }
 

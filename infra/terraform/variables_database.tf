@@ -55,6 +55,12 @@ variable "deletion_protection" {
   default     = true
 }
 
+variable "database_ca_file" {
+  description = "File in both images with the authorities that the database's certificate may be of (docs/deployment.md)"
+  type        = string
+  default     = "/etc/penstock/rds.pem"
+}
+
 variable "password_version" {
   description = "Raise it for a new password of the database (docs/operations.md)"
   type        = number
@@ -72,4 +78,10 @@ variable "pooler_client_group_ids" {
   description = "Security groups that may reach this PgBouncer, by any name: {functions = \"sg-…\"}"
   type        = map(string)
   default     = {}
+}
+
+variable "pooler_certificate_secret_arn" {
+  description = "Secret with the certificate of this PgBouncer, JSON with certificate and key in PEM; empty: clients connect without TLS"
+  type        = string
+  default     = ""
 }

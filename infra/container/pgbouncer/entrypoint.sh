@@ -4,7 +4,9 @@
 #   DATABASE_HOST, DATABASE_PORT (5432), DATABASE_NAME (penstock), DATABASE_USER, DATABASE_PASSWORD
 #   POOLER_PASSWORD: of penstock_pooler, who looks up the passwords of all other roles (infra/pgbouncer/auth_query.sql);
 #     without it DATABASE_USER is the only one who can log in
-#   POOL_SIZE (10): connections to the server; MAX_CLIENT_CONNECTIONS (1000); SERVER_TLS (prefer)
+#   POOL_SIZE (10): connections to the server; MAX_CLIENT_CONNECTIONS (1000)
+#   SERVER_TLS (prefer): up to verify-full; SERVER_CA_FILE: whom verify-… trusts (the authorities of RDS)
+#   CLIENT_TLS_CERTIFICATE, CLIENT_TLS_KEY: in PEM; with them clients must use TLS
 set -eu
 : "${DATABASE_HOST:?} ${DATABASE_USER:?} ${DATABASE_PASSWORD:?}"
 folder=${RUNTIME_FOLDER:-/tmp}
@@ -25,5 +27,15 @@ export query_wait_seconds="${QUERY_WAIT_SECONDS:-5}" log_file= pid_file=
 envsubst <"$(dirname "$0")/pgbouncer.ini.tmpl" >"$folder/pgbouncer.ini"
 # In a container the log goes to standard error, and there is no second process that looks for a pid.
 sed -i -e '/^logfile/d' -e '/^pidfile/d' "$folder/pgbouncer.ini"
-echo "server_tls_sslmode = ${SERVER_TLS:-prefer}" >>"$folder/pgbouncer.ini"
+{
+  echo "server_tls_sslmode = ${SERVER_TLS:-prefer}"
+  case ${SERVER_TLS:-} in verify-*) echo "server_tls_ca_file = ${SERVER_CA_FILE:-/etc/penstock/rds.pem}" ;; esac
+  if [ -n "${CLIENT_TLS_CERTIFICATE:-}" ]; then
+    printf '%s\n' "$CLIENT_TLS_CERTIFICATE" >"$folder/client.crt"
+    printf '%s\n' "${CLIENT_TLS_KEY:?}" >"$folder/client.key"
+    echo "client_tls_sslmode = require"
+    echo "client_tls_cert_file = $folder/client.crt"
+    echo "client_tls_key_file = $folder/client.key"
+  fi
+} >>"$folder/pgbouncer.ini"
 exec pgbouncer "$folder/pgbouncer.ini"

@@ -56,6 +56,23 @@ run "everything" {
   }
 }
 
+run "open_to_all_private_networks" {
+  command = plan
+
+  variables {
+    access       = "presence"
+    client_cidrs = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
+  }
+}
+
+run "with_signatures_open_to_the_internet" {
+  command = plan
+
+  variables {
+    client_cidrs = ["0.0.0.0/0"]
+  }
+}
+
 run "with_workers_and_a_shared_pooler" {
   command = apply
 

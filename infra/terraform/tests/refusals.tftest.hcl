@@ -22,6 +22,30 @@ run "an_open_service_for_the_internet" {
   expect_failures = [var.client_cidrs]
 }
 
+run "the_internet_in_pieces" {
+  command = plan
+  variables {
+    client_cidrs = ["0.0.0.0/1", "128.0.0.0/1"]
+  }
+  expect_failures = [var.client_cidrs]
+}
+
+run "half_of_the_internet" {
+  command = plan
+  variables {
+    client_cidrs = ["10.0.0.0/8", "64.0.0.0/2"]
+  }
+  expect_failures = [var.client_cidrs]
+}
+
+run "networks_of_ipv6" {
+  command = plan
+  variables {
+    client_cidrs = ["fd00::/8"]
+  }
+  expect_failures = [var.client_cidrs]
+}
+
 run "signatures_without_a_key" {
   command = plan
   variables {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,8 +50,8 @@ def server() -> Iterator[Postgres]:
 
 
 @contextmanager
-def pooler(server: Postgres, **more: str) -> Iterator[int]:
-    """The port of the image's pooler, in front of the server's TCP port."""
+def pooler(server: Postgres, *, ready: bool = True, **more: str) -> Iterator[int]:
+    """The port of the image's pooler, in front of the server's TCP port. `ready`: the service's role can log in."""
     account, port = server.account, free_port()
     with ephemeral_state(memory_directory()) as state:
         folder = account.make_private_folder(state / "image")
@@ -73,12 +74,22 @@ def pooler(server: Postgres, **more: str) -> Iterator[int]:
         output = subprocess.DEVNULL
         process = account.start(["sh", folder / "entrypoint.sh"], output=output, environment=environment)
         try:
-            wait_until(lambda: process.poll() is not None or answers(port, ROLE, server.password))
+            wait_until(
+                lambda: (
+                    process.poll() is not None
+                    or (answers(port, ROLE, server.password) if ready else listens(port))
+                )
+            )
             assert process.poll() is None
             yield port
         finally:
             process.terminate()
             process.wait(60)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def answers(port: int, role: str, password: str) -> bool:

@@ -7,7 +7,16 @@ module "container" {
   image           = var.image
   environment     = merge(var.environment, { PASSWORD_VERSION = tostring(var.password_version) }) # nothing reads it: a new password makes new tasks
   password_secret = var.password_secret
+  secrets         = local.certificate
   log_group       = aws_cloudwatch_log_group.this.name
+}
+
+locals {
+  # Members of one secret.
+  certificate = var.certificate_secret == "" ? {} : {
+    CLIENT_TLS_CERTIFICATE = "${var.certificate_secret}:certificate::"
+    CLIENT_TLS_KEY         = "${var.certificate_secret}:key::"
+  }
 }
 
 resource "aws_security_group" "this" {

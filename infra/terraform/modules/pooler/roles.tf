@@ -4,5 +4,5 @@ module "start_role" {
 
   name          = var.name
   log_group_arn = aws_cloudwatch_log_group.this.arn
-  secret_arns   = [var.password_secret]
+  secret_arns   = compact([var.password_secret, var.certificate_secret])
 }

@@ -5,6 +5,7 @@ variable "image" { type = string }
 variable "environment" { type = map(string) }
 variable "password_secret" { type = string }
 variable "password_version" { type = number }
+variable "certificate_secret" { type = string }
 variable "architecture" { type = string }
 variable "tasks" { type = number }
 variable "subnet_ids" { type = list(string) }

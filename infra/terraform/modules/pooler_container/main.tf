@@ -7,7 +7,7 @@ locals {
     essential              = true
     readonlyRootFilesystem = true
     environment            = [for name, value in var.environment : { name = name, value = value }]
-    secrets                = [{ name = "DATABASE_PASSWORD", valueFrom = var.password_secret }]
+    secrets                = [for name, secret in merge({ DATABASE_PASSWORD = var.password_secret }, var.secrets) : { name = name, valueFrom = secret }]
     mountPoints            = [{ sourceVolume = "pgbouncer", containerPath = "/tmp" }]
     linuxParameters        = { capabilities = { drop = ["ALL"] }, initProcessEnabled = true }
     logConfiguration = {

