@@ -12,6 +12,8 @@ import yaml
 
 from infra.local_lambda.__main__ import PARAMETERS
 from infra.local_lambda.balancer import CloudFormationLoader
+from infra.local_lambda.values import expand_for_each
+from penstock.actions import ACTIONS
 from penstock.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -55,6 +57,17 @@ def test_containers_ask_for_signatures_and_have_a_first_key() -> None:
     compose = yaml.safe_load((ROOT / "infra/container/compose.yaml").read_text())
     assert compose["x-environment"]["QUEUE_ACCESS"] == "${QUEUE_ACCESS:-sigv4}"
     assert "--first-key" in compose["services"]["migrate"]["command"]
+
+
+def test_load_balancers_of_other_accounts_invoke_nothing() -> None:
+    # S506: it is a SafeLoader
+    loaded = yaml.load((ROOT / "infra/alb/template.yaml").read_text(), CloudFormationLoader)
+    resources = expand_for_each(loaded["Resources"])
+    allowed = [each["Properties"] for each in resources.values() if each["Type"] == "AWS::Lambda::Permission"]
+    assert len(allowed) == len(ACTIONS) + 2  # and the gateway, and the REST API
+    for permission in allowed:
+        assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
+        assert permission["SourceArn"]["Fn::Sub"].endswith(":${AWS::AccountId}:targetgroup/*")
 
 
 def test_terraform_asks_for_signatures() -> None:
