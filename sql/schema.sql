@@ -972,6 +972,10 @@ function queue.create_fifo(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.create_first_key(p_key_id text, p_account_id text, p_secret bytea, p_description text)
+    returns TABLE(created boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text)
     returns TABLE(created boolean)
     language sql;
