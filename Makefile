@@ -32,7 +32,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow chaos ha check check-code check-generated check-sql check-sam check-terraform check-compose check-project lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow chaos ha check check-code check-generated check-sql check-sam check-terraform check-compose check-project audit lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -111,6 +111,9 @@ clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, als
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
 	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
 
+audit: .tools/audit/bin/pip-audit ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
+	@infra/local/audit.sh $<
+
 lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)
 
@@ -142,8 +145,15 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 .venv/bin/python: | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .venv
 
-.tools/bin/uv:
-	@PIP_ROOT_USER_ACTION=ignore $(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv
+.tools/bin/uv: requirements/uv.lock
+	@PIP_ROOT_USER_ACTION=ignore $(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade --target .tools \
+	  --require-hashes -r $<
+	@touch $@
+
+.tools/audit/bin/pip-audit: requirements/audit.lock | $(UV)
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/audit
+	@VIRTUAL_ENV=.tools/audit $(UV) pip sync --quiet --require-hashes requirements/audit.lock
+	@touch $@
 
 $(SAM): requirements/sam.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sam

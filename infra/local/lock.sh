@@ -14,13 +14,15 @@ locks=requirements
 "${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
 "${compile[@]}" --output-file $locks/lambda.lock $locks/lambda.in
 "${compile[@]}" --output-file $locks/ha.lock $locks/ha.in
+"${compile[@]}" --output-file $locks/uv.lock $locks/uv.in
+"${compile[@]}" --output-file $locks/audit.lock $locks/audit.in
 for clients in old async dramatiq; do
   "${compile[@]}" --output-file $locks/clients-$clients.lock $locks/clients-$clients.in
 done
 
-# Each Lambda layer names the packages it imports; the versions are those of the service.
+# Each Lambda layer names the packages it imports; the versions are those of the service. pip, as `sam build` calls it,
+# compares the hashes of what it downloads for this machine; wheels for another processor it fetches by version alone.
 for layer in core web; do
-  "$UV" pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header \
-    --no-annotate --no-strip-extras --constraints $locks/service.lock \
+  "${compile[@]}" --no-annotate --no-strip-extras --constraints $locks/service.lock \
     --output-file layers/$layer/requirements.txt layers/$layer/requirements.in
 done

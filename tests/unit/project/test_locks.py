@@ -22,6 +22,7 @@ def pins(path: Path) -> dict[str, str]:
 def test_there_are_locks() -> None:
     names = {path.name for path in LOCKS}
     assert names == {
+        "audit.lock",
         "build.lock",
         "clients-async.lock",
         "clients-dramatiq.lock",
@@ -33,6 +34,7 @@ def test_there_are_locks() -> None:
         "sam.lock",
         "service.lock",
         "tracing.lock",
+        "uv.lock",
     }
 
 
@@ -41,7 +43,7 @@ def test_no_address_and_no_path_of_a_machine(path: Path) -> None:
     assert re.findall(r"://|index-url|find-links|(?<![\w.-])/\w+", path.read_text()) == []
 
 
-@pytest.mark.parametrize("path", LOCKS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", [*LOCKS, *LAYERS], ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_package_has_hashes(path: Path) -> None:
     packages = [
         part for part in re.split(r"^(?=[a-z0-9])", path.read_text(), flags=re.MULTILINE) if part.strip()

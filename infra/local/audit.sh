@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Asks for known weaknesses of the packages that are shipped: in images, layers and the metrics job. The answers come from the
+# package index, or with AUDIT_SERVICE=osv from the database OSV. Fails when there are some, and when nobody could be asked.
+#
+#   infra/local/audit.sh .tools/audit/bin/pip-audit
+set -euo pipefail
+audit=$1
+files=()
+for lock in service tracing metrics build; do files+=(--requirement "requirements/$lock.lock"); done
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+status=0
+"$audit" --strict --progress-spinner off --disable-pip --require-hashes --vulnerability-service "${AUDIT_SERVICE:-pypi}" \
+  "${files[@]}" >"$log" 2>&1 || status=$?
+if ((status)) && ! grep -q '^Found [0-9]' "$log"; then
+  tail -n 1 "$log" >&2
+  echo "make audit: nobody could be asked about every package, so nothing was audited: the data are on the internet" >&2
+  exit 2
+fi
+cat "$log" >&2
+exit "$status"
