@@ -147,13 +147,13 @@ def decode(
         return decoded
 
     try:
-        environment.hosts.check_host(http.headers.get(b"host", b""), is_checked=http.host_checked)
         if http.method == "GET" and is_followed_in_browser(http):
+            environment.hosts.check_host(http.headers, http.host_checked)
             followed, request, scope = read()
             if followed.service == "sns" and followed.name in PUBLIC_ACTIONS:
                 context = Context(scope.account_id, scope.region, request_id, environment, http)
                 return PageCall(followed, request, context, Protocol.PAGE)
-        environment.hosts.check_page(http.headers)
+        environment.hosts.check(http.headers, http.host_checked)
         guard = None if access is None else access.check(http)
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge

@@ -86,6 +86,7 @@ def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.Monk
             return sum(map(is_pipelined, recorder.walks)) >= MEASUREMENTS
 
         wait_until(send)
+        # access/hosts.py looks at Host and Origin of each request, which core and container share.
         check(shortest(recorder), carriers=(20, 13), functions=(113, 35))
 
 

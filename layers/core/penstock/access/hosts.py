@@ -56,17 +56,20 @@ class Hosts:
         self._verdicts: dict[bytes, bool] = {}
         self._has_warned = False
 
-    def check_page(self, headers: Mapping[bytes, bytes]) -> None:
-        """Raises AccessDenied for a request that a page of another site has sent, unless the settings name its host."""
+    def check(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
+        """Raises MisdirectedRequest, and AccessDenied for what a page of another site has sent that may not.
+
+        A signature or API Gateway (`host_checked`) vouches for any host.
+        """
+        if not self._verdicts.get(headers.get(b"host", b"")):
+            self.check_host(headers, host_checked)
         if (b"sec-fetch-site" in headers or b"origin" in headers) and self._is_foreign(headers):
             raise AccessDenied(FOREIGN_PAGE)
 
-    def check_host(self, host: bytes, *, is_checked: bool) -> None:
-        """Raises MisdirectedRequest for a host that is not allowed; a signature or API Gateway vouches for any.
-
-        `is_checked`: API Gateway has done so.
-        """
-        if self._asks and not self.allows(host) and not is_checked:
+    def check_host(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
+        """The same for the host alone, whatever page has sent it."""
+        host = headers.get(b"host", b"")
+        if self._asks and not self.allows(host) and not host_checked:
             raise MisdirectedRequest.of(host.decode("latin-1"))
 
     def allows(self, host: bytes) -> bool:

@@ -70,10 +70,8 @@ class OperationRunner:
         Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, AccessDenied where a user's
         policies do, and UnsupportedMediaType.
         """
-        hosts = self.context.environment.hosts
         http = self.context.http
-        hosts.check_host(http.headers.get(b"host", b""), is_checked=http.host_checked)
-        hosts.check_page(self.context.http.headers)
+        self.context.environment.hosts.check(http.headers, http.host_checked)
         access = self.context.environment.access
         if access is not None:
             await self.run(self._check(access, route))
