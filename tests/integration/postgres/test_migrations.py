@@ -152,8 +152,15 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(
 
 
 def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
-    """The second runner is seen waiting for the lock while the first is inside a migration, then has nothing to do."""
+    """The second runner is seen waiting for the lock while the first is inside a migration, then has nothing to do.
+
+    It waits for longer than its role's lock_timeout, which is for the service's calls.
+    """
     migrate(empty_database.api_dsn, directory)
+    with psycopg.connect(empty_database.api_dsn) as own:
+        own.execute(
+            f"alter role {own.info.user} in database {own.info.dbname} set lock_timeout = '10ms'".encode()
+        )
     write(directory / "migrations", {"0003_slow.sql": "alter table queue.first add column name text;"})
     applied: list[list[str]] = []
     runners = [
@@ -167,6 +174,7 @@ def test_a_second_runner_waits_for_the_first(empty_database: Database, directory
             runner.start()
         waiting = (
             "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+            " and waitstart < clock_timestamp() - interval '100 ms'"
             " and database = (select oid from pg_database where datname = current_database())"
         )
         wait_until(lambda: watcher.execute(waiting.encode()).fetchone() == (1,))
