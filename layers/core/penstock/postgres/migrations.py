@@ -123,7 +123,9 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
     directory = directory or sql_directory()
     with psycopg.connect(dsn, autocommit=True) as connection:
         _check_encoding(connection)
-        connection.execute(_SESSION.encode())  # first: the role's lock_timeout would end the wait for another runner
+        connection.execute(
+            _SESSION.encode()
+        )  # first: the role's lock_timeout would end the wait for another runner
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         connection.execute(_BOOTSTRAP.encode())
         applied = _apply_missing(connection, directory)
