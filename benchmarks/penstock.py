@@ -6,11 +6,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 
-from .load.driver import HttpLoad
+from .load.driver import Callers, HttpLoad
 from .load.fleet import Fleet
+from .load.signing import Key
 from .measure.cpu import Meter, processes_below
 from .measure.outcome import Outcome, Plan
 from .measure.stages import StageCallback, ignore_stages
@@ -25,7 +28,8 @@ DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
 class Penstock:
     """Penstock. `endpoint` and `pids`: those of a running service to measure; `dsn`: that of its database, if known.
 
-    `programs`: the folder with `penstock`, of this environment or of another one.
+    `programs`: the folder with `penstock`, of this environment or of another one. `settings`: further environment
+    variables of the service.
     """
 
     name = "penstock"
@@ -37,9 +41,12 @@ class Penstock:
         pids: tuple[int, ...] = (),
         dsn: str = "",
         programs: Path | None = None,
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._fleet = fleet
         self._programs = programs or Path(sys.executable).parent
+        self._settings = dict(settings)
+        self.callers = Callers()
         self.endpoint = endpoint
         self._pids = pids
         self.dsn = dsn
@@ -51,7 +58,6 @@ class Penstock:
         if not self.endpoint:
             self._launch()
         self.meter = Meter(self._roots())
-        self._load = HttpLoad(self.name, self.endpoint, self._fleet, self.meter)
 
     def _launch(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-bench"))
@@ -65,7 +71,22 @@ class Penstock:
 
     def environment(self) -> dict[str, str]:
         """The environment variables of the service."""
-        return dict(os.environ)
+        return {**os.environ, **self._settings}
+
+    def make_key(self, account: str) -> Key:
+        """A new access key of this account, with which everything in it is allowed."""
+        key_id, secret, _ = self._create_key("--account", account)
+        return Key(account, key_id.partition("=")[2], secret.partition("=")[2])
+
+    def make_bearer_key(self, account: str) -> str:
+        """A new key of this account for the REST API: the value of the header Authorization."""
+        return self._create_key("--bearer", "--account", account)[0].partition(": ")[2]
+
+    def _create_key(self, *arguments: str) -> list[str]:
+        command = [str(self._programs / "penstock"), "keys", "create", *arguments]
+        variables = self.environment() | {"DATABASE_URL": self.dsn}
+        done = subprocess.run(command, env=variables, check=True, capture_output=True, text=True)
+        return done.stdout.splitlines()
 
     def _roots(self) -> dict[str, list[int]]:
         """The process trees of the server side. A PgBouncer that is a child of the service is a part of its own."""
@@ -93,7 +114,8 @@ class Penstock:
             self.settle()
             watch(stage)
 
-        return self._load.run(scenario, plan, settled)
+        load = HttpLoad(self.name, self.endpoint, self._fleet, self.meter, self.callers)
+        return load.run(scenario, plan, settled)
 
     def settle(self) -> None:
         """Makes a checkpoint if the database is known."""

@@ -1,6 +1,6 @@
-"""Delivers webhooks; a schedule invokes it every minute."""
+"""Delivers webhooks; a schedule invokes it every minute, and it polls until the next invocation."""
 
-from penstock.lambda_runtime.scheduled import transaction_handler
+from penstock.lambda_runtime.scheduled import polling_handler
 from penstock.workers import deliver
 
-handler = transaction_handler(deliver)
+handler = polling_handler(deliver)

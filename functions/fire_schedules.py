@@ -1,6 +1,6 @@
-"""Fires schedules; a schedule invokes it every minute, and it runs on for schedules that are due within that minute."""
+"""Fires schedules; a schedule invokes it every minute, and it polls until the next invocation."""
 
-from penstock.lambda_runtime.scheduled import transaction_handler
+from penstock.lambda_runtime.scheduled import polling_handler
 from penstock.workers import fire
 
-handler = transaction_handler(fire)
+handler = polling_handler(fire)

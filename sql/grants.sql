@@ -1,50 +1,78 @@
--- The group roles and their rights. An installation grants them to its login roles:
---   penstock_api     the service, its functions and workers, and applications that use the SQL interface
+-- What the group roles may do. `penstock migrate` makes them where it may (penstock/postgres/roles.py); rights of those
+-- that do not exist are left out. An installation grants them to its login roles:
+--   penstock_api     the service, its functions and workers
+--   penstock_app     applications: calls the functions of the SQL interface, and has no other right
 --   penstock_reader  dashboards: reads everything but the secrets
 --   penstock_metrics the metrics job: reads the same, writes its results
--- Roles belong to the whole cluster. When the migrating role may not make them, only the owner of the schema can use
--- it, and this file changes nothing.
+-- and to nobody:
+--   penstock_owner   owns the functions of the SQL interface, which run with its rights: it reads and writes what they
+--                    need, which are no secrets
 do $$
 declare
+    v_secrets constant text := 'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key';
+    v_owner constant regrole := to_regrole('penstock_owner');
     v_role text;
+    v_object text;
 begin
-    foreach v_role in array array['penstock_api', 'penstock_reader', 'penstock_metrics'] loop
-        if not exists (select from pg_roles where rolname = v_role)
-            and (select rolsuper or rolcreaterole from pg_roles where rolname = current_user)
-        then
-            begin
-                execute format('create role %I nologin', v_role);
-            exception when duplicate_object or unique_violation then
-                null;       -- another database of the cluster is migrated at the same moment
-            end;
-        end if;
-        if exists (select from pg_roles where rolname = v_role) then
+    foreach v_role in array array['penstock_api', 'penstock_owner', 'penstock_reader', 'penstock_metrics'] loop
+        if to_regrole(v_role) is not null then
             execute format('grant usage on schema queue to %I', v_role);
             execute format('grant select on all tables in schema queue to %I', v_role);
         end if;
     end loop;
-    if exists (select from pg_roles where rolname = 'penstock_reader') then
-        revoke all on queue.secret, queue.access_key, queue.bearer_key, queue.signing_key from penstock_reader;
-    end if;
-    if exists (select from pg_roles where rolname = 'penstock_metrics') then
-        revoke all on queue.secret, queue.access_key, queue.bearer_key, queue.signing_key from penstock_metrics;
+    foreach v_role in array array['penstock_api', 'penstock_owner'] loop
+        if to_regrole(v_role) is not null then
+            execute format('grant insert, update, delete on all tables in schema queue to %I', v_role);
+            execute format('grant usage on all sequences in schema queue to %I', v_role);
+            execute format('grant execute on all functions in schema queue to %I', v_role);
+        end if;
+    end loop;
+    foreach v_role in array array['penstock_owner', 'penstock_reader', 'penstock_metrics'] loop
+        if to_regrole(v_role) is not null then
+            execute format('revoke all on %s from %I', v_secrets, v_role);
+        end if;
+    end loop;
+    if to_regrole('penstock_metrics') is not null then
         grant insert, update, delete on queue.metrics_window, queue.metrics_latency, queue.metrics_forecast,
             queue.metrics_run to penstock_metrics;
         grant usage on sequence queue.metrics_run_run_id_seq to penstock_metrics;
     end if;
-    if exists (select from pg_roles where rolname = 'penstock_api') then
-        grant insert, update, delete on all tables in schema queue to penstock_api;
-        grant usage on all sequences in schema queue to penstock_api;
-        -- The SQL interface: the functions that applications may call (sql/functions/api, docs/sql.md).
-        grant execute on function
-            queue.ack, queue.archive, queue.change_visibility, queue.create, queue.create_fifo, queue.create_schedule,
-            queue.delete, queue.delete_queue, queue.delete_schedule, queue.list_queues, queue.metrics,
-            queue.next_fires, queue.parse_schedule, queue.pop, queue.preview_schedule, queue.publish_event,
-            queue.purge_queue, queue.receive, queue.receive_fifo, queue.send, queue.send_batch, queue.send_fifo,
-            queue.send_topic, queue.subscribe, queue.unsubscribe
-            to penstock_api;
-        -- The internal functions: the service calls them under the same role.
-        grant execute on all functions in schema queue to penstock_api;
+    if v_owner is null then
+        return;
     end if;
+    revoke all on queue.account_user, queue.migration from penstock_owner;
+    revoke insert, update, delete on queue.role_account from penstock_owner;
+
+    -- Who gives a function away, and replaces it later, is a member of its owner, who may create in the schema just then.
+    if not pg_has_role(current_user, v_owner, 'USAGE') or not pg_has_role(current_user, v_owner,
+        case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)
+    then
+        return;
+    end if;
+    if exists (
+        select from queue.application_functions() f join pg_proc p on p.oid = f where p.proowner <> v_owner)
+    then
+        grant create on schema queue to penstock_owner;
+        for v_object in
+            select f::text from queue.application_functions() f join pg_proc p on p.oid = f where p.proowner <> v_owner
+        loop
+            execute format('alter function %s owner to penstock_owner', v_object);
+        end loop;
+        revoke create on schema queue from penstock_owner;
+    end if;
+    if to_regrole('penstock_app') is null then
+        return;
+    end if;
+    for v_object in     -- what was a part of the interface
+        select p.oid::regprocedure::text from pg_proc p, aclexplode(p.proacl) a
+        where p.pronamespace = 'queue'::regnamespace and a.grantee = to_regrole('penstock_app')
+            and p.oid not in (select f from queue.application_functions() f)
+    loop
+        execute format('revoke execute on function %s from penstock_app', v_object);
+    end loop;
+    grant usage on schema queue to penstock_app;
+    for v_object in select f::text from queue.application_functions() f loop
+        execute format('grant execute on function %s to penstock_app', v_object);
+    end loop;
 end $$;
 revoke execute on all functions in schema queue from public;

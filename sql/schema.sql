@@ -150,6 +150,7 @@ create table queue.fifo_message (
     body text not null,
     attributes jsonb,
     system jsonb,
+    answer_bytes jsonb,
     constraint fifo_message_pkey PRIMARY KEY (id)
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX fifo_message_of_group ON queue.fifo_message USING btree (group_key, id) WHERE (group_key > 0);
@@ -257,9 +258,13 @@ create table queue.lane (
     paused_until timestamp with time zone,
     probe bigint,
     paced_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+    account_id text,
+    host text,
     constraint lane_pkey PRIMARY KEY (lane)
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX lane_account_next_at ON queue.lane USING btree (account_id, next_at);
 CREATE INDEX lane_next_at ON queue.lane USING btree (next_at);
+CREATE INDEX lane_paused ON queue.lane USING btree (host) WHERE (paused_until IS NOT NULL);
 
 create table queue.late_id_jump (
     queue_id integer not null,
@@ -457,6 +462,76 @@ create table queue.notice (
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX notice_message ON queue.notice USING btree (message_id);
 
+create table queue.opted_out_number (
+    account_id text not null,
+    region text not null,
+    phone_number text not null,
+    opted_out boolean not null,
+    opted_in_at timestamp with time zone,
+    constraint opted_out_number_pkey PRIMARY KEY (account_id, region, phone_number)
+);
+
+create table queue.outgoing (
+    outgoing_id bigint not null generated always as identity,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    account_id text not null,
+    region text not null,
+    protocol text not null,
+    kind text not null,
+    destination text not null,
+    message_id uuid not null,
+    topic_arn text,
+    subscription_arn text,
+    subject text,
+    body text not null,
+    attributes jsonb,
+    state text not null default 'kept'::text,
+    error text,
+    constraint outgoing_pkey PRIMARY KEY (outgoing_id),
+    constraint outgoing_state_check CHECK ((state = ANY (ARRAY['kept'::text, 'waiting'::text, 'sent'::text, 'failed'::text])))
+);
+CREATE INDEX outgoing_account ON queue.outgoing USING btree (account_id, outgoing_id);
+CREATE INDEX outgoing_kept ON queue.outgoing USING btree (outgoing_id) WHERE (state = 'kept'::text);
+
+create table queue.platform_application (
+    application_id integer not null generated always as identity,
+    account_id text not null,
+    region text not null,
+    platform text not null,
+    name text not null,
+    arn text not null generated always as (((((((('arn:aws:sns:'::text || region) || ':'::text) || account_id) || ':app/'::text) || platform) || '/'::text) || name)) stored,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    credentials text not null,
+    attributes jsonb not null,
+    constraint platform_application_pkey PRIMARY KEY (application_id),
+    constraint platform_application_account_id_region_arn_key UNIQUE (account_id, region, arn),
+    constraint platform_application_arn_key UNIQUE (arn)
+);
+
+create table queue.platform_endpoint (
+    endpoint_id uuid not null,
+    application_id integer not null,
+    arn text not null,
+    account_id text not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    token text not null,
+    attributes jsonb not null,
+    constraint platform_endpoint_pkey PRIMARY KEY (endpoint_id),
+    constraint platform_endpoint_arn_key UNIQUE (arn),
+    constraint platform_endpoint_application_id_fkey FOREIGN KEY (application_id) REFERENCES queue.platform_application(application_id) ON DELETE CASCADE
+);
+CREATE INDEX platform_endpoint_account ON queue.platform_endpoint USING btree (account_id);
+CREATE INDEX platform_endpoint_application ON queue.platform_endpoint USING btree (application_id, endpoint_id);
+CREATE UNIQUE INDEX platform_endpoint_token ON queue.platform_endpoint USING btree (application_id, md5(token));
+
+create unlogged table queue.poll_slot (
+    function_name text not null,
+    slot integer not null,
+    holder uuid not null,
+    ends_at timestamp with time zone not null,
+    constraint poll_slot_pkey PRIMARY KEY (function_name, slot)
+) with (fillfactor=50);
+
 create type queue.publication as (
     n integer,
     message_id uuid,
@@ -529,6 +604,34 @@ create type queue.received_message as (
     vt timestamp with time zone,
     message jsonb,
     headers jsonb
+);
+
+create unlogged table queue.recent_firing (
+    account_id text not null,
+    fired_at timestamp with time zone not null default clock_timestamp(),
+    number integer not null
+);
+CREATE INDEX recent_firing_account ON queue.recent_firing USING btree (account_id, fired_at);
+
+create table queue.role_account (
+    role_name name not null,
+    account_id text not null,
+    region text not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    constraint role_account_pkey PRIMARY KEY (role_name),
+    constraint role_account_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text)),
+    constraint role_account_region_check CHECK ((region ~ '^[a-z0-9-]{1,32}$'::text))
+);
+
+create table queue.sandbox_number (
+    account_id text not null,
+    region text not null,
+    phone_number text not null,
+    verified boolean not null default false,
+    one_time_password text not null,
+    wrong_passwords integer not null default 0,
+    sent_at timestamp with time zone not null default clock_timestamp(),
+    constraint sandbox_number_pkey PRIMARY KEY (account_id, region, phone_number)
 );
 
 create table queue.schedule (
@@ -614,6 +717,7 @@ create table queue.schedule_retry (
     error text not null,
     constraint schedule_retry_pkey PRIMARY KEY (retry_id)
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX schedule_retry_account_due ON queue.schedule_retry USING btree (account_id, due_at, retry_id);
 CREATE INDEX schedule_retry_due ON queue.schedule_retry USING btree (due_at, retry_id);
 CREATE INDEX schedule_retry_schedule ON queue.schedule_retry USING btree (schedule_id);
 
@@ -662,6 +766,7 @@ create table queue.side (
     body text not null,
     attributes jsonb,
     system jsonb,
+    answer_bytes jsonb,
     constraint side_pkey PRIMARY KEY (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX side_sent_at ON queue.side USING btree (queue.time_key(queue_id, '-1'::integer), sent_at);
@@ -676,6 +781,13 @@ create table queue.signing_key (
     certificate text not null,
     constraint signing_key_pkey PRIMARY KEY (key_id),
     constraint signing_key_key_id_check CHECK ((key_id ~ '^[0-9a-f]{32}$'::text))
+);
+
+create table queue.sms_setting (
+    account_id text not null,
+    region text not null,
+    attributes jsonb not null,
+    constraint sms_setting_pkey PRIMARY KEY (account_id, region)
 );
 
 create table queue.subscription (
@@ -697,6 +809,7 @@ create table queue.subscription (
     authenticates_unsubscribe boolean not null default false,
     target_allowed boolean not null default true,
     dead_letter_queue_allowed boolean not null default true,
+    principal text,
     constraint subscription_pkey PRIMARY KEY (subscription_id),
     constraint subscription_arn_key UNIQUE (arn),
     constraint subscription_topic_id_protocol_endpoint_key UNIQUE (topic_id, protocol, endpoint),
@@ -777,6 +890,8 @@ CASE
 END)) stored,
     last_status integer,
     last_error text,
+    waits_for text,
+    outgoing_id bigint,
     constraint webhook_pkey PRIMARY KEY (webhook_id),
     constraint webhook_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'exhausted'::text])))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
@@ -785,6 +900,14 @@ CREATE INDEX webhook_due ON queue.webhook USING btree (due_at, webhook_id) WHERE
 CREATE INDEX webhook_exhausted ON queue.webhook USING btree (account_id, webhook_id) WHERE (state = 'exhausted'::text);
 CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);
 CREATE INDEX webhook_waiting ON queue.webhook USING btree (lane, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
+CREATE INDEX webhook_waits_for ON queue.webhook USING btree (waits_for, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
+
+create table queue.webhook_excess (
+    account_id text not null,
+    waiting bigint not null,
+    counted_at timestamp with time zone not null,
+    constraint webhook_excess_pkey PRIMARY KEY (account_id)
+);
 
 create table queue.webhook_history (
     recorded_at timestamp with time zone not null default clock_timestamp(),
@@ -806,7 +929,7 @@ create table queue.worker_position (
 
 function queue.ack(name text, ids bigint[])
     returns void
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.add_default_group(p_account_id text, p_region text)
     returns void
@@ -815,6 +938,10 @@ function queue.add_default_group(p_account_id text, p_region text)
 function queue.add_history_day(p_name text, p_day date)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
+
+function queue.add_sandbox_number(p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_most integer)
+    returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.add_schedule_retry(p_schedule queue.schedule, p_at timestamp with time zone, p_code text, p_error text)
     returns queue.schedule_retry
@@ -828,7 +955,7 @@ function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner te
     returns TABLE(arn text, confirmed boolean, error text)
     language sql;
 
-function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer, p_policies jsonb)
+function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer, p_policies jsonb, p_principal text)
     returns TABLE(arn text, confirmed boolean, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -840,9 +967,17 @@ function queue.allow_subscriptions(p_arn text, p_allowed uuid[], p_refused uuid[
     returns boolean
     language plpgsql;
 
+function queue.answer_bytes(p_message queue.delivery, p_format text)
+    returns integer
+    language sql stable;
+
+function queue.application_functions()
+    returns SETOF regprocedure
+    language sql stable;
+
 function queue.archive(name text, id bigint)
     returns boolean
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.as_attributes(p_headers jsonb)
     returns jsonb
@@ -856,6 +991,10 @@ function queue.as_json(p_text text)
     returns jsonb
     language plpgsql immutable;
 
+function queue.ascii_bytes(p_json text)
+    returns integer
+    language sql immutable;
+
 function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean, p_filter_policy text, p_filter jsonb)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -867,6 +1006,10 @@ function queue.body_facts(p_message jsonb)
 function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb)
     returns boolean
     language plpgsql immutable;
+
+function queue.caller_account(OUT account_id text, OUT region text, OUT is_bound boolean)
+    returns record
+    language plpgsql stable;
 
 function queue.cancel_move_task(p_task_id uuid, p_source text)
     returns TABLE(moved bigint, error text, detail text)
@@ -882,7 +1025,7 @@ function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p
 
 function queue.change_visibility(name text, id bigint, vt integer)
     returns timestamp with time zone
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.change_visibility_by_id(p_arn text, p_public_id bigint, p_seconds integer)
     returns TABLE(visible_at_ms bigint)
@@ -904,15 +1047,15 @@ function queue.check_timezone(p_timezone text)
     returns void
     language plpgsql stable;
 
-function queue.claim_endpoint_webhooks(p_endpoint queue.lane, p_limit integer, p_until timestamp with time zone)
+function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
     returns bigint[]
     language plpgsql;
 
-function queue.claim_schedule_retries(p_limit integer)
+function queue.claim_schedule_retries(p_limit integer, p_per_second integer DEFAULT 0)
     returns TABLE(retry_id bigint, topic text, input text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.claim_schedules(p_limit integer)
+function queue.claim_schedules(p_limit integer, p_per_second integer DEFAULT 0)
     returns TABLE(now timestamp with time zone, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, window_seconds integer, catchup boolean, catchup_limit integer, max_age_seconds integer, next_fire_at timestamp with time zone, topic text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -920,8 +1063,8 @@ function queue.claim_shard(p_queue_id integer, p_shards integer)
     returns integer
     language plpgsql;
 
-function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_endpoints text[], p_busy integer[], p_per_endpoint integer)
-    returns TABLE(webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text)
+function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_endpoints text[], p_busy integer[], p_per_host integer)
+    returns TABLE(webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text, account_id text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.clean_deleted_queue(p_queue_id integer, p_limit integer)
@@ -929,6 +1072,10 @@ function queue.clean_deleted_queue(p_queue_id integer, p_limit integer)
     language plpgsql;
 
 function queue.clean_metrics(p_limit integer, p_days integer)
+    returns bigint
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer)
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -966,11 +1113,11 @@ function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integ
 
 function queue."create"(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_fifo(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_first_key(p_key_id text, p_account_id text, p_secret bytea, p_description text)
     returns TABLE(created boolean)
@@ -984,13 +1131,21 @@ function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secre
     returns TABLE(created boolean, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.create_platform_application(p_account_id text, p_region text, p_platform text, p_name text, p_credentials text, p_attributes jsonb)
+    returns TABLE(arn text, error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.create_platform_endpoint(p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb)
+    returns TABLE(arn text, error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.create_queue(p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards integer, p_recreate_seconds integer)
     returns TABLE(arn text, created boolean, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_schedule(name text, cron text DEFAULT NULL::text, every text DEFAULT NULL::text, fire_at timestamp with time zone DEFAULT NULL::timestamp with time zone, queue text DEFAULT NULL::text, topic text DEFAULT NULL::text, message jsonb DEFAULT NULL::jsonb, headers jsonb DEFAULT NULL::jsonb, timezone text DEFAULT 'UTC'::text, options jsonb DEFAULT '{}'::jsonb)
     returns timestamp with time zone
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_topic(p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb)
     returns TABLE(arn text, created boolean, error text, detail text)
@@ -1042,7 +1197,7 @@ function queue.delay_groups(p_queue_id integer, p_delay_seconds integer)
 
 function queue.delete(name text, id bigint)
     returns boolean
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean DEFAULT false)
     returns TABLE(id bigint)
@@ -1066,7 +1221,7 @@ function queue.delete_one(p_queue_id integer, p_shard integer, p_id bigint, p_ar
 
 function queue.delete_queue(name text)
     returns boolean
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.delete_received(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean, p_keeps_history boolean)
     returns bigint[]
@@ -1074,7 +1229,7 @@ function queue.delete_received(p_queue_id integer, p_shard integer, p_receive_co
 
 function queue.delete_schedule(name text)
     returns boolean
-    language sql;
+    language sql security definer set search_path=pg_catalog, queue, pg_temp;
 
 function queue.delete_side(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
     returns bigint[]
@@ -1088,12 +1243,20 @@ function queue.delivery_row(p_log queue.log DEFAULT NULL::queue.log, p_pos bigin
     returns SETOF queue.delivery
     language sql stable;
 
+function queue.describe_platform_application(p_arn text)
+    returns TABLE(attributes text)
+    language sql stable;
+
+function queue.describe_platform_endpoint(p_arn text)
+    returns TABLE(token text, attributes text)
+    language sql stable;
+
 function queue.describe_queue(p_arn text, p_with_counts boolean)
     returns TABLE(name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint, total_messages bigint)
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.describe_subscription(p_arn text)
-    returns TABLE(attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean, authenticated boolean, topic_delivery_policy text)
+    returns TABLE(attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean, authenticated boolean, topic_delivery_policy text, principal text)
     language sql stable;
 
 function queue.describe_topic(p_arn text)
@@ -1108,8 +1271,20 @@ function queue.drop_history_days(p_days integer)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
+function queue.drop_platform_application(p_arn text)
+    returns TABLE(dropped boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.drop_platform_endpoint(p_arn text)
+    returns TABLE(dropped boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.drop_queue(p_arn text)
     returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.drop_sandbox_number(p_account_id text, p_region text, p_phone_number text)
+    returns TABLE(dropped boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.drop_schedule(p_account_id text, p_region text, p_group text, p_name text)
@@ -1135,6 +1310,14 @@ function queue.drop_topic(p_arn text)
 function queue.due_work(OUT changes bigint, OUT due text[])
     returns record
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.encoded_bytes(p_text text, p_format text)
+    returns integer
+    language sql immutable;
+
+function queue.end_former_lanes()
+    returns void
+    language sql;
 
 function queue.end_of_clock_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone
@@ -1196,13 +1379,21 @@ function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now tim
     returns text[]
     language sql stable;
 
-function queue.find_problems()
+function queue.find_problems(p_service_roles text[] DEFAULT '{}'::text[])
     returns TABLE(subject text, problem text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.find_received(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_nonce integer, p_message_id uuid, OUT pos bigint, OUT receive_count integer, OUT first_received_at timestamp with time zone)
     returns SETOF record
     language plpgsql stable;
+
+function queue.find_role_problems(p_service_roles text[])
+    returns TABLE(problem text)
+    language sql stable;
+
+function queue.find_webhook_excess(p_most integer)
+    returns bigint
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns bigint[]
@@ -1220,6 +1411,10 @@ function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp 
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.firing_capacity(p_account_id text, p_per_second integer, p_limit integer)
+    returns integer
+    language sql;
+
 function queue.first_group_message(p_group_key bigint)
     returns TABLE(place tid, queue_id integer, ready_at timestamp with time zone, first_id bigint, id bigint, visible_at timestamp with time zone, sent_at timestamp with time zone)
     language sql stable;
@@ -1228,7 +1423,7 @@ function queue.first_instant(p_local timestamp without time zone, p_zone text)
     returns timestamp with time zone
     language sql stable;
 
-function queue.first_ready_messages(p_group_key bigint, p_first_id bigint, p_limit integer, p_now timestamp with time zone)
+function queue.first_ready_messages(p_group_key bigint, p_first_id bigint, p_limit integer, p_now timestamp with time zone, p_answer_bytes integer, p_answer_format text)
     returns TABLE(ids bigint[], places tid[], receive_count integer)
     language sql stable;
 
@@ -1244,6 +1439,22 @@ function queue.give_up_webhooks(p_ids bigint[])
     returns integer
     language plpgsql;
 
+function queue.group_fits(p_group_key bigint, p_first_id bigint, p_answer_bytes integer, p_answer_format text, p_max_receive_count integer)
+    returns boolean
+    language plpgsql stable;
+
+function queue.group_head(p_group_key bigint, p_first_id bigint, p_answer_bytes integer, p_answer_format text)
+    returns TABLE(visible_at timestamp with time zone, receive_count integer, fits boolean)
+    language sql stable;
+
+function queue.hand_over_outgoing(p_protocols text[], p_limit integer)
+    returns TABLE(handed integer)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.has_role(p_role name, p_other oid)
+    returns boolean
+    language sql stable;
+
 function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_visible_at timestamp with time zone)
     returns boolean
     language plpgsql;
@@ -1256,9 +1467,21 @@ function queue.in_network(p_text text, p_network text)
     returns boolean
     language plpgsql immutable;
 
+function queue.is_opted_out(p_account_id text, p_region text, p_phone_number text)
+    returns TABLE(opted_out boolean)
+    language sql stable;
+
 function queue.is_server_error(p_sqlstate text)
     returns boolean
     language sql immutable;
+
+function queue.is_service_role()
+    returns boolean
+    language plpgsql stable;
+
+function queue.json_bytes(p_document jsonb)
+    returns integer
+    language sql stable;
 
 function queue.jump_ids(p_limit integer)
     returns integer
@@ -1312,12 +1535,36 @@ function queue.list_move_tasks(p_source text, p_limit integer)
     returns TABLE(error text, task_id text, status text, destination_arn text, maximum_per_second integer, moved bigint, to_move bigint, failure_reason text, started_at_ms bigint)
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.list_opted_out(p_account_id text, p_region text, p_after text, p_limit integer)
+    returns TABLE(phone_number text)
+    language sql stable;
+
+function queue.list_outgoing(p_account_id text, p_protocol text, p_destination text, p_after bigint, p_limit integer, p_bytes integer)
+    returns TABLE(outgoing_id bigint, created_at_ms bigint, region text, protocol text, kind text, destination text, message_id uuid, topic_arn text, subscription_arn text, subject text, body text, attributes text, state text, error text)
+    language sql stable;
+
+function queue.list_platform_applications(p_account_id text, p_region text, p_after text, p_limit integer)
+    returns TABLE(arn text, attributes text)
+    language sql stable;
+
+function queue.list_platform_endpoints(p_application text, p_after uuid, p_limit integer)
+    returns TABLE(endpoint_id text, arn text, token text, attributes text)
+    language sql stable;
+
 function queue.list_queue_page(p_account_id text, p_region text, p_prefix text, p_after text, p_limit integer)
     returns TABLE(name text, fifo boolean, created_at_ms bigint)
     language sql stable;
 
 function queue.list_queues()
     returns TABLE(name text, fifo boolean, arn text, created_at timestamp with time zone)
+    language sql stable security definer set search_path=pg_catalog, queue, pg_temp;
+
+function queue.list_role_accounts()
+    returns TABLE(role_name text, account_id text, region text, created_at timestamp with time zone, problem text)
+    language sql stable;
+
+function queue.list_sandbox_numbers(p_account_id text, p_region text, p_after text, p_limit integer)
+    returns TABLE(phone_number text, verified boolean)
     language sql stable;
 
 function queue.list_schedule_group_page(p_account_id text, p_region text, p_name_prefix text, p_after text, p_limit integer)
@@ -1367,6 +1614,10 @@ function queue.lock_reader_briefly(p_key bigint)
 function queue.lock_readers_of_messages(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
+
+function queue.longest_message()
+    returns integer
+    language sql stable;
 
 function queue.lower_case(p_text text)
     returns text
@@ -1422,7 +1673,7 @@ function queue.message_state(p_visible_at timestamp with time zone, p_receive_co
 
 function queue.metrics(name text)
     returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
-    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql stable security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.move_cursors()
     returns integer
@@ -1462,7 +1713,7 @@ function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamp 
 
 function queue.next_fires(canonical text, timezone text DEFAULT 'UTC'::text, after timestamp with time zone DEFAULT clock_timestamp(), count integer DEFAULT 5, anchor timestamp with time zone DEFAULT NULL::timestamp with time zone)
     returns SETOF timestamp with time zone
-    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql stable security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.next_local_time(p_seconds integer[], p_minutes integer[], p_hours integer[], p_months integer[], p_years integer[], p_of_month text, p_of_week text, p_aws boolean, p_after timestamp without time zone)
     returns timestamp without time zone
@@ -1496,6 +1747,10 @@ function queue.noisy_groups(p_queue_id integer, p_shards integer, p_shard intege
     returns text[]
     language plpgsql;
 
+function queue.note_long_message(p_body text, p_bytes integer)
+    returns text
+    language plpgsql stable;
+
 function queue.notify_endpoint(p_subscription queue.subscription, p_kind text, p_topic text, p_text text)
     returns void
     language sql;
@@ -1511,6 +1766,18 @@ function queue.number_fifo_messages(p_arn text, p_queues text[], p_message_ids u
 function queue.number_publications(p_topic queue.topic, p_entries queue.publication[])
     returns queue.publication[]
     language plpgsql;
+
+function queue.opt_in(p_account_id text, p_region text, p_phone_number text)
+    returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
+    returns TABLE(changed boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.outgoing_refusal(p_account_id text, p_region text, p_protocol text, p_destination text)
+    returns text
+    language sql stable;
 
 function queue.parse_cron(p_expression text, OUT seconds integer[], OUT minutes integer[], OUT hours integer[], OUT months integer[], OUT years integer[], OUT of_month text, OUT of_week text, OUT aws boolean)
     returns record
@@ -1530,9 +1797,17 @@ function queue.parse_rate(p_expression text)
 
 function queue.parse_schedule(form text, expression text, timezone text DEFAULT 'UTC'::text)
     returns text
-    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql stable security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer)
+function queue.pass_over(p_arn text, p_message queue.delivery, p_format text, p_bytes integer)
+    returns boolean
+    language plpgsql;
+
+function queue.passes_over_all(p_arn text, p_answer_bytes integer, p_answer_format text)
+    returns boolean
+    language plpgsql;
+
+function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer, p_bytes bigint DEFAULT NULL::bigint)
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text)
     language sql stable;
 
@@ -1550,11 +1825,11 @@ function queue.poll_queues(p_arns text[], p_seen text DEFAULT NULL::text)
 
 function queue.pop(name text, qty integer DEFAULT 1)
     returns SETOF queue.received_message
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.preview_schedule(cron text DEFAULT NULL::text, every text DEFAULT NULL::text, fire_at text DEFAULT NULL::text, expression text DEFAULT NULL::text, timezone text DEFAULT 'UTC'::text, count integer DEFAULT 5)
     returns TABLE(canonical text, next_fires timestamp with time zone[])
-    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql stable security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.public_id(p_shard integer, p_id bigint)
     returns bigint
@@ -1566,9 +1841,9 @@ function queue.publication_text(p_entry queue.publication, p_subscription queue.
 
 function queue.publish_event(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns TABLE(queue_name text, msg_id bigint)
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.publish_events(p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb, p_facts jsonb, p_delay integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text)
+function queue.publish_events(p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb, p_facts jsonb, p_delay integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text, p_error_as_row boolean DEFAULT false)
     returns TABLE(arn text, id bigint, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -1584,6 +1859,10 @@ function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.sub
     returns void
     language plpgsql;
 
+function queue.publish_to_outbox(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
+    returns void
+    language sql;
+
 function queue.publish_to_queue(p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_entries queue.publication[])
     returns queue.publication[]
     language plpgsql;
@@ -1598,7 +1877,7 @@ function queue.purge_messages(p_arn text, p_interval_seconds integer)
 
 function queue.purge_queue(name text)
     returns bigint
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.purge_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone DEFAULT NULL::timestamp with time zone)
     returns bigint
@@ -1624,7 +1903,7 @@ function queue.quota_reached(p_account_id text, p_region text, p_kind text, p_gr
     returns TABLE(reached boolean)
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
+function queue.read_archive(p_arn text, p_after bigint, p_limit integer, p_bytes bigint DEFAULT NULL::bigint)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
     language sql stable;
 
@@ -1682,17 +1961,21 @@ function queue.ready_shards(p_queue_id integer, p_shards integer, p_now timestam
 
 function queue.receive(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
     returns SETOF queue.received_message
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.receive_answer(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean, p_attempt_id text, p_answer_bytes integer, p_answer_format text)
+    returns SETOF queue.delivery
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.receive_attempt(p_queue text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer, p_attempt_id text)
+function queue.receive_attempt(p_queue text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer, p_attempt_id text, p_answer_bytes integer, p_answer_format text)
     returns SETOF queue.delivery
     language plpgsql;
 
 function queue.receive_fifo(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
     returns SETOF queue.received_message
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean, p_attempt_id text)
+function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean, p_attempt_id text, p_refuse_over integer DEFAULT NULL::integer, p_answer_bytes integer DEFAULT NULL::integer, p_answer_format text DEFAULT NULL::text)
     returns SETOF queue.delivery
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -1708,6 +1991,14 @@ function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_heal
     returns void
     language plpgsql;
 
+function queue.record_firings(p_accounts text[], p_numbers integer[])
+    returns void
+    language sql;
+
+function queue.record_skipped_run(p_schedule_id bigint, p_at timestamp with time zone, p_note text)
+    returns void
+    language sql;
+
 function queue.refresh_statistics()
     returns integer
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1716,9 +2007,17 @@ function queue.refuse_dead_letter_queue(p_arn text)
     returns TABLE(found boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.refuse_long_messages()
+    returns void
+    language plpgsql;
+
 function queue.release_deferred(p_queue_id integer, p_shards integer)
     returns void
     language plpgsql;
+
+function queue.release_poll_slot(p_function_name text, p_holder uuid)
+    returns TABLE(slot integer)
+    language sql;
 
 function queue.remove_empty_groups(p_queue_id integer, p_limit integer)
     returns void
@@ -1756,6 +2055,10 @@ function queue.revoke_key(p_key_id text)
     returns TABLE(revoked boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.role_problem(p_role name)
+    returns text
+    language sql stable;
+
 function queue.routing_key_matches(p_pattern text[], p_key text[])
     returns boolean
     language plpgsql immutable;
@@ -1770,7 +2073,7 @@ function queue.run_schedule(p_account_id text, p_region text, p_group text, p_na
 
 function queue.running_move_tasks()
     returns TABLE(task_id uuid)
-    language sql stable;
+    language sql;
 
 function queue.schedule_arn(p_schedule queue.schedule)
     returns text
@@ -1806,15 +2109,23 @@ function queue.schedule_window(p_schedule queue.schedule)
 
 function queue.send(name text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns bigint
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.send_batch(name text, messages jsonb[], headers jsonb[] DEFAULT NULL::jsonb[], delay integer DEFAULT NULL::integer, group_id text DEFAULT NULL::text, deduplication_ids text[] DEFAULT NULL::text[])
     returns SETOF bigint
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.send_documents(p_name text, p_messages jsonb[], p_headers jsonb[], p_delay integer, p_group_id text, p_deduplication_ids text[])
+    returns SETOF bigint
+    language plpgsql;
 
 function queue.send_fifo(name text, message jsonb, group_id text, deduplication_id text DEFAULT NULL::text, headers jsonb DEFAULT NULL::jsonb)
     returns bigint
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.send_later(p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, id bigint, schedule text, error text, detail text)
+    language plpgsql;
 
 function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean DEFAULT false)
     returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
@@ -1824,9 +2135,21 @@ function queue.send_moved(p_targets text[], p_messages queue.delivery[])
     returns void
     language plpgsql;
 
+function queue.send_outgoing(p_account_id text, p_region text, p_protocol text, p_kind text, p_destination text, p_message_id uuid, p_subject text, p_body text, p_attributes jsonb)
+    returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns integer
-    language sql;
+    language sql security definer set search_path=pg_catalog, queue, pg_temp;
+
+function queue.set_platform_application(p_arn text, p_attributes jsonb, p_credentials text)
+    returns TABLE(found boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.set_platform_endpoint(p_arn text, p_token text, p_attributes jsonb)
+    returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
@@ -1835,6 +2158,10 @@ function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb, p_allowed uuid[], p_refused uuid[])
     returns TABLE(error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.set_role_account(p_role text, p_account_id text, p_region text)
+    returns TABLE(problem text)
+    language sql;
 
 function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
     returns TABLE(error text)
@@ -1848,12 +2175,20 @@ function queue.set_user(p_account_id text, p_name text, p_policies text[])
     returns TABLE(created boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.set_webhooks_aside(p_ids bigint[], p_lanes text[])
+    returns void
+    language sql;
+
 function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.shared_secret(p_name text, p_new bytea)
     returns TABLE(value bytea)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.sms_attributes(p_account_id text, p_region text, p_attributes jsonb)
+    returns TABLE(attributes text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second integer)
@@ -1864,9 +2199,13 @@ function queue.store_measurements(p_limit integer, p_pause_ms integer)
     returns TABLE(queues integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.stored_bytes(p_message queue.delivery)
+    returns integer
+    language sql immutable;
+
 function queue.subscribe(pattern text, name text)
     returns bigint
-    language sql;
+    language sql security definer set search_path=pg_catalog, queue, pg_temp;
 
 function queue.subscription_refusal(p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
     returns text
@@ -1912,7 +2251,7 @@ function queue.take_fair(p_queue_id integer, p_shard integer, p_pos bigint, p_ma
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.take_groups(p_queue_id integer, p_max integer, p_share integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+function queue.take_groups(p_queue_id integer, p_max integer, p_share integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_answer_bytes integer, p_answer_format text)
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -1920,11 +2259,15 @@ function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_l
     returns SETOF queue.delivery
     language plpgsql;
 
+function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots integer, p_seconds double precision)
+    returns TABLE(slot integer)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_shards integer)
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_answer_bytes integer, p_answer_format text)
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -1960,9 +2303,13 @@ function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigin
     returns boolean
     language plpgsql;
 
+function queue.unset_role_account(p_role text)
+    returns TABLE(found boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.unsubscribe(pattern text, name text)
     returns boolean
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+    language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.untag_queue(p_arn text, p_keys text[])
     returns TABLE(error text)
@@ -1984,6 +2331,10 @@ function queue.update_in_flight_counting(p_queue_id integer, p_suspected boolean
     returns void
     language plpgsql;
 
+function queue.verify_sandbox_number(p_account_id text, p_region text, p_phone_number text, p_password text)
+    returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.wake_schedules(p_due_at timestamp with time zone)
     returns void
     language plpgsql;
@@ -2000,13 +2351,25 @@ function queue.webhook_body(p_raw boolean, p_subscription_arn text, p_notice que
     returns text
     language sql stable;
 
+function queue.webhook_host(p_account_id text, p_endpoint text)
+    returns text
+    language sql immutable;
+
 function queue.webhook_rate(p_subscription text, p_topic text)
+    returns integer
+    language sql immutable;
+
+function queue.webhook_share(p_free integer, p_busy integer)
     returns integer
     language sql immutable;
 
 function queue.webhook_traces(p_webhook_ids bigint[])
     returns TABLE(webhook_id bigint, trace text)
     language sql stable;
+
+function queue.xml_text(p_text text)
+    returns text
+    language sql immutable;
 
 function queue.zone_offset(p_at timestamp with time zone, p_zone text)
     returns interval

@@ -55,6 +55,9 @@ SQS: Mapping[str, Mapping[str, Any]] = {
     "PurgeQueue": {"QueueUrl": QUEUE.replace("bench", "dead")},
     "DeleteQueue": {"QueueUrl": QUEUE.replace("bench", "gone")},
 }
+APPLICATION = f"arn:aws:sns:us-east-1:{ACCOUNT}:app/GCM/bench"
+ENDPOINT = f"arn:aws:sns:us-east-1:{ACCOUNT}:endpoint/GCM/bench/00000000-0000-4000-8000-000000000000"
+PHONE = "+15550100123"
 SNS: Mapping[str, Mapping[str, Any]] = {
     "CreateTopic": {"Name": "bench"},
     "GetTopicAttributes": {"TopicArn": TOPIC},
@@ -84,6 +87,34 @@ SNS: Mapping[str, Mapping[str, Any]] = {
     "PutDataProtectionPolicy": {"ResourceArn": TOPIC, "DataProtectionPolicy": "{}"},
     "Unsubscribe": {"SubscriptionArn": f"{TOPIC}:00000000-0000-4000-8000-000000000000"},
     "DeleteTopic": {"TopicArn": f"{TOPIC}-gone"},
+    "CreatePlatformApplication": {
+        "Name": "bench",
+        "Platform": "GCM",
+        "Attributes": {"PlatformCredential": "b"},
+    },
+    "GetPlatformApplicationAttributes": {"PlatformApplicationArn": APPLICATION},
+    "SetPlatformApplicationAttributes": {
+        "PlatformApplicationArn": APPLICATION,
+        "Attributes": {"Enabled": "true"},
+    },
+    "ListPlatformApplications": {},
+    "CreatePlatformEndpoint": {"PlatformApplicationArn": APPLICATION, "Token": "b"},
+    "GetEndpointAttributes": {"EndpointArn": ENDPOINT},
+    "SetEndpointAttributes": {"EndpointArn": ENDPOINT, "Attributes": {"Enabled": "true"}},
+    "ListEndpointsByPlatformApplication": {"PlatformApplicationArn": APPLICATION},
+    "DeleteEndpoint": {"EndpointArn": ENDPOINT},
+    "DeletePlatformApplication": {"PlatformApplicationArn": f"{APPLICATION}-gone"},
+    "SetSMSAttributes": {"attributes": {"DefaultSMSType": "Promotional"}},
+    "GetSMSAttributes": {},
+    "CheckIfPhoneNumberIsOptedOut": {"phoneNumber": PHONE},
+    "ListPhoneNumbersOptedOut": {},
+    "OptInPhoneNumber": {"phoneNumber": PHONE},
+    "ListOriginationNumbers": {},
+    "GetSMSSandboxAccountStatus": {},
+    "CreateSMSSandboxPhoneNumber": {"PhoneNumber": PHONE},
+    "VerifySMSSandboxPhoneNumber": {"PhoneNumber": PHONE, "OneTimePassword": "000000"},
+    "ListSMSSandboxPhoneNumbers": {},
+    "DeleteSMSSandboxPhoneNumber": {"PhoneNumber": PHONE},
 }
 # By action: method, path and body. Method and path select the action.
 SCHEDULER: Mapping[str, tuple[str, str, Any]] = {

@@ -3,8 +3,9 @@
 make lambda (once, it builds)   then   python -m benchmarks.costs.functions --markdown docs/functions_latency.md
 
 Cold: a new process, which imports the handler, reads its settings, connects through PgBouncer and answers. Warm: the
-same process again. Milliseconds from passing the event to the process until its result, without HTTP. The scheduled
-functions are left out: how long they run depends on how much work there is.
+same process again. Milliseconds from passing the event to the process until its result, without HTTP; and the processor
+time of the process until its first result, on which other programs have less influence. The scheduled functions are
+left out: how long they run depends on how much work there is.
 """
 
 import argparse
@@ -17,13 +18,15 @@ from typing import Any
 
 import uvloop
 
+from benchmarks.measure.cpu import on_cpu_seconds
 from benchmarks.measure.host import HostLoad, host_load, interpreter_text, machine
 from benchmarks.measure.tally import percentile
 from benchmarks.report.runs import write_results
-from infra.local_lambda.__main__ import HOST, serving
-from infra.local_lambda.environment import FunctionError
+from infra.local_lambda.__main__ import PARAMETERS, serving
+from infra.local_lambda.errors import InvocationError
 from infra.local_lambda.events import EventForm, Request, event_of, response_of
 from infra.local_lambda.fleet import Fleet
+from infra.local_lambda.idle_network import HOST
 from infra.local_lambda.runtime_api import RuntimeApi
 from infra.local_lambda.template import Stack, read_stack
 from penstock.settings import Settings
@@ -40,9 +43,10 @@ in processes of awslambdaric (as `make lambda`), with PostgreSQL and PgBouncer o
 {date}; {cold} cold and {warm} warm invocations a function, one at a time. Milliseconds from handing over the event to
 having the answer. Cold: a new process that imports the handler, connects through PgBouncer and answers; AWS's own part
 of a cold start (fetching the code, starting the microVM) comes on top. `p99` of so few cold starts is their maximum.
+Processor: of that process until its answer, the least of the cold starts, to which other programs add little.
 
-| function | answer | cold p50 | cold p99 | warm p50 | warm p99 |
-| --- | --- | --- | --- | --- | --- |
+| function | answer | cold p50 | cold p99 | warm p50 | warm p99 | cold processor |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -86,7 +90,7 @@ async def prepare(fleet: Fleet) -> dict[str, str]:
 
 async def call_gateway(fleet: Fleet, request: Request) -> dict[str, Any]:
     """The gateway's response, which must be a success."""
-    response = response_of(await fleet.invoke("Gateway", event_of(FORM, request)))
+    response = response_of(json.loads(await fleet.invoke("Gateway", event_of(FORM, request))))
     assert response.status == 200, response.body
     return dict(json.loads(response.body or b"{}"))
 
@@ -96,24 +100,35 @@ async def measure_one(
 ) -> dict[str, Any]:
     cold: list[float] = []
     warm: list[float] = []
+    processor: list[float] = []
     statuses = set()
     for count, samples in ((options.cold, cold), (options.warm, warm)):
         for _ in range(count):
             if samples is cold:
                 await fleet.stop_idle(name)
             began = time.perf_counter()
-            response = response_of(await fleet.invoke(name, event))
+            response = response_of(json.loads(await fleet.invoke(name, event)))
             samples.append((time.perf_counter() - began) * 1000)
             if samples is warm:
                 statuses.add(response.status)
+            else:
+                processor.append(processor_ms(fleet, name))
     figures = {
         f"{kind}_p{part}_ms": round(percentile(sorted(samples), part / 100), 1)
         for kind, samples in (("cold", cold), ("warm", warm))
         for part in (50, 99)
     }
-    line = {"function": name, "statuses": sorted(statuses), **figures}
+    least = {"cold_processor_ms": round(min(processor), 1)}
+    line = {"function": name, "statuses": sorted(statuses), **figures, **least}
     print(" ".join(f"{value}" for value in line.values()), flush=True)
     return line
+
+
+def processor_ms(fleet: Fleet, name: str) -> float:
+    """Processor time of the one process of a function."""
+    (pid,) = (each.pid for each in fleet.environments if each.function.name == name and each.is_alive)
+    assert pid is not None
+    return on_cpu_seconds(pid) * 1000
 
 
 def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: HostLoad) -> str:
@@ -128,7 +143,8 @@ def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: 
     )
     rows = (
         f"| {line['function']} | {', '.join(map(str, line['statuses']))} | {line['cold_p50_ms']} | "
-        f"{line['cold_p99_ms']} | {line['warm_p50_ms']} | {line['warm_p99_ms']} |\n"
+        f"{line['cold_p99_ms']} | {line['warm_p50_ms']} | {line['warm_p99_ms']} | "
+        f"{line['cold_processor_ms']} |\n"
         for line in lines
     )
     return head + "".join(rows)
@@ -149,8 +165,8 @@ def main() -> int:
         settings, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
         variables = {"DATABASE_URL": settings.database_url, "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
         try:
-            lines = uvloop.run(measure(read_stack(options.build, {}, variables), options))
-        except (FunctionError, OSError) as error:
+            lines = uvloop.run(measure(read_stack(options.build, PARAMETERS, variables), options))
+        except (InvocationError, OSError) as error:
             print(f"benchmarks.costs.functions: {error}", file=sys.stderr)
             return 2
     if options.markdown:

@@ -7,6 +7,7 @@ from functools import partial
 from time import perf_counter, process_time
 from timeit import repeat
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.reports import Deleted, Received, Sent
 from penstock.settings import Settings
@@ -27,23 +28,24 @@ def send(meter: Meter, number: int) -> None:
     started = perf_counter()
     meter.request_started()
     asked = perf_counter()
-    meter.queues.count(Sent(ARNS[number], 1, (4,)), perf_counter() - asked)
+    meter.queues.counters[Sent](Sent(ARNS[number], 1, (4,)), perf_counter() - asked)
     meter.request_ended()
     meter.count_response("POST", "sqs:SendMessage", 200, perf_counter() - started)
 
 
 def receive(meter: Meter, number: int) -> None:
     """The call of a receive that returns ten messages."""
-    meter.queues.count_receive_call(ARNS[number], 0.002)
-    meter.queues.count(Received(ARNS[number], [MESSAGE] * 10), 0.002)
+    meter.queues.count_receive_call(RESOLVED[number], 0.002)
+    meter.queues.counters[Received](Received(ARNS[number], [MESSAGE] * 10), 0.002)
 
 
 def delete(meter: Meter, number: int) -> None:
     """The call of a delete of one message."""
-    meter.queues.count(Deleted(ARNS[number], 1), 0.002)
+    meter.queues.counters[Deleted](Deleted(ARNS[number], 1), 0.002)
 
 
 ARNS = [arn(number) for number in range(QUEUES)]
+RESOLVED = list(map(ResolvedQueue, ARNS))
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """A keep-alive HTTP/1.1 connection that runs a flow: a generator that yields requests and receives response bodies.
 
 A connection has one request in flight (closed loop), or writes a request when it is `Due` (open loop). A response that
-is not 200, or is malformed, is counted, and the flow receives None.
+is not 2xx, or is malformed, is counted, and the flow receives None.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from benchmarks.measure.tally import Tally
 
 from .wire import Action, Due, Request
 
-# A generator that yields requests, to be written now or when they are due. It receives the body of a 200, or None.
+# A generator that yields requests, to be written now or when they are due. It receives the body of a 2xx, or None.
 Flow = Generator[Request | Due, bytes | None, None]
 
 END_OF_HEADERS = b"\r\n\r\n"
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
         self._tally.record_call(self._action, now - self._written_at, now)
         if surplus:
             return self._fail(MalformedAnswerError("more bytes than Content-Length"))
-        if head[:13] == b"HTTP/1.1 200 ":
+        if head[:11] == b"HTTP/1.1 20":
             return self._advance_flow(body)
         self._tally.record_bad_response(head[:60] + body[:300])
         return self._advance_flow(None)

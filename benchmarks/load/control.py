@@ -3,23 +3,27 @@
 import json
 import urllib.request
 
-from .wire import AUTHORIZATION, Address
+from .wire import AUTHORIZATION, CONTENT_TYPE, Address, signed_lines
 
 # No message may become visible again during a slow drain, so that a second receive is an error of the service.
 VISIBILITY_SECONDS = 600
+SIGNING_NAMES = {"AmazonSQS": "sqs", "AmazonSNS": "sns"}
 
 
 def call(
     address: Address, action: str, payload: dict[str, object], service: str = "AmazonSQS"
 ) -> dict[str, object]:
-    """One action. Raises urllib.error.HTTPError for an answer that is not 2xx."""
+    """One action, signed if the address has a key. Raises urllib.error.HTTPError for an answer that is not 2xx."""
+    data, target = json.dumps(payload).encode(), f"{service}.{action}"
+    signed = signed_lines(address, target, data, SIGNING_NAMES[service]).decode()
+    given = dict(line.split(": ", 1) for line in signed.split("\r\n") if line)
     request = urllib.request.Request(
         f"http://{address.host}:{address.port}/",
-        data=json.dumps(payload).encode(),
+        data=data,
         headers={
-            "Content-Type": "application/x-amz-json-1.0",
-            "X-Amz-Target": f"{service}.{action}",
-            "Authorization": AUTHORIZATION,
+            "Content-Type": CONTENT_TYPE,
+            "X-Amz-Target": target,
+            **(given or {"Authorization": AUTHORIZATION}),
         },
     )
     with urllib.request.urlopen(request, timeout=30) as answer:

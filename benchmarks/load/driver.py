@@ -6,6 +6,7 @@ python -m benchmarks.load.driver --endpoint http://127.0.0.1:9324 --scenario sen
 import argparse
 import itertools
 import sys
+from dataclasses import dataclass, replace
 
 from benchmarks.measure.cpu import Meter, Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
@@ -16,17 +17,30 @@ from benchmarks.scenarios import SCENARIOS, Scenario
 from .control import create_queue, delete_queue
 from .fleet import Fleet, PhaseOrder
 from .flows import BATCH_LIMIT, drain_queue, send_singly, send_tens
-from .wire import Action, Address, address_of
+from .signing import Key
+from .wire import ACCOUNT, Action, Address, address_of
 
 SWEEP_CONNECTIONS = 8
 MAX_BATCH_BYTES = 1_000_000  # AWS: 1 MiB for all messages of a batch
 queue_numbers = itertools.count(1)
 
 
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """Who makes the queues and who uses them, with their keys (the owner's if there is one only), and their policy."""
+
+    owner: Key | None = None
+    user: Key | None = None
+    policy: str = ""
+
+
 class HttpLoad:
     """Runs scenarios against one endpoint; every run has a queue of its own."""
 
-    def __init__(self, system: str, endpoint: str, fleet: Fleet, meter: Meter) -> None:
+    def __init__(
+        self, system: str, endpoint: str, fleet: Fleet, meter: Meter, callers: Callers | None = None
+    ) -> None:
+        self._callers = callers or Callers()
         self._system = system
         self._endpoint = endpoint
         self._fleet = fleet
@@ -35,8 +49,12 @@ class HttpLoad:
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """One run. It calls `watch` with "empty", "filled" (then the measured time follows), "measured", "drained"."""
         name = f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}"
-        address = address_of(self._endpoint, f"{name}.fifo" if scenario.fifo else name)
-        create_queue(address, **({"FifoQueue": "true"} if scenario.fifo else {}))
+        callers = self._callers
+        account = callers.owner.account if callers.owner else ACCOUNT
+        own = address_of(self._endpoint, f"{name}.fifo" if scenario.fifo else name, account, callers.owner)
+        address = replace(own, key=callers.user or callers.owner)
+        given = {"FifoQueue": "true" if scenario.fifo else "", "Policy": callers.policy}
+        create_queue(own, **{attribute: value for attribute, value in given.items() if value})
         watch("empty")
         fill = self._fill(scenario, plan, address)
         watch("filled")
@@ -46,7 +64,7 @@ class HttpLoad:
         watch("measured")
         rest = self._fleet.run(PhaseOrder(address, plan.body, (drain_queue,), SWEEP_CONNECTIONS))
         watch("drained")
-        delete_queue(address)
+        delete_queue(own)
         verdict = compare_ids(
             fill.acknowledged + measured.acknowledged,
             measured.received + rest.received,

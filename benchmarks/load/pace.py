@@ -25,10 +25,12 @@ class Pace:
 
     def timed(self, request: Request, messages: int) -> Request | Due:
         """The request, due at the next arrival; for n messages the pause is n times as long. In a closed loop: now."""
-        if not self._rate:
-            return request
+        return Due(request, self.arrival(messages)) if self._rate else request
+
+    def arrival(self, messages: int = 1) -> float:
+        """When the next arrival is due (perf_counter); there must be a rate."""
         self._next_at += self._dice.expovariate(self._rate / messages)
-        return Due(request, self._next_at)
+        return self._next_at
 
 
 CLOSED_LOOP = Pace(0.0)

@@ -13,8 +13,11 @@ from uuid import UUID
 
 import msgspec
 
+from .signing import Key, signature_headers
+
 ACCOUNT = "000000000000"
 CREDENTIAL = f"{ACCOUNT}/20260101/us-east-1/sqs/aws4_request"
+CONTENT_TYPE = "application/x-amz-json-1.0"
 AUTHORIZATION = f"AWS4-HMAC-SHA256 Credential={CREDENTIAL}, SignedHeaders=host, Signature=00"
 
 
@@ -33,15 +36,17 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The host and port of a service, and one of its queues."""
+    """The host and port of a service, and one of its queues, which is of `owner`. `key`: what signs requests."""
 
     host: str
     port: int
     queue: str
+    owner: str = ACCOUNT
+    key: Key | None = None
 
     @property
     def queue_url(self) -> str:
-        return f"http://{self.host}:{self.port}/{ACCOUNT}/{self.queue}"
+        return f"http://{self.host}:{self.port}/{self.owner}/{self.queue}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +110,10 @@ decode_receive = msgspec.json.Decoder(ReceiveAnswer).decode
 decode_delete_batch = msgspec.json.Decoder(DeleteBatchAnswer).decode
 
 
-def address_of(endpoint: str, queue: str) -> Address:
+def address_of(endpoint: str, queue: str, owner: str = ACCOUNT, key: Key | None = None) -> Address:
     """The address of `queue` below an endpoint such as `http://127.0.0.1:9324`."""
     parts = urlsplit(endpoint)
-    return Address(parts.hostname or "127.0.0.1", parts.port or 80, queue)
+    return Address(parts.hostname or "127.0.0.1", parts.port or 80, queue, owner, key)
 
 
 def body_of(size_bytes: int) -> str:
@@ -130,6 +135,14 @@ def md5_of(body: str) -> str:
     return hashlib.md5(body.encode(), usedforsecurity=False).hexdigest()
 
 
+def signed_lines(address: Address, target: str, payload: bytes, service: str = "sqs") -> bytes:
+    """The lines that sign a request with the address's key, from the end of the line before; none without a key."""
+    if address.key is None:
+        return b""
+    host = f"{address.host}:{address.port}"
+    return f"\r\n{signature_headers(address.key, service, host, CONTENT_TYPE, target, payload)}".encode()
+
+
 class Requests:
     """Builds the requests to one queue. The fixed parts are encoded once; a delete adds receipt handles to them."""
 
@@ -142,15 +155,16 @@ class Requests:
         lines = (
             "POST / HTTP/1.1",
             f"Host: {self.address.host}:{self.address.port}",
-            "Content-Type: application/x-amz-json-1.0",
+            f"Content-Type: {CONTENT_TYPE}",
             f"X-Amz-Target: AmazonSQS.{action}",
-            f"Authorization: {AUTHORIZATION}",
+            *(() if self.address.key else (f"Authorization: {AUTHORIZATION}",)),
             "Content-Length: ",
         )
         return "\r\n".join(lines).encode()
 
     def of(self, action: Action, payload: bytes) -> Request:
-        return Request(action, b"%s%d\r\n\r\n%s" % (self._heads[action], len(payload), payload))
+        signature = signed_lines(self.address, f"AmazonSQS.{action}", payload)
+        return Request(action, b"%s%d%s\r\n\r\n%s" % (self._heads[action], len(payload), signature, payload))
 
     def send(self, body: str, group: str | None = None, deduplication_id: str | None = None) -> Request:
         """SendMessage; to a FIFO queue with a group and a deduplication id."""

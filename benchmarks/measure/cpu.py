@@ -136,3 +136,9 @@ def host_times() -> tuple[float, float]:
     fields = [int(field) for field in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     total = sum(fields)
     return total / TICKS_A_SECOND, (total - fields[IDLE] - fields[IOWAIT]) / TICKS_A_SECOND
+
+
+def on_cpu_seconds(pid: int) -> float:
+    """Processor time of all threads of a process, to the nanosecond (/proc/<pid>/task/<tid>/schedstat)."""
+    texts = [path.read_text() for path in (PROC / str(pid) / "task").glob("*/schedstat")]
+    return sum(int(text.split()[0]) for text in texts) / 1e9

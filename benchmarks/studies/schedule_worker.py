@@ -19,7 +19,7 @@ RowT = TypeVar("RowT", bound=Row)
 async def main(dsn: str) -> None:
     """Runs the worker as the container does: it sleeps until a schedule is due or a notification wakes it."""
     long_polls = LongPollDispatcher(no_statement)
-    settings = Settings.read({"DATABASE_URL": dsn})
+    settings = Settings.read({"DATABASE_URL": dsn, "QUOTA_FIRINGS_PER_SECOND": "0"})
     activity = Activity()
     worker = FiringWorker(settings, long_polls, Meter(settings))
     await asyncio.gather(worker.run(), listen(dsn, long_polls, activity))

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.measure.cpu import Meter
+from benchmarks.measure.cpu import Meter, on_cpu_seconds
 from benchmarks.measure.host import host_load, machine
 from benchmarks.penstock import commit
 from benchmarks.postgres import postmaster_of, shown_settings
@@ -133,12 +133,6 @@ def measure_idle(postgres: Postgres, plan: Plan) -> dict[str, object]:
         "postgresql_percent": sum(used[1:]) / plan.idle_seconds * 100,
         "connections": len(used) - 1,
     }
-
-
-def on_cpu_seconds(pid: int) -> float:
-    """Processor time of all threads of a process, to the nanosecond (/proc/<pid>/task/<tid>/schedstat)."""
-    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/schedstat")]
-    return sum(int(text.split()[0]) for text in texts) / 1e9
 
 
 def now(db: "psycopg.Connection[tuple[object, ...]]") -> datetime:

@@ -2,10 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from benchmarks.bare_insert import FAILURES, INSERTS, measure_bare_insert
 from benchmarks.load.fleet import Fleet
@@ -65,9 +66,9 @@ class Bench:
             penstock.start()
         return penstock
 
-    def another_penstock(self) -> Penstock:
-        """A second service with a database of its own, for a study that would disturb the others."""
-        penstock = Penstock(self.fleet)
+    def another_penstock(self, settings: Mapping[str, str] = MappingProxyType({})) -> Penstock:
+        """A second service with a database of its own, for a study that would disturb the others, or has `settings`."""
+        penstock = Penstock(self.fleet, settings=settings)
         self.stack.callback(penstock.stop)
         penstock.start()
         return penstock

@@ -1,4 +1,5 @@
 """Generates the files that repeat the table of actions (penstock/actions.py): entry points, parts of templates, pages.
+And the pages of settings and costs, which have their own sources.
 
 It generates a whole file, or the lines between two markers of a file whose other lines are written by hand:
 

@@ -1,9 +1,12 @@
 """functions/<service>/<action>.py: the entry point of each action's own function, a file of five lines."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from penstock.actions import Action
+
+_BEGINNING = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # of a word within a name
 
 TITLES = {"sqs": "SQS", "sns": "SNS", "scheduler": "EventBridge Scheduler"}
 
@@ -16,8 +19,8 @@ handler = lambda_handler("{service}", "{action}")
 
 
 def module_name(action: str) -> str:
-    """SendMessage -> send_message."""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in action).removeprefix("_")
+    """SendMessage -> send_message, GetSMSAttributes -> get_sms_attributes."""
+    return _BEGINNING.sub("_", action).lower()
 
 
 def entry_points(actions: Iterable[Action[Any, Any]]) -> dict[str, str]:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from infra.costs.inputs import read_inputs
+from infra.costs.page import page as costs
 from penstock.actions import SERVICES, Action
 from penstock.settings import as_markdown
 
@@ -14,7 +16,7 @@ from .pages import compatibility
 from .sam_template import functions, logical_id
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
-COMPATIBILITY, SETTINGS = "docs/compatibility.md", "docs/settings.md"
+COMPATIBILITY, COSTS, SETTINGS = "docs/compatibility.md", "docs/costs.md", "docs/settings.md"
 
 # Functions that client requests invoke but that belong to no action. They have the same alarms as those of actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
@@ -30,6 +32,7 @@ def generated_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str
         COMPATIBILITY: replace_blocks(
             (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": compatibility(actions)}
         ),
+        COSTS: costs(read_inputs()),
         SETTINGS: as_markdown(),
     }
 

@@ -12,7 +12,11 @@ from typing import Any
 from penstock.actions import Action
 
 # The priorities of each service's rules. 200 is the rule of the native REST API, which is written by hand.
-PRIORITIES = {"sqs": range(1, 51), "sns": range(51, 91), "scheduler": range(91, 200)}
+PRIORITIES: dict[str, Sequence[int]] = {
+    "sqs": range(1, 51),
+    "sns": (*range(51, 91), *range(151, 200)),
+    "scheduler": range(91, 151),
+}
 
 _row = re.compile(r" +(\w+): \{Number: (\d+)").match
 
@@ -36,14 +40,16 @@ def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> di
         number = found.get(name, 0)
         if number in allowed and number not in numbers.values():
             numbers[name] = number
-    free = max((number for number in found.values() if number in allowed), default=allowed.start - 1) + 1
+    highest = max((number for number in found.values() if number in allowed), default=0)
+    free = (number for number in allowed if number > highest)
     for name in names:
         if name not in numbers:
-            if free not in allowed:
+            given = next(free, None)
+            if given is None:
                 raise PriorityError(
                     f"{service} has more actions than priorities: give it more in {__name__}."
                 )
-            numbers[name], free = free, free + 1
+            numbers[name] = given
     return numbers
 
 

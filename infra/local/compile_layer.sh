@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Compiles what functions import, in the core layer that `sam build` made. Lambda cannot keep bytecode: /opt is read-only,
+# Compiles what functions import, in the layers that `sam build` made. Lambda cannot keep bytecode: /opt is read-only,
 # so without this every cold start compiles all of it again, which takes as long as everything else together.
 # Bytecode is the same on every processor, but belongs to one version of Python: give the template's Runtime.
-# Fails when the layer is larger than 40 MB.
+# Fails when the core layer is larger than 45 MB.
 #
 #   infra/local/compile_layer.sh python3.12 [.aws-sam/build]
 set -euo pipefail
 python=$1
-layer=${2:-.aws-sam/build}/CoreLayer/python
-most=40000000
+build=${2:-.aws-sam/build}
+layer=$build/CoreLayer/python
+most=45000000
 
 # Sources of compiled modules, and pages of a part of powertools that nobody here imports.
 rm -rf "$layer/aws_lambda_powertools/event_handler/openapi/swagger_ui"
 find "$layer" -type f \( -name '*.c' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -delete
-find "$layer" -type d -name __pycache__ -prune -exec rm -rf {} +
-for package in penstock psycopg psycopg_binary msgspec typing_extensions.py pg8000 scramp asn1crypto dateutil six.py; do
-  # Not by time: zip files forget it.
-  "$python" -m compileall -q --invalidation-mode unchecked-hash "$layer/$package" >/dev/null
-done
+find "$layer" "$build/WebLayer/python" -type d -name __pycache__ -prune -exec rm -rf {} +
+packages=(penstock psycopg psycopg_binary msgspec typing_extensions.py pg8000 scramp asn1crypto dateutil six.py)
+# Not by time: zip files forget it.
+"$python" -m compileall -q --invalidation-mode unchecked-hash "${packages[@]/#/$layer/}" "$build/WebLayer/python" >/dev/null
 size=$("$python" -c 'import pathlib, sys
 print(sum(file.stat().st_size for file in pathlib.Path(sys.argv[1]).rglob("*") if file.is_file()))' "$layer")
 if ((size > most)); then

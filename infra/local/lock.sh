@@ -13,8 +13,10 @@ locks=requirements
 "${compile[@]}" --output-file $locks/build.lock $locks/build.in
 "${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
 "${compile[@]}" --output-file $locks/lambda.lock $locks/lambda.in
+"${compile[@]}" --constraints $locks/dev.lock --output-file $locks/local-lambda.lock $locks/local-lambda.in
 "${compile[@]}" --output-file $locks/ha.lock $locks/ha.in
 "${compile[@]}" --output-file $locks/uv.lock $locks/uv.in
+"${compile[@]}" --output-file $locks/fuzz.lock $locks/fuzz.in
 "${compile[@]}" --output-file $locks/audit.lock $locks/audit.in
 for clients in old async dramatiq; do
   "${compile[@]}" --output-file $locks/clients-$clients.lock $locks/clients-$clients.in

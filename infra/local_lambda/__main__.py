@@ -25,12 +25,14 @@ from penstock_web.system_account import LocalError
 
 from .balancer import read_balancer
 from .fleet import Fleet
-from .front import FrontEnd, route_chooser, rule_chooser
+from .front import BALANCER, HTTP_API, FrontEnd, route_chooser, rule_chooser
+from .idle_network import HOST, IdleNetwork, address_of, through
+from .limits import IDLE_CONNECTION_SECONDS
 from .runtime_api import RuntimeApi
 from .schedules import run_schedules
 from .template import Stack, read_stack
+from .values import TemplateError
 
-HOST = "127.0.0.1"
 # As in samconfig.toml. QUEUE_ACCESS of the environment goes before it, as do all variables of functions.
 PARAMETERS = {"Access": "off"}
 
@@ -47,17 +49,41 @@ async def serving(app: Any, port: int) -> AsyncIterator[int]:
         await server.stop(0)
 
 
-async def run(stack: Stack, options: argparse.Namespace) -> None:
-    """Serves until SIGINT or SIGTERM."""
+@asynccontextmanager
+async def forgetful_network(database_url: str, options: argparse.Namespace) -> AsyncIterator[str]:
+    """Yields the address at which functions reach the database, through a network that forgets idle connections."""
+    target = None if options.idle_loss == "none" else address_of(database_url)
+    if target is None:
+        if options.idle_loss != "none":
+            logging.warning("the functions reach the database directly: its address does not allow otherwise")
+        yield database_url
+        return
+    listener = listening_socket(HOST, 0, reuse_port=False)
+    port = listener.getsockname()[1]
+    async with IdleNetwork(target, options.idle_loss, options.idle_seconds).running(listener):
+        yield through(database_url, port)
+
+
+async def run(settings: Settings, options: argparse.Namespace) -> None:
+    """Serves until SIGINT or SIGTERM. Raises TemplateError."""
+    async with forgetful_network(settings.database_url, options) as url:
+        variables = function_variables(settings, os.environ) | {"DATABASE_URL": url}
+        parameters = PARAMETERS | dict(options.parameter)
+        await run_stack(read_stack(options.build, parameters, variables), options)
+
+
+async def run_stack(stack: Stack, options: argparse.Namespace) -> None:
+    """Serves these functions until SIGINT or SIGTERM."""
     runtime_api = RuntimeApi()
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with serving(runtime_api.app, 0) as port:
-        fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, options.most)
-        http_api = FrontEnd("http_api", route_chooser(stack.routes), fleet.invoke, failure_status=500)
+        address = f"{HOST}:{port}"
+        fleet = Fleet(stack.functions, runtime_api, address, options.python, options.most, options.recycle)
+        http_api = FrontEnd(HTTP_API, route_chooser(stack.routes), fleet.invoke)
         rules, default = read_balancer(options.alb)
-        balancer = FrontEnd("alb_multi_value", rule_chooser(rules, default), fleet.invoke, failure_status=502)
+        balancer = FrontEnd(BALANCER, rule_chooser(rules, default), fleet.invoke)
         schedules = asyncio.create_task(run_schedules(stack.schedules, fleet.invoke, options.schedules_pause))
         try:
             async with (
@@ -79,6 +105,14 @@ def absolute_path(text: str) -> Path:
     return Path(text).absolute()
 
 
+def name_and_value(text: str) -> tuple[str, str]:
+    """NAME=VALUE."""
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m infra.local_lambda", description=__doc__)
     root = Path(__file__).parents[2]
@@ -93,7 +127,28 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--port", type=int, default=9324, help="of the HTTP API")
     parser.add_argument("--alb-port", type=int, default=9325, help="of the load balancer")
-    parser.add_argument("--most", type=int, default=10, help="concurrency of the account")
+    parser.add_argument(
+        "--most", type=int, default=10, help="concurrency of the account; more at once are refused"
+    )
+    recycle = "an execution environment is replaced after so many invocations; 0: never"
+    parser.add_argument("--recycle", type=int, default=1000, metavar="INVOCATIONS", help=recycle)
+    parser.add_argument(
+        "--idle-loss",
+        choices=["reset", "silence", "none"],
+        default="reset",
+        help="what happens to connections to the database that were idle for too long",
+    )
+    parser.add_argument(
+        "--idle-seconds", type=float, default=IDLE_CONNECTION_SECONDS, help="how long that is"
+    )
+    parser.add_argument(
+        "--parameter",
+        type=name_and_value,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the template, such as GatewayConcurrency=4; again for each",
+    )
     pause = "seconds between two invocations of a scheduled function, instead of its rate"
     parser.add_argument("--schedules-pause", type=float, metavar="SECONDS", help=pause)
     parser.add_argument("--ephemeral", action="store_true", help="forget the database at the end")
@@ -101,13 +156,10 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def function_variables(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that functions get besides the template's: the database, and settings of this process."""
+    """The variables that functions get besides the template's and the database's address: settings of this process."""
     names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
     given = {name: environment[name] for name in names}
-    return given | {
-        "DATABASE_URL": settings.database_url,
-        "WEBHOOK_ALLOW_CIDRS": settings.webhook_allow_cidrs,
-    }
+    return given | {"WEBHOOK_ALLOW_CIDRS": settings.webhook_allow_cidrs}
 
 
 def main() -> int:
@@ -122,9 +174,8 @@ def main() -> int:
             settings, _ = with_database(settings, up_options, stack)
             if is_own:
                 settings = allow_loopback_webhooks(settings, up_options)
-            deployed = read_stack(options.build, PARAMETERS, function_variables(settings, os.environ))
-            uvloop.run(run(deployed, options))  # with asyncio, delayed TCP acknowledgements cost 40 ms
-    except (LocalError, OSError) as error:
+            uvloop.run(run(settings, options))  # with asyncio, delayed TCP acknowledgements cost 40 ms
+    except (LocalError, OSError, TemplateError) as error:
         print(f"make lambda: {error}", file=sys.stderr)
         return 2
     return 0

@@ -1,26 +1,28 @@
 """An execution environment: one process of awslambdaric, which answers one invocation at a time.
 
-The process starts as on Lambda: its working folder is the code, layers are on its path, and it has the environment
-variables that the Lambda Developer Guide lists ("Using Lambda environment variables", "Defined runtime").
+The process starts as on Lambda: its working folder is the code, layers are on its path, it can write to /tmp alone, and
+it has the environment variables that the Lambda Developer Guide lists ("Using Lambda environment variables", "Defined
+runtime"). Between invocations it is frozen: nothing of it runs, neither threads nor timers ("Understanding the Lambda
+execution environment lifecycle", https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
 """
 
 import asyncio
 import os
-from collections.abc import Mapping
+import signal
+from contextlib import suppress
 from pathlib import Path
 from time import time
 from typing import NamedTuple
 from uuid import uuid4
 
+from .errors import FunctionError, ResultTooLargeError
+from .read_only import command_prefix, is_possible
 from .template import Function
 
+ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
 SECOND_MS = 1000
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-
-
-class FunctionError(Exception):
-    """The function raised an error, exceeded its time or memory, or its process ended."""
 
 
 class Invocation(NamedTuple):
@@ -44,6 +46,7 @@ class ExecutionEnvironment:
         self._process: asyncio.subprocess.Process | None = None
         self._exit_task: asyncio.Task[None] | None = None
         self.current: Invocation | None = None
+        self.invocations = 0
 
     @property
     def is_alive(self) -> bool:
@@ -52,13 +55,18 @@ class ExecutionEnvironment:
 
     async def start(self) -> None:
         """Starts the process, which loads the handler and requests an invocation."""
+        keep = (ROOT, self.function.code, *self.function.layers)
+        variables = process_variables(self.function, self._api)
+        if not is_possible(self._python):
+            variables["PYTHONDONTWRITEBYTECODE"] = "1"
         self._process = await asyncio.create_subprocess_exec(
+            *command_prefix(self._python, keep),
             self._python,
             "-m",
             "awslambdaric",
             self.function.handler,
             cwd=self.function.code,
-            env=process_variables(self.function, self._api),
+            env=variables,
             start_new_session=True,  # only the gateway gets Ctrl-C; it ends the processes
         )
         self._exit_task = asyncio.get_running_loop().create_task(self._watch_exit(self._process))
@@ -71,17 +79,22 @@ class ExecutionEnvironment:
             await self._exit_task
 
     async def invoke(self, event: bytes) -> bytes:
-        """The function's result. Raises FunctionError; a timeout or too much memory also ends the process."""
+        """The function's result. Raises FunctionError; the process ends when time, memory or the result is too much."""
         seconds = self.function.timeout_seconds
         deadline_ms = int((time() + seconds) * SECOND_MS)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.current = Invocation(str(uuid4()), event, deadline_ms, answer)
         self._invocations.put_nowait(self.current)
+        self.invocations += 1
+        self._signal(signal.SIGCONT)
         try:
             answer_bytes = await asyncio.wait_for(answer, seconds)
         except TimeoutError:
             await self.stop()
             raise FunctionError(f"{self.function.name} timed out after {seconds:g} seconds") from None
+        except ResultTooLargeError:
+            await self.stop()
+            raise
         finally:
             self.current = None
         if self.memory_mib() > self.function.memory_mib:
@@ -90,8 +103,15 @@ class ExecutionEnvironment:
         return answer_bytes
 
     async def next(self) -> Invocation:
-        """Waits for the next invocation, which the process has requested."""
+        """Waits for the next invocation, which the process has requested; until it comes, the process is frozen."""
+        if self._invocations.empty():
+            self._signal(signal.SIGSTOP)
         return await self._invocations.get()
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, once it has started."""
+        return None if self._process is None else self._process.pid
 
     def memory_mib(self) -> float:
         """Resident memory of the process."""
@@ -99,6 +119,11 @@ class ExecutionEnvironment:
             return 0.0
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * PAGE_BYTES / 2**20
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self.is_alive:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(number)
 
     async def _watch_exit(self, process: asyncio.subprocess.Process) -> None:
         code = await process.wait()
@@ -108,7 +133,7 @@ class ExecutionEnvironment:
             )
 
 
-def process_variables(function: Function, api: str) -> Mapping[str, str]:
+def process_variables(function: Function, api: str) -> dict[str, str]:
     """The environment variables of the process; of the gateway's own it gets only PATH."""
     return {
         "PATH": os.environ["PATH"],
@@ -122,7 +147,8 @@ def process_variables(function: Function, api: str) -> Mapping[str, str]:
         "AWS_LAMBDA_FUNCTION_NAME": function.name,
         "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mib),
-        "AWS_LAMBDA_LOG_FORMAT": "JSON",
+        "AWS_LAMBDA_LOG_FORMAT": function.log_format,
         "AWS_REGION": REGION,
+        **({"AWS_LAMBDA_LOG_LEVEL": function.log_level} if function.log_level else {}),
         **function.variables,
     }

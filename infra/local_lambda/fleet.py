@@ -1,25 +1,36 @@
 """Runs each invocation in an idle environment of the function, else in a new one, within the limits of concurrency.
 
 As on Lambda, an environment answers one invocation at a time, functions with reserved concurrency have so many
-environments at most, and the others share the account's concurrency. Unlike on Lambda, an invocation waits while all
-environments are busy, instead of being refused.
+environments at most, the others share the account's concurrency, and an invocation that finds all of them busy is
+refused ("Understanding Lambda function scaling", https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html).
+Unlike there, what functions reserve is not taken from the account's concurrency.
 """
 
 import asyncio
 import json
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from .environment import ExecutionEnvironment
+from .errors import RequestTooLargeError, TooManyRequestsError
+from .limits import INVOCATION_BYTES
 from .runtime_api import RuntimeApi
 from .template import Function
 
+SHARED = ""
+
 
 class Fleet:
-    """All environments of a stack. `max_concurrency`: the account's concurrency; up to twice as many processes run."""
+    """All environments of a stack.
+
+    `max_concurrency`: the account's concurrency; up to twice as many processes run. `recycle_after`: an environment is
+    ended after so many invocations, and the next one starts anew; 0: never. Lambda does so every few hours
+    ("Understanding the Lambda execution environment lifecycle").
+    """
 
     def __init__(
         self,
@@ -28,31 +39,30 @@ class Fleet:
         address: str,
         python: Path,
         max_concurrency: int,
+        recycle_after: int = 0,
     ) -> None:
         self._functions = functions
         self._runtime_api = runtime_api
         self._address = address
         self._python = python
         self._numbers = count(1)
-        self._shared = asyncio.Semaphore(max_concurrency)
-        self._max_processes = 2 * max_concurrency
-        self._reserved = {
-            f.name: asyncio.Semaphore(f.reserved_concurrency)
-            for f in functions.values()
-            if f.reserved_concurrency is not None
-        }
+        self._max_concurrency = max_concurrency
+        self._recycle_after = recycle_after
+        self._running: Counter[str] = Counter()
         self._idle: dict[str, list[ExecutionEnvironment]] = defaultdict(list)
 
-    async def invoke(self, name: str, event: Mapping[str, Any]) -> Any:
-        """The function's result. Raises FunctionError, and KeyError for an unknown function."""
+    async def invoke(self, name: str, event: Mapping[str, Any]) -> bytes:
+        """The function's result as JSON. Raises InvocationError, and KeyError for an unknown function."""
         function = self._functions[name]
-        async with self._reserved.get(name, self._shared):
+        payload = json.dumps(event, ensure_ascii=False).encode()
+        if len(payload) > INVOCATION_BYTES:
+            raise RequestTooLargeError(f"{name}: the event has {len(payload)} bytes")
+        with self._counted(function):
             environment = await self._acquire(function)
             try:
-                answer = await environment.invoke(json.dumps(event).encode())
+                return await environment.invoke(payload)
             finally:
-                self._release(environment)
-        return json.loads(answer)
+                await self._release(environment)
 
     @property
     def environments(self) -> list[ExecutionEnvironment]:
@@ -62,14 +72,25 @@ class Fleet:
     async def stop_idle(self, name: str) -> None:
         """Ends the idle environments of a function, as Lambda does after some minutes: the next start is cold."""
         while self._idle[name]:
-            environment = self._idle[name].pop()
-            self._unregister(environment)
-            await environment.stop()
+            await self._end(self._idle[name].pop())
 
     async def close(self) -> None:
         """Ends every process."""
         await asyncio.gather(*(environment.stop() for environment in self.environments))
         self._runtime_api.environments.clear()
+
+    @contextmanager
+    def _counted(self, function: Function) -> Iterator[None]:
+        """Counts the invocation while it runs. Raises TooManyRequestsError."""
+        reserved = function.reserved_concurrency
+        share, limit = (SHARED, self._max_concurrency) if reserved is None else (function.name, reserved)
+        if self._running[share] >= limit:
+            raise TooManyRequestsError(f"{function.name}: {limit} invocations are under way")
+        self._running[share] += 1
+        try:
+            yield
+        finally:
+            self._running[share] -= 1
 
     async def _acquire(self, function: Function) -> ExecutionEnvironment:
         idle = self._idle[function.name]
@@ -84,23 +105,25 @@ class Fleet:
         await environment.start()
         return environment
 
-    def _release(self, environment: ExecutionEnvironment) -> None:
-        if environment.is_alive:
+    async def _release(self, environment: ExecutionEnvironment) -> None:
+        if environment.is_alive and not 0 < self._recycle_after <= environment.invocations:
             self._idle[environment.function.name].append(environment)
         else:
-            self._unregister(environment)
+            await self._end(environment)
 
     async def _evict_idle(self) -> None:
         """Ends the oldest idle processes while there are as many processes as are allowed."""
-        environments = self._runtime_api.environments
-        while len(environments) >= self._max_processes:
+        while len(self._runtime_api.environments) >= 2 * self._max_concurrency:
             idle = [environment for each in self._idle.values() for environment in each]
             if not idle:
                 return
             oldest = min(idle, key=lambda environment: environment.number)
             self._idle[oldest.function.name].remove(oldest)
-            self._unregister(oldest)
-            await oldest.stop()
+            await self._end(oldest)
+
+    async def _end(self, environment: ExecutionEnvironment) -> None:
+        await environment.stop()
+        self._unregister(environment)
 
     def _unregister(self, environment: ExecutionEnvironment) -> None:
         self._runtime_api.environments.pop(environment.number, None)

@@ -1,13 +1,28 @@
 """HTTP front ends of the functions: API Gateway's HTTP API chooses by routes, a load balancer by rules.
 
-When a function fails, API Gateway answers 500, or 503 after a timeout, and a load balancer answers 502
-("Troubleshooting HTTP API Lambda integrations", "Troubleshoot your Application Load Balancers").
+                                     HTTP API                        load balancer
+    request body too large           413, 10 MB                      413, 1 MB
+    event of more than 6 MB          413                             -
+    result too large                 500, 6 MB (FunctionError)       502, 1 MB
+    the function fails               500                             502
+    no environment is free           500                             502
+    no result in time                503, 30 s                       502, the function's timeout
+
+Sizes and times: see `limits`. Statuses: "Troubleshooting issues with HTTP API Lambda integrations",
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-troubleshooting-lambda.html;
+"How do I troubleshoot issues for API Gateway endpoints that integrate with Lambda?" (throttled: Internal server error),
+https://repost.aws/knowledge-center/api-gateway-internal-server-error;
+"Troubleshoot your Application Load Balancers",
+https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-troubleshooting.html.
+The last one does not name a throttled function: 502 is what it has for other errors of the Lambda service.
 """
 
+import asyncio
+import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
@@ -15,32 +30,52 @@ from starlette.responses import Response as HttpResponse
 from starlette.routing import Route as HttpRoute
 
 from .balancer import Rule
-from .environment import FunctionError
-from .events import EventForm, Request, event_of, response_of
+from .errors import InvocationError, RequestTooLargeError
+from .events import EventForm, Request, Response, event_of, response_of
+from .limits import (
+    BALANCER_ANSWER_BYTES,
+    BALANCER_REQUEST_BYTES,
+    HTTP_API_REQUEST_BYTES,
+    HTTP_API_SECONDS,
+    INVOCATION_BYTES,
+)
 from .template import Route
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
-Invoke = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
+# Name of the function and event; the result as JSON. Raises InvocationError.
+Invoke = Callable[[str, Mapping[str, Any]], Awaitable[bytes]]
 
 _log = logging.getLogger(__name__)
 _segment = re.compile(r"\{[^}+]+\}")
 
 
+class FrontKind(NamedTuple):
+    """What AWS has in front of functions. `request_bytes`: of a body; `answer_bytes`: of a result as JSON; `seconds`:
+    how long it waits, None: as long as the function may take; `failure_status`: when the invocation has no result."""
+
+    form: EventForm
+    request_bytes: int
+    answer_bytes: int
+    seconds: float | None
+    failure_status: int
+
+
+HTTP_API: Final = FrontKind("http_api", HTTP_API_REQUEST_BYTES, INVOCATION_BYTES, HTTP_API_SECONDS, 500)
+BALANCER: Final = FrontKind("alb_multi_value", BALANCER_REQUEST_BYTES, BALANCER_ANSWER_BYTES, None, 502)
+
+
 class FrontEnd:
     """An ASGI application that invokes functions.
 
-    `choose` returns the name of the function for a request, or None if there is none. `failure_status`: the status of
-    the response when the function fails.
+    `choose` returns the name of the function for a request, or None if there is none.
     """
 
-    def __init__(
-        self, form: EventForm, choose: Callable[[Request], str | None], invoke: Invoke, failure_status: int
-    ) -> None:
-        self._form: EventForm = form
+    def __init__(self, kind: FrontKind, choose: Callable[[Request], str | None], invoke: Invoke) -> None:
+        self._kind = kind
         self._choose = choose
         self._invoke = invoke
-        self._failure_status = failure_status
+        self._invocations: set[asyncio.Future[bytes]] = set()
         self.app = Starlette(routes=[HttpRoute("/{path:path}", self.answer, methods=METHODS)])
 
     async def answer(self, http: HttpRequest) -> HttpResponse:
@@ -49,17 +84,45 @@ class FrontEnd:
         name = self._choose(request)
         if name is None:
             return error_response(404, "Not Found")
+        if len(request.body) > self._kind.request_bytes:
+            return error_response(413, "Request Entity Too Large")
         try:
-            answer = response_of(await self._invoke(name, event_of(self._form, request)))
-        except FunctionError as error:
+            result = await self._result(name, event_of(self._kind.form, request))
+        except RequestTooLargeError as error:
             _log.error("%s", error)
-            return error_response(self._failure_status, "Internal Server Error")
-        response = HttpResponse(answer.body, answer.status)
-        response.raw_headers[:] = [
-            (key.lower().encode("latin-1"), value.encode("latin-1"))
-            for key, value in [*answer.headers, ("content-length", str(len(answer.body)))]
-        ]
-        return response
+            return error_response(413, "Request Entity Too Large")
+        except TimeoutError:
+            _log.error("%s: no result after %g s", name, self._kind.seconds)
+            return error_response(503, "Service Unavailable")
+        except InvocationError as error:
+            _log.error("%s", error)
+            return error_response(self._kind.failure_status, "Internal Server Error")
+        if len(result) > self._kind.answer_bytes:
+            _log.error("%s: the result has %d bytes", name, len(result))
+            return error_response(self._kind.failure_status, "Internal Server Error")
+        return response_to_client(response_of(json.loads(result)))
+
+    async def _result(self, name: str, event: Mapping[str, Any]) -> bytes:
+        """The result. Raises TimeoutError; the function goes on then, and nobody gets its result."""
+        invocation = asyncio.ensure_future(self._invoke(name, event))
+        self._invocations.add(invocation)
+        invocation.add_done_callback(self._forget)
+        return await asyncio.wait_for(asyncio.shield(invocation), self._kind.seconds)
+
+    def _forget(self, invocation: "asyncio.Future[bytes]") -> None:
+        self._invocations.discard(invocation)
+        if not invocation.cancelled():
+            invocation.exception()  # so that one for which nobody waits any more is not reported as forgotten
+
+
+def response_to_client(answer: Response) -> HttpResponse:
+    """The response of a function, with its own headers alone."""
+    response = HttpResponse(answer.body, answer.status)
+    response.raw_headers[:] = [
+        (key.lower().encode("latin-1"), value.encode("latin-1"))
+        for key, value in [*answer.headers, ("content-length", str(len(answer.body)))]
+    ]
+    return response
 
 
 def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:

@@ -9,10 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from .environment import REGION, ExecutionEnvironment, FunctionError, Invocation
+from .environment import REGION, ExecutionEnvironment, Invocation
+from .errors import FunctionError, ResultTooLargeError
+from .limits import INVOCATION_BYTES
 
 VERSION = "2018-06-01"
-ACCEPTED = 202
+ACCEPTED, TOO_LARGE = 202, 413
 
 
 class RuntimeApi:
@@ -43,9 +45,14 @@ class RuntimeApi:
         return Response(invocation.event, media_type="application/json", headers=headers)
 
     async def response(self, request: Request) -> Response:
-        """Takes the result of an invocation; one that comes too late is ignored."""
+        """Takes the result of an invocation; one that comes too late is ignored, and one that is too large an error."""
         invocation = self._invocation(request)
         body = await request.body()
+        if len(body) > INVOCATION_BYTES:
+            text = f"the result has {len(body)} bytes, more than {INVOCATION_BYTES}"
+            if invocation is not None:
+                invocation.answer.set_exception(ResultTooLargeError(f"Function.ResponseSizeTooLarge: {text}"))
+            return Response(text, status_code=TOO_LARGE)
         if invocation is not None:
             invocation.answer.set_result(body)
         return Response(status_code=ACCEPTED)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from .environment import FunctionError
+from .errors import InvocationError
 from .front import Invoke
 from .template import Schedule
 
@@ -50,5 +50,5 @@ async def invoke_once(schedule: Schedule, invoke: Invoke) -> None:
     """Invokes the function once; logs its error."""
     try:
         await invoke(schedule.function, {})
-    except FunctionError as error:
+    except InvocationError as error:
         _log.error("%s: %s", schedule.function, error)

@@ -1,14 +1,16 @@
 """Reads a template that `sam build` wrote: functions, their routes and their schedules."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from .balancer import CloudFormationLoader
+from .limits import PACKAGE_BYTES
 from .values import TemplateError, Values
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
@@ -20,7 +22,8 @@ _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
 
 class Function(NamedTuple):
-    """One function. `reserved_concurrency` None: it shares the account's concurrency."""
+    """One function. `reserved_concurrency` None: it shares the account's concurrency. `log_format`: Text or JSON;
+    `log_level`: of JSON, empty: not given."""
 
     name: str
     handler: str
@@ -31,6 +34,8 @@ class Function(NamedTuple):
     memory_mib: int
     reserved_concurrency: int | None
     variables: Mapping[str, str]
+    log_format: str = "Text"
+    log_level: str = ""
 
 
 class Route(NamedTuple):
@@ -99,18 +104,26 @@ class Reader:
     def _function(self, name: str) -> Function:
         own = self._resources[name]["Properties"]
         properties = {**self._globals, **own}
-        layers = [*self._globals.get("Layers", []), *own.get("Layers", [])]
+        references = [*self._globals.get("Layers", []), *own.get("Layers", [])]
+        layers = tuple(
+            self._layer(each) for each in map(self._values.resolve, references) if each is not None
+        )
+        code = self._build / properties["CodeUri"]
+        check_package_size(name, (code, *layers))
+        logging = self._values.resolve(properties.get("LoggingConfig", {}))
         reserved_concurrency = self._values.resolve(properties.get("ReservedConcurrentExecutions"))
         return Function(
             name,
             properties["Handler"],
             str(self._values.resolve(properties["Runtime"])),
-            self._build / properties["CodeUri"],
-            tuple(self._layer(layer) for layer in map(self._values.resolve, layers) if layer is not None),
+            code,
+            layers,
             float(properties["Timeout"]),
-            int(properties["MemorySize"]),
+            int(self._values.resolve(properties["MemorySize"])),
             None if reserved_concurrency is None else int(reserved_concurrency),
             {**self._environment(self._globals), **self._environment(own), **self._variables},
+            logging.get("LogFormat", "Text"),
+            logging.get("ApplicationLogLevel", ""),
         )
 
     def _layer(self, name: str) -> Path:
@@ -127,6 +140,19 @@ class Reader:
     def _events(self, name: str) -> list[tuple[str, dict[str, Any]]]:
         events = self._resources[name]["Properties"].get("Events", {})
         return [(event["Type"], self._values.resolve(event["Properties"])) for event in events.values()]
+
+
+def check_package_size(name: str, folders: Iterable[Path]) -> None:
+    """Raises TemplateError when code and layers of a function are larger than Lambda takes."""
+    size = sum(map(content_bytes, folders))
+    if size > PACKAGE_BYTES:
+        raise TemplateError(f"{name} and its layers have {size} bytes, more than {PACKAGE_BYTES}")
+
+
+@cache
+def content_bytes(folder: Path) -> int:
+    """The size of all files in a folder. Links count as themselves, as in an archive."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
 def rate_seconds(expression: str) -> float:

@@ -69,7 +69,7 @@ class Values:
         if name != "Fn::Equals":
             raise TemplateError(f"{name} is not understood in a condition")
         left, right = (self.resolve(operand) for operand in operands)
-        return bool(left == right)
+        return str(left) == str(right)
 
 
 def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ locals {
     QUEUE_ACCESS          = var.access
     QUEUE_MAX_CONNECTIONS = tostring(var.connections_per_process)
     WEBHOOK_ALLOW_CIDRS   = join(",", var.webhook_allow_cidrs)
+    SNS_GATEWAY_URL       = var.sns_gateway_url
     LOG_LEVEL             = var.log_level
     # Nothing reads it: a new password makes new tasks.
     PENSTOCK_PASSWORD_VERSION = tostring(var.password_version)
@@ -118,6 +119,7 @@ module "balancer" {
   idle_timeout_seconds         = var.idle_timeout_seconds
   deregistration_delay_seconds = var.deregistration_delay_seconds
   deletion_protection          = var.deletion_protection
+  log_bucket                   = var.balancer_log_bucket
 }
 
 resource "aws_ecs_cluster" "this" {
@@ -149,6 +151,8 @@ module "service" {
   subnet_ids         = var.private_subnet_ids
   security_group_ids = [aws_security_group.tasks.id]
   target_group_arn   = module.balancer.target_group_arn
+  requests_per_task  = var.requests_per_task
+  requests_label     = module.balancer.requests_label
   log_retention_days = var.log_retention_days
 
   # The first task migrates.

@@ -113,6 +113,12 @@ variable "deregistration_delay_seconds" {
   }
 }
 
+variable "balancer_log_bucket" {
+  description = "Bucket of S3 for the load balancer's access logs, whose policy lets Elastic Load Balancing write; empty: none are written"
+  type        = string
+  default     = ""
+}
+
 # --- the service ------------------------------------------------------------------------------------------------------
 variable "image" {
   description = "Image of infra/container/Dockerfile, by digest or by a tag that never moves"
@@ -169,6 +175,17 @@ variable "service_tasks" {
   }
 }
 
+variable "requests_per_task" {
+  description = "More tasks also when those behind the load balancer get more requests a minute than this, each; 0: processor time alone decides"
+  type        = number
+  default     = 0
+
+  validation {
+    condition     = var.requests_per_task >= 0
+    error_message = "requests_per_task must be 0 or more."
+  }
+}
+
 variable "worker_tasks" {
   description = "Tasks for webhooks and schedules alone; 0: those behind the load balancer do it"
   type        = number
@@ -222,6 +239,12 @@ variable "encryption_key_secret_arn" {
 
 variable "webhook_secret_arn" {
   description = "Secret with WEBHOOK_SIGNING_SECRET; empty: webhooks of events are not signed"
+  type        = string
+  default     = ""
+}
+
+variable "sns_gateway_url" {
+  description = "SNS_GATEWAY_URL: carries text messages and mobile push; empty: they are kept"
   type        = string
   default     = ""
 }

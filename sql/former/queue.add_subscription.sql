@@ -6,5 +6,5 @@ create or replace function queue.add_subscription(
 returns table (arn text, confirmed boolean, error text)
 language sql as $$
 select * from queue.add_subscription(p_topic, p_subscription_id, p_owner, p_protocol, p_endpoint, p_attributes, p_filter,
-    p_token, p_confirmation, p_topic_filters, p_account_filters, null)
+    p_token, p_confirmation, p_topic_filters, p_account_filters, null, null)
 $$;

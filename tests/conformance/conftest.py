@@ -59,6 +59,8 @@ def functions(deployments: Deployments) -> Iterator[Functions]:
 
 # The test clock locks whole tables to move time; autovacuum, which is at one of them then, steps aside and says so.
 CLOCK_AT_WORK = "ERROR:  canceling autovacuum task"
+# A process meets the first long message of a queue (QU010, docs/how_it_works.md): nothing failed.
+LONG_MESSAGE = "ERROR:  a message is so long that the answer has to be measured"
 
 
 @pytest.fixture(params=[f"{deployment}-{protocol}" for deployment in DEPLOYMENTS for protocol in PROTOCOLS])
@@ -88,7 +90,7 @@ def _clean_log(postgres: TestServer) -> Iterator[None]:
     yield
     written = log.read_bytes()[start:].decode()
     errors = [line for line in written.splitlines() if "ERROR:" in line]
-    assert [line for line in errors if not line.endswith(CLOCK_AT_WORK)] == []
+    assert [line for line in errors if not line.endswith(CLOCK_AT_WORK) and LONG_MESSAGE not in line] == []
 
 
 @pytest.fixture(scope="session")

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import psycopg
+import pytest
 
 from penstock.postgres.migrations import migrate
-from penstock_web.local.binaries import Source
+from penstock_web.local.binaries import Source, find_binaries
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.system_account import LocalError, SystemAccount
 
 TEMPLATE = "penstock_template"
 
@@ -104,3 +105,19 @@ def running_test_server() -> Iterator[TestServer]:
         administration.execute(f"create database {TEMPLATE} template template0 owner {ROLE}".encode())
         migrate(server.service_dsn(TEMPLATE), role=ROLE)
         yield TestServer(server, pooler, administration)
+
+
+@contextmanager
+def new_cluster(source: Source, **settings: str) -> Iterator[Postgres]:
+    """A cluster with no database of ours. Where CI is not set, a version that is not here skips the test."""
+    try:
+        find_binaries(source)
+    except LocalError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    with (
+        ephemeral_state(memory_directory()) as state,
+        running_postgres(state, SystemAccount.choose(), source, {"fsync": "off", **settings}) as server,
+    ):
+        yield server

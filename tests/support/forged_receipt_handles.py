@@ -12,6 +12,7 @@ from itertools import cycle
 from random import Random
 from urllib.parse import quote
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.postgres.statements.messages import ReceiptHandle
 from penstock.receipt_handle import ReceiptHandles
 
@@ -102,6 +103,32 @@ KINDS: tuple[Forge, ...] = (
 )  # fmt: skip
 
 
+def systematic(handle: str) -> list[str]:
+    """One handle with each bit changed, cut to each length, and in other spellings; each once."""
+    data = base64.urlsafe_b64decode(handle)
+    bits = [
+        data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
+        for place in range(len(data))
+        for bit in range(8)
+    ]
+    standard = base64.b64encode(data).decode()
+    spellings = (
+        data.hex(), data.hex().upper(), base64.b32encode(data).decode(), base64.b16encode(data).decode(),
+        base64.b85encode(data).decode(), base64.b64encode(handle.encode()).decode(), quote(f" {handle} "),
+        handle.lower(), handle.upper(), handle.swapcase(), handle[::-1], f"{handle}=", f"{handle}==", f"={handle}",
+        f"{handle}\n", f"\n{handle}", f"{handle} ", f" {handle}", f"{handle}\t", f"{handle}\r\n",
+        f"{handle[:44]}\n{handle[44:]}", f"{handle[:44]} {handle[44:]}", f"{handle[:44]}={handle[44:]}", f'"{handle}"',
+        f"'{handle}'", f"{handle},{handle}", handle * 2, f"{handle}A", f"A{handle}", f"{handle}%00",
+        f"%{ord(handle[0]):02x}{handle[1:]}", f"\ufeff{handle}",
+        handle[0].encode().decode("ascii") + "\u0301" + handle[1:], "".join(chr(ord(one) + 0xFEE0) for one in handle),
+        f"{handle}#", f"{handle}?x", f"{handle}/", f"../{handle}", f"{handle};", f"{handle}' or '1'='1", "*", "null",
+        "0", base64.b64encode(bytes(66)).decode(), base64.b64encode(b"\xff" * 66).decode(), standard[:-4] + "====",
+    )  # fmt: skip
+    cut = [handle[:length] for length in range(1, len(handle))]
+    tried = [*(base64.urlsafe_b64encode(one).decode() for one in bits), *cut, *spellings]
+    return list(dict.fromkeys(one for one in tried if one != handle))
+
+
 def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> Iterator[str]:
     """So many forgeries of handles of this queue (`mine`) and of other queues or installations (`foreign`)."""
     rng, real, kinds = Random(seed), set(mine), cycle(KINDS)
@@ -117,7 +144,7 @@ def handles_of(receipts: ReceiptHandles, arn: str, number: int, seed: int = 0) -
     rng = Random(seed)
     return [
         receipts.seal(
-            arn,
+            ResolvedQueue(arn),
             ReceiptHandle(
                 7,
                 rng.randrange(4),

@@ -94,8 +94,11 @@ def test_only_a_missing_queue_has_another_text_in_the_query_protocol() -> None:
     assert errors.OverLimit("text.").query_message == "text."
 
 
-def test_only_unavailable_asks_to_try_again() -> None:
-    assert [name for name, error in ERRORS.items() if error.retry_after_seconds] == ["ServiceUnavailable"]
+def test_what_is_temporary_asks_to_try_again() -> None:
+    assert [name for name, error in ERRORS.items() if error.retry_after_seconds] == [
+        "RequestThrottled",
+        "ServiceUnavailable",
+    ]
 
 
 def test_texts_of_named_errors() -> None:

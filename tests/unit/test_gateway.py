@@ -132,11 +132,11 @@ def test_a_call_runs_the_operation_of_its_action() -> None:
     ("request_", "error"),
     [
         (http(b"{}", target="AmazonSQS.Nothing"), InvalidAction),
-        (http(b"{}", target="AmazonSNS.CreatePlatformApplication"), InvalidAction),
+        (http(b"{}", target="AmazonSNS.CreateQueue"), InvalidAction),
         (http(b"{}", target="AmazonSNS.Publish"), ValidationError),
         (http(b"{}", target="Nothing"), InvalidAction),
         (http(b"Action=Nothing"), InvalidAction),
-        (http(b"Action=CreatePlatformApplication&Version=2010-03-31"), InvalidAction),
+        (http(b"Action=CreatePigeon&Version=2010-03-31"), InvalidAction),
         (http(b"Action=Publish&Version=2010-03-31"), ValidationError),
         (http(b"Action="), MissingAction),
         (http(b"Action.1=SendMessage"), MissingAction),
@@ -239,6 +239,11 @@ def test_a_json_answer() -> None:
         b"x-amzn-requestid": request_id.encode(),
     }
     assert msgspec.json.decode(body) == {"MessageId": "m", "MD5OfMessageBody": "d"}
+
+
+def test_a_json_answer_without_a_result_is_empty() -> None:
+    status, _, body, _ = answer(http(b'{"QueueUrl": "u"}', target="AmazonSQS.DeleteQueue"), None)
+    assert (status, body) == (200, b"")
 
 
 def test_a_query_answer() -> None:

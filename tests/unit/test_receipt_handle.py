@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.postgres.statements.messages import ReceiptHandle
 from penstock.receipt_handle import ReceiptHandles
-from tests.support.forged_receipt_handles import forgeries, handles_of
+from tests.support.forged_receipt_handles import forgeries, handles_of, systematic
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
+QUEUE = ResolvedQueue(ARN)
 KEY = bytes(range(32))
 RECEIPTS = ReceiptHandles(KEY)
 HANDLE = ReceiptHandle(7, 3, 2**40, 2**45 - 1, 2, 2**31 - 1, bytes(range(16)))
@@ -36,13 +38,13 @@ handles = st.builds(
 
 @given(handles)
 def test_what_is_sealed_opens_as_it_was(handle: ReceiptHandle) -> None:
-    text = RECEIPTS.seal(ARN, handle)
+    text = RECEIPTS.seal(QUEUE, handle)
     assert len(text) == 88
-    assert RECEIPTS.open(ARN, text) == handle
+    assert RECEIPTS.open(QUEUE, text) == handle
 
 
 def test_the_seal_is_an_hmac_over_queue_and_payload() -> None:
-    data = urlsafe_b64decode(RECEIPTS.seal(ARN, HANDLE))
+    data = urlsafe_b64decode(RECEIPTS.seal(QUEUE, HANDLE))
     payload, mac = data[:-19], data[-19:]
     assert mac == hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:19]
 
@@ -52,7 +54,7 @@ def test_a_handle_of_release_0_0_2_opens(handle: ReceiptHandle) -> None:
     """Consumers keep handles for up to 12 hours. Version 1: neither nonce nor message id, 18 bytes of the MAC."""
     payload = struct.pack(">BIhqqi", 1, *handle[:5])
     mac = hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:18]
-    opened = RECEIPTS.open(ARN, urlsafe_b64encode(payload + mac).decode())
+    opened = RECEIPTS.open(QUEUE, urlsafe_b64encode(payload + mac).decode())
     assert opened == ReceiptHandle(*handle[:5], nonce=0, message_id=None)
 
 
@@ -62,32 +64,52 @@ def test_a_handle_says_its_version_by_its_length_too(layout: str, mac_bytes: int
     fields = HANDLE if mac_bytes == 19 else HANDLE[:5]
     payload = struct.pack(layout, 1 if mac_bytes == 19 else 2, *fields)
     mac = hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:mac_bytes]
-    assert RECEIPTS.open(ARN, urlsafe_b64encode(payload + mac).decode()) is None
+    assert RECEIPTS.open(QUEUE, urlsafe_b64encode(payload + mac).decode()) is None
 
 
 def test_every_flipped_bit_is_refused() -> None:
-    text = RECEIPTS.seal(ARN, HANDLE).encode()
+    text = RECEIPTS.seal(QUEUE, HANDLE).encode()
     for position in range(len(text)):
         for bit in range(8):
             forged = bytearray(text)
             forged[position] ^= 1 << bit
-            assert RECEIPTS.open(ARN, forged.decode("latin-1")) is None
+            assert RECEIPTS.open(QUEUE, forged.decode("latin-1")) is None
 
 
 @given(st.text(max_size=120))
 def test_made_up_texts_are_refused(text: str) -> None:
-    assert RECEIPTS.open(ARN, text) is None
+    assert RECEIPTS.open(QUEUE, text) is None
 
 
 @pytest.mark.parametrize("length", range(88))
 def test_truncated_handles_are_refused(length: int) -> None:
-    assert RECEIPTS.open(ARN, RECEIPTS.seal(ARN, HANDLE)[:length]) is None
+    assert RECEIPTS.open(QUEUE, RECEIPTS.seal(QUEUE, HANDLE)[:length]) is None
 
 
-def test_a_handle_of_another_queue_or_installation_is_refused() -> None:
-    text = RECEIPTS.seal(ARN, HANDLE)
-    assert RECEIPTS.open(ARN + "2", text) is None
-    assert ReceiptHandles(bytes(32)).open(ARN, text) is None
+OTHERS = (
+    "arn:aws:sqs:us-east-1:000000000000:orders2", "arn:aws:sqs:us-east-1:000000000000:order",
+    "arn:aws:sqs:us-east-1:000000000000:Orders", "arn:aws:sqs:us-east-1:000000000000:orders.fifo",
+    "arn:aws:sqs:us-east-1:000000000000:", "arn:aws:sqs:us-east-1:111122223333:orders",
+    "arn:aws:sqs:us-east-1:000000000001:orders", "arn:aws:sqs:us-east-1::orders",
+    "arn:aws:sqs:eu-west-1:000000000000:orders", "arn:aws:sqs:us-east-2:000000000000:orders",
+    "arn:aws-cn:sqs:us-east-1:000000000000:orders", "arn:aws:sns:us-east-1:000000000000:orders", "orders", "",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("arn", OTHERS)
+def test_a_handle_of_another_queue_account_or_region_is_refused(arn: str) -> None:
+    assert RECEIPTS.open(ResolvedQueue(arn), RECEIPTS.seal(QUEUE, HANDLE)) is None
+    assert RECEIPTS.open(QUEUE, RECEIPTS.seal(ResolvedQueue(arn), HANDLE)) is None
+
+
+def test_a_handle_of_another_installation_is_refused() -> None:
+    assert ReceiptHandles(bytes(32)).open(QUEUE, RECEIPTS.seal(QUEUE, HANDLE)) is None
+
+
+def test_no_bit_can_be_changed_and_there_is_one_spelling() -> None:
+    tried = systematic(RECEIPTS.seal(QUEUE, HANDLE))
+    assert [forged for forged in tried if RECEIPTS.open(QUEUE, forged) is not None] == []
+    assert len(tried) + 2 * len(OTHERS) >= 374
 
 
 # --- forgeries -------------------------------------------------------------------------------------------------------
@@ -100,7 +122,7 @@ def accepted(seed: int, number: int) -> list[str]:
         *handles_of(ReceiptHandles(bytes(32)), ARN, 50),
     ]
     tried = forgeries(seed, number, handles_of(RECEIPTS, ARN, 200), others)
-    return [forged for forged in tried if RECEIPTS.open(ARN, forged) is not None]
+    return [forged for forged in tried if RECEIPTS.open(QUEUE, forged) is not None]
 
 
 def test_of_20_000_forgeries_none_opens() -> None:

@@ -63,6 +63,7 @@ def test_overrides_win() -> None:
         ("QUEUE_TRUST_FORWARDED", "maybe", "true or false"),
         ("LOG_LEVEL", "loud", "one of debug"),
         ("QUEUE_ACCOUNT_ID", "12345", "12 digits"),
+        ("QUEUE_REGIONS", "Frankfurt am Main", "names of regions"),
         ("SNS_CERT_HOST", "https://sns.us-east-1.amazonaws.com", "the name of a host"),
         ("QUEUE_ALLOWED_HOSTS", "a.example,https://b.example", "names of hosts"),
         ("QUEUE_ALLOWED_HOSTS", "a.example:9324", "without https:// and port"),
@@ -72,6 +73,12 @@ def test_overrides_win() -> None:
 def test_a_bad_value_is_refused_by_name(name: str, value: str, said: str) -> None:
     with pytest.raises(SettingError, match=f"{name} must be .*{said}"):
         Settings.read({name: value})
+
+
+def test_the_own_region_must_be_served() -> None:
+    with pytest.raises(SettingError, match="QUEUE_REGIONS must have QUEUE_REGION, which is 'us-east-1'"):
+        Settings.read({"QUEUE_REGIONS": "eu-west-1"})
+    assert Settings.read({"QUEUE_REGIONS": "eu-west-1,us-east-1"}).serves("us-east-1")
 
 
 def test_what_is_printed_of_settings_has_no_secrets() -> None:

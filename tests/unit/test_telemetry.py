@@ -81,6 +81,18 @@ def records_of(script: str, **variables: str) -> list[Any]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
+    """template.yaml lets INFO through at every LOG_LEVEL, since metrics are INFO to Lambda."""
+    script = (
+        "from penstock.telemetry import lambda_logger\n"
+        "logger = lambda_logger('warning')\n"
+        "logger.info('usual')\n"
+        "logger.warning('unusual')\n"
+    )
+    written = records_of(script, AWS_LAMBDA_LOG_FORMAT="JSON", AWS_LAMBDA_LOG_LEVEL="INFO")
+    assert [record["message"] for record in written] == ["unusual"]
+
+
 def test_an_exception_is_written_alike(stream: io.StringIO) -> None:
     """The same keys on both sides when something failed: the traceback is a text, its class a name."""
     try:

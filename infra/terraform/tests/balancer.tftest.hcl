@@ -46,4 +46,23 @@ run "balancer" {
     condition     = [for r in aws_vpc_security_group_ingress_rule.clients : "${r.from_port} ${r.cidr_ipv4}"] == ["443 10.0.0.0/8"]
     error_message = "only the clients' networks come in, and only to 443"
   }
+  assert {
+    condition     = length(aws_lb.this.access_logs) == 0
+    error_message = "access logs need a bucket"
+  }
+}
+
+run "access_logs" {
+  command = plan
+  module {
+    source = "./modules/balancer"
+  }
+  variables {
+    log_bucket = "logs"
+  }
+
+  assert {
+    condition     = one([for l in aws_lb.this.access_logs : "${l.enabled} ${l.bucket} ${l.prefix}"]) == "true logs penstock"
+    error_message = "requests are logged to the bucket"
+  }
 }

@@ -56,3 +56,31 @@ run "database" {
     error_message = "only the tasks reach the database"
   }
 }
+
+# Of each database its own: the name of a snapshot that is there lets RDS delete no further database.
+run "first_database" {
+  command = apply
+  module {
+    source = "./modules/database"
+  }
+
+  assert {
+    condition     = can(regex("^penstock-final-[0-9a-f]{8}$", aws_db_instance.this.final_snapshot_identifier))
+    error_message = "the final snapshot is named after the installation"
+  }
+}
+
+run "database_in_its_place" {
+  command = apply
+  module {
+    source = "./modules/database"
+  }
+  variables {
+    database = "other"
+  }
+
+  assert {
+    condition     = aws_db_instance.this.final_snapshot_identifier != run.first_database.final_snapshot
+    error_message = "another database has another final snapshot"
+  }
+}

@@ -14,10 +14,16 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::111122223333:role/penstock" }
   }
   mock_resource "aws_lb" {
-    defaults = { arn = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:loadbalancer/app/penstock/1" }
+    defaults = {
+      arn        = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:loadbalancer/app/penstock/1"
+      arn_suffix = "app/penstock/1"
+    }
   }
   mock_resource "aws_lb_target_group" {
-    defaults = { arn = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:targetgroup/penstock/1" }
+    defaults = {
+      arn        = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:targetgroup/penstock/1"
+      arn_suffix = "targetgroup/penstock/1"
+    }
   }
   mock_resource "aws_lb_listener" {
     defaults = { arn = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:listener/app/penstock/1/2" }
@@ -89,5 +95,18 @@ run "with_workers_and_a_shared_pooler" {
   assert {
     condition     = endswith(output.pooler_address, ":6432") && length(output.log_groups) == 3
     error_message = "both modules must be there"
+  }
+}
+
+run "scaling_by_requests" {
+  command = apply
+
+  variables {
+    requests_per_task = 30000
+  }
+
+  assert {
+    condition     = module.balancer.requests_label == "app/penstock/1/targetgroup/penstock/1"
+    error_message = "requests are those of this load balancer and of these tasks"
   }
 }

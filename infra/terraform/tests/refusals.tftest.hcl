@@ -110,6 +110,14 @@ run "one_zone" {
   expect_failures = [var.private_subnet_ids]
 }
 
+run "fewer_than_no_requests" {
+  command = plan
+  variables {
+    requests_per_task = -1
+  }
+  expect_failures = [var.requests_per_task]
+}
+
 run "no_backups" {
   command = plan
   variables {

@@ -85,6 +85,37 @@ run "service" {
     condition     = one(aws_ecs_service.this.load_balancer[*].container_name) == "penstock"
     error_message = "requests go to the service"
   }
+  assert {
+    condition     = length(aws_appautoscaling_policy.cpu) == 1 && length(aws_appautoscaling_policy.requests) == 0
+    error_message = "processor time alone decides, unless requests are asked for"
+  }
+}
+
+run "scaling_by_requests" {
+  command = apply
+  module {
+    source = "./modules/service"
+  }
+  variables {
+    requests_per_task = 30000
+    requests_label    = "app/penstock/1/targetgroup/penstock/2"
+  }
+
+  # AWS, "PredefinedMetricSpecification" (Application Auto Scaling): the label has both, and there is none without it.
+  assert {
+    condition = one([
+      for p in aws_appautoscaling_policy.requests : one([
+        for c in p.target_tracking_scaling_policy_configuration : c.target_value == 30000 && one([
+          for m in c.predefined_metric_specification : "${m.predefined_metric_type} ${m.resource_label}"
+        ]) == "ALBRequestCountPerTarget app/penstock/1/targetgroup/penstock/2"
+      ])
+    ])
+    error_message = "more tasks by requests"
+  }
+  assert {
+    condition     = length(aws_appautoscaling_policy.cpu) == 1
+    error_message = "and by processor time, too"
+  }
 }
 
 run "workers" {
@@ -98,7 +129,7 @@ run "workers" {
   }
 
   assert {
-    condition     = length(aws_ecs_service.this.load_balancer) == 0 && length(aws_appautoscaling_policy.cpu) == 0
+    condition     = length(aws_ecs_service.this.load_balancer) == 0 && length(aws_appautoscaling_policy.cpu) == 0 && length(aws_appautoscaling_policy.requests) == 0
     error_message = "workers are behind no load balancer, and as many as were asked for"
   }
 }

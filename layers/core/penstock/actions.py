@@ -59,6 +59,9 @@ if TYPE_CHECKING:  # a misspelt operation is an error of mypy, and so is one of 
     from .sns import permissions as topic_permissions
     from .sns import publish as publishing
     from .sns import subscriptions, topics
+    from .sns.mobile import platform_applications, platform_endpoints
+    from .sns.sms import sandbox as sms_sandbox
+    from .sns.sms import settings as sms_settings
     from .sqs import dead_letter_sources as dead_letters
     from .sqs import delete as deleting
     from .sqs import move_tasks, permissions, queues, tags, visibility
@@ -71,12 +74,16 @@ else:
     move_tasks = OperationModule("sqs.move_tasks")
     peeking = OperationModule("sqs.peek")
     permissions = OperationModule("sqs.permissions")
+    platform_applications = OperationModule("sns.mobile.platform_applications")
+    platform_endpoints = OperationModule("sns.mobile.platform_endpoints")
     publishing = OperationModule("sns.publish")
     queues = OperationModule("sqs.queues")
     receiving = OperationModule("sqs.receive")
     scheduler_groups = OperationModule("scheduler.groups")
     scheduler_schedules = OperationModule("scheduler.schedules")
     sending = OperationModule("sqs.send")
+    sms_sandbox = OperationModule("sns.sms.sandbox")
+    sms_settings = OperationModule("sns.sms.settings")
     subscriptions = OperationModule("sns.subscriptions")
     tags = OperationModule("sqs.tags")
     topic_permissions = OperationModule("sns.permissions")
@@ -185,6 +192,47 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
            topics.get_data_protection_policy),
     Action("sns", "PutDataProtectionPolicy", sns.PutDataProtectionPolicyRequest, None,
            topics.put_data_protection_policy),
+    Action("sns", "CreatePlatformApplication", sns.CreatePlatformApplicationRequest,
+           sns.CreatePlatformApplicationResult, platform_applications.create_platform_application),
+    Action("sns", "DeletePlatformApplication", sns.DeletePlatformApplicationRequest, None,
+           platform_applications.delete_platform_application),
+    Action("sns", "GetPlatformApplicationAttributes", sns.GetPlatformApplicationAttributesRequest,
+           sns.GetPlatformApplicationAttributesResult, platform_applications.get_platform_application_attributes),
+    Action("sns", "ListPlatformApplications", sns.ListPlatformApplicationsRequest, sns.ListPlatformApplicationsResult,
+           platform_applications.list_platform_applications),
+    Action("sns", "SetPlatformApplicationAttributes", sns.SetPlatformApplicationAttributesRequest, None,
+           platform_applications.set_platform_application_attributes),
+    Action("sns", "CreatePlatformEndpoint", sns.CreatePlatformEndpointRequest, sns.CreatePlatformEndpointResult,
+           platform_endpoints.create_platform_endpoint),
+    Action("sns", "DeleteEndpoint", sns.DeleteEndpointRequest, None, platform_endpoints.delete_endpoint),
+    Action("sns", "GetEndpointAttributes", sns.GetEndpointAttributesRequest, sns.GetEndpointAttributesResult,
+           platform_endpoints.get_endpoint_attributes),
+    Action("sns", "ListEndpointsByPlatformApplication", sns.ListEndpointsByPlatformApplicationRequest,
+           sns.ListEndpointsByPlatformApplicationResult, platform_endpoints.list_endpoints_by_platform_application),
+    Action("sns", "SetEndpointAttributes", sns.SetEndpointAttributesRequest, None,
+           platform_endpoints.set_endpoint_attributes),
+    Action("sns", "CheckIfPhoneNumberIsOptedOut", sns.CheckIfPhoneNumberIsOptedOutRequest,
+           sns.CheckIfPhoneNumberIsOptedOutResult, sms_settings.check_if_phone_number_is_opted_out),
+    Action("sns", "GetSMSAttributes", sns.GetSMSAttributesRequest, sns.GetSMSAttributesResult,
+           sms_settings.get_sms_attributes),
+    Action("sns", "ListOriginationNumbers", sns.ListOriginationNumbersRequest, sns.ListOriginationNumbersResult,
+           sms_settings.list_origination_numbers),
+    Action("sns", "ListPhoneNumbersOptedOut", sns.ListPhoneNumbersOptedOutRequest, sns.ListPhoneNumbersOptedOutResult,
+           sms_settings.list_phone_numbers_opted_out),
+    Action("sns", "OptInPhoneNumber", sns.OptInPhoneNumberRequest, sns.OptInPhoneNumberResult,
+           sms_settings.opt_in_phone_number),
+    Action("sns", "SetSMSAttributes", sns.SetSMSAttributesRequest, sns.SetSMSAttributesResult,
+           sms_settings.set_sms_attributes),
+    Action("sns", "CreateSMSSandboxPhoneNumber", sns.CreateSMSSandboxPhoneNumberRequest,
+           sns.CreateSMSSandboxPhoneNumberResult, sms_sandbox.create_sms_sandbox_phone_number),
+    Action("sns", "DeleteSMSSandboxPhoneNumber", sns.DeleteSMSSandboxPhoneNumberRequest,
+           sns.DeleteSMSSandboxPhoneNumberResult, sms_sandbox.delete_sms_sandbox_phone_number),
+    Action("sns", "GetSMSSandboxAccountStatus", sns.GetSMSSandboxAccountStatusRequest,
+           sns.GetSMSSandboxAccountStatusResult, sms_sandbox.get_sms_sandbox_account_status),
+    Action("sns", "ListSMSSandboxPhoneNumbers", sns.ListSMSSandboxPhoneNumbersRequest,
+           sns.ListSMSSandboxPhoneNumbersResult, sms_sandbox.list_sms_sandbox_phone_numbers),
+    Action("sns", "VerifySMSSandboxPhoneNumber", sns.VerifySMSSandboxPhoneNumberRequest,
+           sns.VerifySMSSandboxPhoneNumberResult, sms_sandbox.verify_sms_sandbox_phone_number),
     Action("scheduler", "CreateSchedule", scheduler.CreateScheduleRequest, scheduler.CreateScheduleResult,
            scheduler_schedules.create_schedule, "POST /schedules/{Name}"),
     Action("scheduler", "GetSchedule", scheduler.GetScheduleRequest, scheduler.GetScheduleResult,

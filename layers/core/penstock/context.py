@@ -5,10 +5,12 @@ module converts them. A QueueUrl must be reachable for the caller that gets it, 
 caller's own request, unless a base URL is configured. Any host is accepted on input (docs/compatibility.md).
 """
 
+import re
 from collections.abc import Mapping
 
-from penstock.access.users import User, caller
-from penstock.aws.arn import is_account_id, queue_arn
+from penstock.access.users import User, caller, user_arn
+from penstock.aws.arn import ResolvedQueue, is_account_id, resolve_queue
+from penstock.aws.codec.protocol import Protocol
 
 from .environment import Environment
 from .errors import InvalidAddress, QueueDoesNotExist
@@ -16,23 +18,32 @@ from .http import HttpRequest
 from .settings import Settings
 from .trace_context import message_trace_header
 
+_KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
+
 
 class Context:
     """One request: the caller's account and region, the request's id, and the environment of the process.
 
-    `user`: who has signed the request; None: nobody was asked.
+    `user`: who has signed the request; None: nobody was asked. `protocol`: of the answer.
     """
 
-    __slots__ = ("_base_url", "account_id", "environment", "http", "region", "request_id", "user")
+    __slots__ = ("_base_url", "account_id", "environment", "http", "protocol", "region", "request_id", "user")
 
     def __init__(
-        self, account_id: str, region: str, request_id: str, environment: Environment, http: HttpRequest
+        self,
+        account_id: str,
+        region: str,
+        request_id: str,
+        environment: Environment,
+        http: HttpRequest,
+        protocol: Protocol = Protocol.JSON,
     ) -> None:
         self.account_id = account_id
         self.region = region
         self.request_id = request_id
         self.environment = environment
         self.http = http
+        self.protocol = protocol
         self._base_url: str | None = None
         self.user: User | None = None
 
@@ -42,9 +53,16 @@ class Context:
         return self.user or caller(self.account_id, None, None)
 
     @property
+    def caller_arn(self) -> str:
+        """The ARN of who calls: of a user whose signature was checked, else `user/` and the key id of the request."""
+        principal = self.caller.principal
+        key_id = None if self.user is not None else claimed_key_id(self.http)
+        return user_arn(self.account_id, key_id) if key_id else principal.arn or ""
+
+    @property
     def client_address(self) -> str:
         """The client's IP address; empty where it is not known."""
-        return client_address(self.http, self.environment.settings)
+        return client_address(self.http.headers, self.http.peer, self.environment.settings)
 
     @property
     def condition_keys(self) -> dict[str, str]:
@@ -101,17 +119,28 @@ class Context:
         return f"{self.base_url}/{account_id or self.account_id}/{name}"
 
     def queue_arn(self, queue_url: str) -> str:
-        """The ARN of the queue at `queue_url`: its last two path segments, in the region of the request.
+        """The ARN of the queue at `queue_url`. Raises as `queue` does."""
+        return self.queue(queue_url).arn
+
+    def queue(self, queue_url: str) -> ResolvedQueue:
+        """The queue at `queue_url`: its last two path segments, in the region of the request.
 
         A slash at the end is fine (AWS's own examples have one); a bare queue name means the caller's own account.
         Raises InvalidAddress when the URL has no account, QueueDoesNotExist when no queue can have that name.
         """
         head, slash, name = queue_url.removesuffix("/").rpartition("/")
         account_id = head.rpartition("/")[2] if slash else self.account_id
-        arn = queue_arn(self.region, account_id, name)
-        if arn is None:
+        queue = resolve_queue(self.region, account_id, name)
+        if queue is None:
             raise QueueDoesNotExist() if is_account_id(account_id) and name else InvalidAddress.of(queue_url)
-        return arn
+        return queue
+
+
+def claimed_key_id(http: HttpRequest) -> str | None:
+    """The access key id that a request names, in its header or in a presigned URL; None: none that could be one."""
+    given = http.headers.get(b"authorization", b"") + b"&" + http.query
+    found = _KEY_ID(given)
+    return found[1].decode() if found else None
 
 
 def base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
@@ -133,11 +162,11 @@ def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
     return settings.queue_trust_forwarded and _first(headers.get(b"x-forwarded-proto")) == b"https"
 
 
-def client_address(http: HttpRequest, settings: Settings) -> str:
+def client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
     """The client's IP address; empty where it is not known. A load balancer adds it last to X-Forwarded-For."""
-    forwarded = http.headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
+    forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:
-        return http.peer
+        return peer
     return forwarded.rpartition(b",")[2].strip().decode("latin-1")
 
 

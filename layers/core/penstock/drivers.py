@@ -5,13 +5,26 @@ The container's driver does the same with `await`, merging the effects of concur
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from penstock.postgres.calls import statement_call
+from penstock.postgres.database import LongMessageFound
 from penstock.postgres.statements.long_polls import READY_QUEUES
-from penstock.postgres.statements.messages import ReceivedRow
+from penstock.postgres.statements.messages import FOUND_LONG_ROWS, ReceivedRow
 
-from .effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Statement, Transact, Wake
+from .effects import (
+    BatchCall,
+    Call,
+    Compute,
+    Effect,
+    Operation,
+    Pause,
+    Receive,
+    Row,
+    Statement,
+    Transact,
+    Wake,
+)
 from .reports import Report
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -20,6 +33,9 @@ LONGEST_PAUSE_SECONDS = 1.0
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
+
+# How many of these seconds an operation may wait; 0: not at all.
+GrantWait: TypeAlias = Callable[[float], float]
 
 
 class StatementExecutor(Protocol):
@@ -31,14 +47,24 @@ class StatementExecutor(Protocol):
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]: ...
 
 
+def ignore(_: Report) -> None:
+    """Counts nothing."""
+
+
+def any_wait(seconds: float) -> float:
+    """Grants every wait."""
+    return seconds
+
+
 def run(
     operation: Operation[T],
     database: StatementExecutor,
-    count: Callable[[Report], None] = lambda _: None,
+    count: Callable[[Report], None] = ignore,
+    grant: GrantWait = any_wait,
 ) -> T:
     """The operation's result. Raises what the operation raises, and the errors of `call`.
 
-    `count` is called with each report of the operation.
+    `count` is called with each report of the operation, `grant` before each wait.
     """
     try:
         effect = next(operation)
@@ -46,42 +72,48 @@ def run(
             while isinstance(effect, Report):
                 count(effect)
                 effect = operation.send(None)
-            effect = operation.send(perform(effect, database))
+            effect = operation.send(perform(effect, database, grant))
     except StopIteration as end:
         value: T = end.value
         return value
 
 
-def perform(effect: Effect[Any], database: StatementExecutor) -> Sequence[Row] | bool | None:
+def perform(effect: Effect[Any], database: StatementExecutor, grant: GrantWait) -> object:
     """Performs one effect and returns its result. Raises TypeError for an effect that it does not know."""
     if isinstance(effect, (Call, BatchCall, Transact)):
         return database.call(*statement_call(effect))
     if isinstance(effect, Receive):
-        return receive(effect, database)
+        try:
+            return receive(effect, database, grant)
+        except LongMessageFound:
+            return FOUND_LONG_ROWS
     if isinstance(effect, Pause):
-        time.sleep(effect.seconds)
-        return True
+        granted = grant(effect.seconds)
+        time.sleep(granted)
+        return granted >= effect.seconds
+    if isinstance(effect, Compute):
+        return effect.function()
     if isinstance(effect, Wake):
         return None  # no other receive waits in a function's process; the database notifies other processes
     raise TypeError(effect)
 
 
-def receive(effect: Receive[ReceivedRow], database: StatementExecutor) -> list[ReceivedRow]:
-    """The rows of a receive: waits as it says, and looks again and again whether the queue may have a message.
+def receive(effect: Receive[ReceivedRow], database: StatementExecutor, grant: GrantWait) -> list[ReceivedRow]:
+    """The rows of a receive: waits as long as granted, and looks again and again whether the queue may have a message.
 
-    The pauses grow, and no transaction is open during a pause.
+    The pauses grow, also when it may have one and this receive gets none: others have locked it, or it is too long for
+    the answer, and may be so for long. No transaction is open during a pause. Raises LongMessageFound.
     """
     rows = database.call(*statement_call(effect))
-    deadline = time.monotonic() + seconds_to_wait(effect, rows)
+    deadline = time.monotonic() + grant(seconds_to_wait(effect, rows))
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(pause, left))
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-        if database.call(READY_QUEUES, [[effect.queue_arn]]):
+        if database.call(READY_QUEUES, [[effect.queue.arn]]):
             rows = database.call(*statement_call(effect))
             if not is_empty(rows):
                 return rows
-            pause = FIRST_PAUSE_SECONDS
     return rows
 
 
@@ -90,7 +122,8 @@ def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -
     if not is_empty(rows):
         return 0
     (header,) = rows
-    return header.wait_seconds or 0 if effect.wait_seconds is None else effect.wait_seconds
+    seconds = header.wait_seconds or 0 if effect.wait_seconds is None else effect.wait_seconds
+    return max(0, seconds - effect.waited_seconds)
 
 
 def is_empty(rows: Sequence[ReceivedRow]) -> bool:

@@ -13,6 +13,8 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
                 it waits; equal calls of concurrent requests
                 may be merged into one
     Pause       waits for a while                                result: True, or False when the process ends
+    Compute     a long computation, which holds up no other      result: the function's
+                request of the process
     Wake        wakes receives that wait in this process         result: None
     Report      says what the operation has done (`reports`)     result: None
 
@@ -26,6 +28,10 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
+
+from penstock.aws.arn import ResolvedQueue
+
+from .response_limit import ReceiveLimit
 
 Row: TypeAlias = tuple[Any, ...]
 """A row of any statement, for those who only pass it on."""
@@ -143,26 +149,29 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
         return self.statement, self.options, self.merge_key
 
 
+FOUND_LONG = "FoundLong"
+
+
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
-    """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own).
+    """Up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's own).
 
     While there are none it waits for the first one, at most `wait_seconds` (None: the queue's own), and holds no
     connection meanwhile. It does not wait where the header names an error. `in_flight_limit`: about so many messages of
-    the queue may be in flight (None: any number). A receive with an `attempt_id` is not merged with others.
+    the queue may be in flight (None: any number). `limit`: of the length of all messages together (None: none). A
+    receive with an `attempt_id` is not merged with others. `waited_seconds`: of the wait that are over already.
+    `assume_short`: the messages are not measured; where one may be too long for that, the header's error is FOUND_LONG.
     """
 
     statement: Statement[RowT_co]
-    queue_arn: str
+    queue: ResolvedQueue
     count: int
     visibility_seconds: int | None
     in_flight_limit: int | None = None
     wait_seconds: float | None = 0
     attempt_id: str | None = None
-
-    @property
-    def is_fifo(self) -> bool:
-        """Whether the queue is FIFO: messages of one group must not go to two receives at once."""
-        return self.queue_arn.endswith(".fifo")
+    limit: ReceiveLimit | None = None
+    assume_short: bool = False
+    waited_seconds: float = 0
 
     @property
     def batch_key(self) -> Hashable:
@@ -170,14 +179,34 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
         On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
         """
-        share = self.count if self.is_fifo else None
-        return self.statement, self.queue_arn, self.visibility_seconds, share
+        share = self.count if self.queue.is_fifo else None
+        return self.statement, self.queue, self.visibility_seconds, share, self.limit, self.assume_short
 
 
 class Pause(Effect[bool], frozen=True):
     """Waits `seconds`. No connection is held meanwhile."""
 
     seconds: float
+
+
+class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
+    """Calls a function that touches nothing shared. The container calls it in a thread of its own, one at a time.
+
+    Other requests go on meanwhile, except during a single step of it that is written in C, such as decoding a text.
+    """
+
+    function: Callable[[], Result_co]
+
+
+LONG_COMPUTATION_BYTES = 32_768
+"""Checking and decoding of so many bytes takes a few milliseconds at most, whatever they are."""
+
+
+def compute(function: Callable[[], Result_co], size_bytes: int) -> "Operation[Result_co]":
+    """The function's result; `size_bytes`: the length of the text that it works on."""
+    if size_bytes <= LONG_COMPUTATION_BYTES:
+        return function()
+    return (yield from Compute(function))
 
 
 class Woken(IntEnum):

@@ -1,4 +1,4 @@
-"""The environment that all requests of a process share: settings, receipt handles, hosts, access rule, caches."""
+"""The environment that all requests of a process share: settings, receipt handles, hosts, rules of access, caches."""
 
 from dataclasses import dataclass, field
 from itertools import count
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 from .access.hosts import Hosts
+from .access.request_rate import RequestRate, request_rate
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -32,19 +33,25 @@ class RequestIds:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The objects that a process makes once (after a fork, not before) and its requests share."""
+    """The objects that a process makes once (after a fork, not before) and its requests share.
+
+    `long_queues`: ARNs of queues in which a receive found messages so long that its answers have to be measured.
+    """
 
     settings: Settings
     receipts: "ReceiptHandles"
     request_ids: RequestIds = field(default_factory=RequestIds)
     hosts: Hosts = field(init=False)
     access: "AccessRule | None" = field(init=False)
+    request_rate: RequestRate | None = field(init=False)
+    long_queues: set[str] = field(default_factory=set)
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Made here, so that no entry point can forget them. Raises SettingError.
         object.__setattr__(self, "hosts", Hosts(self.settings))
         object.__setattr__(self, "access", _access_of(self.settings))
+        object.__setattr__(self, "request_rate", request_rate(self.settings))
 
     def cache(self, kind: type[T]) -> T:
         """This process's only instance of `kind`, a class that caches something; made at the first call."""

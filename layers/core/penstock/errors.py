@@ -3,7 +3,7 @@
     AwsError
     ├── sender's fault, 400
     │   ├── InvalidParameterValue, MissingParameter, InvalidIdFormat, InvalidMessageContents, ReceiptHandleIsInvalid
-    │   ├── InvalidAttributeName, InvalidAttributeValue, InvalidSecurity, RequestThrottled
+    │   ├── InvalidAttributeName, InvalidAttributeValue, InvalidSecurity, RequestThrottled, ResponseTooLarge
     │   ├── QueueDoesNotExist, QueueNameExists, QueueDeletedRecently, MessageNotInflight, UnsupportedOperation
     │   ├── EmptyBatchRequest, TooManyEntriesInBatchRequest, BatchEntryIdsNotDistinct, InvalidBatchEntryId,
     │   │   BatchRequestTooLong
@@ -18,7 +18,7 @@
 JSON answers carry `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query answers carry the code.
 Sources: the error table of the SQS API reference and botocore 1.31.80's Query model (codes and statuses, the last
 model that has them); `com.amazon.coral.service` for errors that no model names. RequestEntityTooLarge,
-MisdirectedRequest and the texts of our own limits are our choice.
+ResponseTooLarge, MisdirectedRequest and the texts of our own limits are our choice.
 """
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
@@ -118,6 +118,7 @@ class InvalidAddress(AwsError):
 class RequestThrottled(AwsError):
     json_type = query_code = "RequestThrottled"
     default_message = "Request is throttled."
+    retry_after_seconds = 1
 
 
 # --- queues and messages ---------------------------------------------------------------------------------------------
@@ -244,6 +245,24 @@ class RequestEntityTooLarge(AwsError):
     namespace = CORAL
     status = 413
     default_message = "The request body is too large."
+
+
+class ResponseTooLarge(AwsError):
+    json_type = query_code = "ResponseTooLarge"
+    namespace = CORAL
+
+    @classmethod
+    def of(cls, way: str) -> "ResponseTooLarge":
+        """The error for an answer that is too long for the way by which the request came."""
+        return cls(f"The answer is longer than one through {way} may be. Ask for less, or ask the container.")
+
+    @classmethod
+    def of_message(cls, way: str) -> "ResponseTooLarge":
+        """The error for a receive that found only messages that are each too long."""
+        return cls(
+            f"Every message that can be received now is longer than an answer through {way} may be. None was received, "
+            "and receive counts are as before: use the container, or another way with a higher limit."
+        )
 
 
 class MisdirectedRequest(AwsError):

@@ -21,28 +21,42 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 
 from penstock.access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
+from penstock.access.request_rate import CHUNK_BYTES, count_answer
 from penstock.access.sigv4 import query_pairs
-from penstock.aws.arn import is_account_id
+from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
-from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
+from penstock.scheduler.errors import (
+    UnknownOperationException,
+    ValidationException,
+    as_scheduler_error,
+    rest_type,
+)
 from penstock.sns import link_page
 from penstock.sns.errors import ValidationError, as_sns_error
 
 from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, AnyAction
-from .context import Context
+from .context import Context, client_address
 from .effects import Operation
 from .environment import Environment
-from .errors import AwsError, InvalidAction, MissingAction, MissingParameter, RequestEntityTooLarge
+from .errors import (
+    AwsError,
+    InvalidAction,
+    MissingAction,
+    MissingParameter,
+    RequestEntityTooLarge,
+    SignatureDoesNotMatch,
+)
 from .http import HttpRequest, HttpResponse
+from .settings import Settings
 
-MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
+# A batch of 1 MiB with every character escaped as \uXXXX, and the names and ids around it.
+MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
 # The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
 _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
-_REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 
 
 class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
@@ -89,6 +103,11 @@ class ActionCall(Struct, eq=False):
         request, self.request = self.request, None  # not held while the operation waits
         return self.action.operation(request, self.context)
 
+    @property
+    def service(self) -> str:
+        """The service whose form of errors the client expects."""
+        return self.action.service
+
 
 class GuardedActionCall(ActionCall, eq=False):
     """A request that is decoded after its signature has been verified; until then its action is UNDECODED.
@@ -113,6 +132,11 @@ class GuardedActionCall(ActionCall, eq=False):
         """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
         return self.guard(self)
 
+    @property
+    def service(self) -> str:
+        """The same, before the request is decoded: as far as it can be seen without that."""
+        return service_of(self.context.http) if self.action is UNDECODED else self.action.service
+
 
 class PageCall(ActionCall, eq=False):
     """A link of an SNS message that a browser follows: it does nothing, and is answered with a page that asks."""
@@ -129,7 +153,7 @@ def decode(
 ) -> ActionCall:
     """The action call of a request. With `service` and `action` given, any other action is InvalidAction.
 
-    Raises RejectedRequest for everything that is wrong with the request itself. Bodies beyond 6 MiB are refused.
+    Raises RejectedRequest for everything that is wrong with the request itself. Bodies beyond 6.25 MiB are refused.
     """
     request_id = environment.request_ids()
     protocol = protocol_of(http.headers, http.path)
@@ -147,24 +171,39 @@ def decode(
         return decoded
 
     try:
-        if http.method == "GET" and is_followed_in_browser(http):
-            environment.hosts.check_host(http.headers, http.host_checked)
-            followed, request, scope = read()
-            if followed.service == "sns" and followed.name in PUBLIC_ACTIONS:
-                context = Context(scope.account_id, scope.region, request_id, environment, http)
-                return PageCall(followed, request, context, Protocol.PAGE)
+        if http.method == "GET" and (page := _followed_link(http, environment, request_id, read)) is not None:
+            return page
         environment.hosts.check(http.headers, http.host_checked)
         guard = None if access is None else access.check(http)
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge
         if guard is not None:
-            context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)
+            context = Context(
+                settings.queue_account_id, settings.queue_region, request_id, environment, http, protocol
+            )
             return GuardedActionCall(UNDECODED, None, context, protocol, guard, read)
+        if environment.request_rate is not None:
+            address = client_address(http.headers, http.peer, settings)
+            environment.request_rate.check_address(address, len(http.body))
         decoded_action, request, scope = read()
     except AwsError as error:
         raise RejectedRequest(error, protocol, request_id, service_of(http)) from error
-    context = Context(scope.account_id, scope.region, request_id, environment, http.without_body)
+    context = Context(scope.account_id, scope.region, request_id, environment, http.without_body, protocol)
     return ActionCall(decoded_action, request, context, protocol)
+
+
+def _followed_link(
+    http: HttpRequest, environment: Environment, request_id: str, read: Callable[[], DecodedRequest]
+) -> PageCall | None:
+    """The call of a link of an SNS message that a browser follows; None for every other GET."""
+    if not is_followed_in_browser(http):
+        return None
+    environment.hosts.check_host(http.headers, http.host_checked)
+    action, request, scope = read()
+    if action.service != "sns" or action.name not in PUBLIC_ACTIONS:
+        return None
+    context = Context(scope.account_id, scope.region, request_id, environment, http, Protocol.PAGE)
+    return PageCall(action, request, context, Protocol.PAGE)
 
 
 def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
@@ -277,6 +316,7 @@ def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
     if matched and matched[2]:
         tree["QueueUrl"] = matched[2]
         scope = scope._replace(region=matched[1])
+        _check_region(scope.region, environment.settings)
     for name in ("ShowInvisible", "ShowDelayed"):
         if isinstance(tree.get(name), str):
             tree[name] = tree[name].lower()  # Python clients write True
@@ -307,10 +347,23 @@ def _presigned_scope(http: HttpRequest, environment: Environment) -> CredentialS
 
 
 def _known_scope(scope: bytes, environment: Environment) -> CredentialScope | None:
+    """Raises SignatureDoesNotMatch for a region that is not served."""
     settings = environment.settings
     if len(scope) > LONGEST_SCOPE_BYTES:
         return None
-    return parse_scope(scope, settings.queue_account_id, settings.queue_region)
+    found = parse_scope(scope, settings.queue_account_id, settings.queue_region)
+    if found is not None:
+        _check_region(found.region, settings)
+    return found
+
+
+def _check_region(region: str, settings: Settings) -> None:
+    """Raises SignatureDoesNotMatch, as an endpoint of AWS does for a scope of another region; the text is ours."""
+    if settings.queue_regions and not settings.serves(region):
+        raise SignatureDoesNotMatch(
+            f"Credential should be scoped to a valid region, not '{region}'. The setting QUEUE_REGIONS has those that "
+            f"this installation serves: {settings.queue_regions}."
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -324,7 +377,7 @@ def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> C
         return None
     key, _, region, service, _ = parts
     account_id = key if is_account_id(key) else default_account_id
-    return CredentialScope(account_id, region if _REGION(region) else default_region, service)
+    return CredentialScope(account_id, region if is_region(region) else default_region, service)
 
 
 def _default_scope(environment: Environment) -> CredentialScope:
@@ -333,28 +386,39 @@ def _default_scope(environment: Environment) -> CredentialScope:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
-    """The answer of an action, in the protocol of its request."""
-    request_id, action = call.context.request_id, call.action
-    if call.protocol is Protocol.JSON:
-        return HttpResponse(200, _headers(json.CONTENT_TYPE, request_id), json.encode_result(result))
-    if call.protocol is Protocol.REST_JSON:
-        return HttpResponse(
-            200, _headers(rest_json.CONTENT_TYPE, request_id), rest_json.encode_result(result)
+    """The answer of an action, in the protocol of its request. A long one counts for the caller's rate of requests."""
+    context, action, protocol = call.context, call.action, call.protocol
+    headers: list[tuple[bytes, bytes]] = []
+    if protocol is Protocol.JSON:
+        content_type = json.CONTENT_TYPE
+        body = b"" if result is None else json.encode(result)  # AWS, too, answers actions without a result so
+    elif protocol is Protocol.REST_JSON:
+        content_type, body = rest_json.CONTENT_TYPE, rest_json.encode_result(result)
+    elif protocol is Protocol.QUERY_JSON and action is not PEEK:
+        content_type = query_json.CONTENT_TYPE
+        body = query_json.encode_result(action.name, result, context.request_id)
+    elif protocol is Protocol.PAGE:
+        content_type, body, headers = (
+            link_page.CONTENT_TYPE,
+            link_page.page(call.request),
+            link_page.headers(),
         )
-    if call.protocol is Protocol.QUERY_JSON and action is not PEEK:
-        body = query_json.encode_result(action.name, result, request_id)
-        return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), body)
-    if call.protocol is Protocol.PAGE:
-        headers = [*_headers(link_page.CONTENT_TYPE, request_id), *link_page.headers()]
-        return HttpResponse(200, headers, link_page.page(call.request))
-    body = xml.encode_result(action.name, SERVICES[action.service].xml_namespace, result, request_id)
-    if call.protocol is Protocol.QUERY_JSON:
-        return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), query_json.json_of_xml(body))
-    return HttpResponse(200, _headers(xml.CONTENT_TYPE, request_id), body)
+    else:
+        content_type = xml.CONTENT_TYPE
+        namespace = SERVICES[action.service].xml_namespace
+        body = xml.encode_result(action.name, namespace, result, context.request_id)
+        if protocol is Protocol.QUERY_JSON:
+            content_type, body = query_json.CONTENT_TYPE, query_json.json_of_xml(body)
+    if len(body) > CHUNK_BYTES:
+        count_answer(context, len(body))
+    return HttpResponse(200, [*_headers(content_type, context.request_id), *headers], body)
 
 
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
-    """An error, in the protocol of its request. JSON names the Query code in a header; 503 says when to try again."""
+    """An error, in the protocol of its request. JSON names the Query code in a header.
+
+    What is temporary says when to try again: 503, and where the caller is throttled.
+    """
     if service == "sns":
         error = as_sns_error(error)
     if protocol is Protocol.JSON:
@@ -362,6 +426,7 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
         body = json.encode_error(error)
     elif protocol is Protocol.REST_JSON:
+        error = as_scheduler_error(error)
         kind, body = rest_json.encode_error(error, rest_type(error))
         headers = [*_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
     elif protocol is Protocol.QUERY_JSON:

@@ -4,8 +4,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from .response_limit import ResponseLimit
+
 # The server buffers this much of a body before the application reads it.
 LONG_BODY_BYTES = 65_536
+# The codecs of AWS's protocols take up to 5 ms a MiB, and 6 µs a parameter of the Query protocol. What takes longer is
+# decoded in a thread (effects.Compute).
+MOST_BYTES_AT_ONCE = 1_048_576
+MOST_PARAMETERS_AT_ONCE = 1_000
 
 
 class HttpRequest(Struct, frozen=True):
@@ -13,6 +19,7 @@ class HttpRequest(Struct, frozen=True):
 
     `peer`: the address that the connection came from, a load balancer's if there is one; empty where it is not known.
     `host_checked`: API Gateway serves the name in `Host`, so it is a name of this service.
+    `response_limit`: of the Lambda function that answers it; None in the container.
     """
 
     method: str
@@ -22,12 +29,27 @@ class HttpRequest(Struct, frozen=True):
     body: bytes
     peer: str = ""
     host_checked: bool = False
+    response_limit: ResponseLimit | None = None
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether decoding it takes so long that others would have to wait: over a MiB, or over 1,000 parameters."""
+        if len(self.body) > MOST_BYTES_AT_ONCE:
+            return True
+        return self.body.count(b"&") + self.query.count(b"&") > MOST_PARAMETERS_AT_ONCE
 
     @property
     def without_body(self) -> "HttpRequest":
         """The request without its body, which would only take memory once it is decoded."""
         return HttpRequest(
-            self.method, self.path, self.query, self.headers, b"", self.peer, self.host_checked
+            self.method,
+            self.path,
+            self.query,
+            self.headers,
+            b"",
+            self.peer,
+            self.host_checked,
+            self.response_limit,
         )
 
 

@@ -22,6 +22,7 @@ from penstock.postgres.statements.installation import SHARED_SECRET
 from penstock.postgres.statements.messages import HandleFields, ReceiptHandle
 
 if TYPE_CHECKING:
+    from .aws.arn import ResolvedQueue
     from .drivers import StatementExecutor
 
 _PAYLOAD = Struct(">BIhqqii16s")
@@ -56,13 +57,13 @@ class ReceiptHandles:
         (secret,) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
         return cls(bytes(secret.value))
 
-    def seal(self, queue_arn: str, handle: HandleFields) -> str:
+    def seal(self, queue: "ResolvedQueue", handle: HandleFields) -> str:
         """The text of a handle, 88 characters. It has a message id."""
         payload = _PAYLOAD.pack(_VERSION, *handle)
-        sealed = b2a_base64(payload + self._mac(queue_arn, payload)[:_MAC_BYTES], newline=False)
+        sealed = b2a_base64(payload + self._mac(queue, payload)[:_MAC_BYTES], newline=False)
         return sealed.translate(_TO_URL).decode("ascii")
 
-    def open(self, queue_arn: str, handle: str) -> ReceiptHandle | None:
+    def open(self, queue: "ResolvedQueue", handle: str) -> ReceiptHandle | None:
         """The content of a handle, or None when the text is no handle that the service made for this queue."""
         if len(handle) not in (_LENGTH, _LENGTH_1) or not handle.isascii():
             return None
@@ -75,7 +76,7 @@ class ReceiptHandles:
         else:
             version, layout, mac_bytes = _VERSION_1, _PAYLOAD_1, _MAC_BYTES_1
         payload, mac = data[: layout.size], data[layout.size :]
-        if len(mac) != mac_bytes or not hmac.compare_digest(mac, self._mac(queue_arn, payload)[:mac_bytes]):
+        if len(mac) != mac_bytes or not hmac.compare_digest(mac, self._mac(queue, payload)[:mac_bytes]):
             return None
         fields = layout.unpack(payload)
         if fields[0] != version:
@@ -84,9 +85,9 @@ class ReceiptHandles:
             return ReceiptHandle._make((*fields[1:], 0, None))
         return tuple.__new__(ReceiptHandle, fields[1:])  # a third of the time of ReceiptHandle(*…)
 
-    def _mac(self, queue_arn: str, payload: bytes) -> bytes:
+    def _mac(self, queue: "ResolvedQueue", payload: bytes) -> bytes:
         inner = self._inner.copy()
-        inner.update(queue_arn.encode() + b"\0" + payload)
+        inner.update(queue.arn.encode() + b"\0" + payload)
         outer = self._outer.copy()
         outer.update(inner.digest())
         return outer.digest()

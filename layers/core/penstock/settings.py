@@ -12,13 +12,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, NamedTuple
+
+from penstock.aws.arn import is_region
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
 _ALLOWED_HOST = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]").fullmatch
 
 DRIVERS: Final = ("psycopg", "pg8000")
+
+IAM_TOKEN: Final = "in-place-of-a-token-of-iam"  # noqa: S105 - nobody's password
+"""The password that an address has where QUEUE_DATABASE_AUTH is `iam`: each new connection replaces it by a token."""
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
@@ -48,6 +53,9 @@ SETTINGS: Final = (
     Setting("DATABASE_DIRECT_URL", "", "address", "The same database without a pooler in between: for LISTEN "
             "(a pooler accepts it and delivers nothing), migrations, and the few connections of the service that are "
             "always busy. Empty: as `DATABASE_URL`."),
+    Setting("QUEUE_SECRET", "", "name or ARN", "For functions: a secret of AWS Secrets Manager, a JSON object whose "
+            "members are settings that are not set otherwise, such as `DATABASE_URL` and `QUEUE_ENCRYPTION_KEY`. Read "
+            "at the start, and again when no connection can be made. Not read where `DATABASE_URL` is set."),
     Setting("QUEUE_ADDRESS", "0.0.0.0:9324", "host:port", "Where the service listens. `penstock up` itself "
             "listens on 127.0.0.1 unless this variable or `--host` says otherwise."),
     Setting("QUEUE_BASE_URL", "", "address", "Start of the queue URLs given to clients: "
@@ -63,6 +71,9 @@ SETTINGS: Final = (
     Setting("QUEUE_ACCOUNT_ID", "000000000000", "12 digits", "Account of callers whose access key id is not "
             "itself a 12-digit account id."),
     Setting("QUEUE_REGION", "us-east-1", "", "Region of callers whose request names none."),
+    Setting("QUEUE_REGIONS", "", "regions", "The regions that this installation serves, separated by commas, "
+            "`QUEUE_REGION` among them; requests that are signed for another are refused, and so are schedules whose "
+            "target is in another, see [scaling.md](scaling.md). Empty: any region."),
     Setting("QUEUE_ACCESS", "off", "", "Which clients may call. `off`: all, with any credentials. `presence`: those "
             "that send credentials, whatever they are. `sigv4`: those that sign with a key of `penstock keys`, see "
             "[access.md](access.md).", choices=("off", "presence", "sigv4")),
@@ -83,14 +94,33 @@ SETTINGS: Final = (
             "policy, as on AWS; then `FilterPolicyLimitExceeded`. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_ACCOUNT_FILTER_POLICIES", 10_000, "subscriptions", "How many subscriptions of an account, in a "
             "region, may have a filter policy, as on AWS. 0: any number.", 0, 2_147_483_647),
+    Setting("SNS_GATEWAY_URL", "", "address", "Carries text messages and mobile push: each is POSTed there, signed "
+            "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. Empty: "
+            "they are kept."),
+    Setting("SNS_OUTBOX_DAYS", 7, "days", "How long outgoing messages are kept that nothing carries, see "
+            "[topics.md](topics.md#outbox).", 1, 3_650),
+    Setting("QUOTA_OUTBOX", 100_000, "messages", "About how many outgoing messages of an account are kept: the newest. "
+            "0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_PLATFORM_APPLICATIONS", 10_000, "applications", "How many platform applications an account may "
+            "have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_PLATFORM_ENDPOINTS", 10_000_000, "endpoints", "How many endpoints of platform applications an "
+            "account may have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_QUEUES", 100_000, "queues", "How many queues an account may have; then `OverLimit`. AWS has no such "
             "quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_TOPICS", 100_000, "topics", "How many topics an account may have, as on AWS; then "
             "`TopicLimitExceeded`. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_SUBSCRIPTIONS", 12_500_000, "subscriptions", "How many subscriptions an account may have (on AWS: a "
             "topic); then `SubscriptionLimitExceeded`. 0: any number.", 0, 2_147_483_647),
-    Setting("QUOTA_SCHEDULES", 1_000_000, "schedules", "How many schedules an account may have, as on AWS; then "
-            "`ServiceQuotaExceededException`. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_SCHEDULES", 10_000_000, "schedules", "How many schedules an account may have (on AWS: in a "
+            "region); then `ServiceQuotaExceededException`. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_FIRINGS_PER_SECOND", 1_000, "firings", "About how many times a second the schedules of an account "
+            "fire, retries included, as on AWS; what is beyond that fires later. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_WEBHOOKS", 1_000_000, "webhooks", "About how many webhooks of an account may wait for delivery; "
+            "then a publish that adds one is refused: `Throttled`. AWS has no such quota. 0: any number.", 0,
+            2_147_483_647),
+    Setting("QUOTA_REQUESTS_PER_SECOND", 0, "requests", "How many requests a second, each 64 KiB one, a process takes "
+            "of an account or, unless `QUEUE_ACCESS` is `sigv4`, of an address; then `RequestThrottled`, see "
+            "[security.md](security.md#quotas). 0: any number.", 0, 2_147_483_647),
     Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
             "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
@@ -98,6 +128,11 @@ SETTINGS: Final = (
             "`DATABASE_URL`.", 1),
     Setting("QUEUE_DATABASE_DRIVER", "psycopg", "", "The PostgreSQL driver of functions of Lambda. `pg8000` "
             "is imported in less time, but takes longer for a call.", choices=DRIVERS),
+    Setting("QUEUE_DATABASE_AUTH", "password", "", "How connections to RDS log in. `password`: with that of the "
+            "address. `iam`: with a token that each new connection makes from the process's credentials of AWS; the "
+            "addresses then need `sslmode=verify-full`. See "
+            "[deployment.md](deployment.md#iam-database-authentication).",
+            choices=("password", "iam")),
     Setting("QUEUE_POOL_TIMEOUT_MS", 2000, "ms", "Longest wait for a free database connection; then 503.", 1),
     Setting("QUEUE_DATABASE_CALL_TIMEOUT_MS", 8000, "ms", "Longest time for a call of the database; three times as "
             "long for one that cleans, measures or moves. Then its connection is closed, and the client gets 503: it "
@@ -167,6 +202,15 @@ SETTINGS: Final = (
     Setting("QUEUE_METRICS_INTERVAL_MS", 10_000, "ms", "Pause between two rounds of measuring all queues for "
             "`/metrics`, which all processes share. There is none while nothing changes; `/metrics` then measures "
             "first.", minimum=100),
+    Setting("QUEUE_LAMBDA_WAIT_SECONDS", 2, "seconds", "Longest wait for messages in the functions `Gateway` and "
+            "`Rest`, see [deployment.md](deployment.md#long-polls); that of ReceiveMessage has no limit of its own. "
+            "0: none waits.", 0, 20),
+    Setting("QUEUE_LAMBDA_CONCURRENCY", 0, "environments", "How many environments the function, `Gateway` or `Rest`, "
+            "may have at once, which `template.yaml` sets to what it reserves: a quarter of them, rounded down, may "
+            "wait for messages. 0: all of them.", 0, 2_147_483_647),
+    Setting("QUEUE_LAMBDA_WORKER_SECONDS", 65, "seconds", "How long an invocation of the functions "
+            "`DeliverWebhooks`, `FireSchedules` and `Move`, once a minute, polls for new work. Over 60: until the next "
+            "one does. 0: it ends when nothing is due, and what is new may be a minute late.", 0, 70),
     Setting("QUEUE_USAGE_METRICS", False, "", "Functions of Lambda write a line of metrics for each request that "
             "sends, receives or deletes messages: SQS's own names, see [metrics.md](metrics.md)."),
     Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
@@ -191,12 +235,14 @@ class Settings:
 
     database_url: str = field(repr=False)  # it has a password
     database_direct_url: str = field(repr=False)
+    queue_secret: str
     queue_address: str
     queue_base_url: str
     queue_allowed_hosts: str
     queue_trust_forwarded: bool
     queue_account_id: str
     queue_region: str
+    queue_regions: str
     queue_access: str
     queue_encryption_key: str = field(repr=False)
     queue_access_cache_seconds: int
@@ -206,13 +252,22 @@ class Settings:
     sns_cert_host: str
     sns_topic_filter_policies: int
     sns_account_filter_policies: int
+    sns_gateway_url: str
+    sns_outbox_days: int
+    quota_outbox: int
+    quota_platform_applications: int
+    quota_platform_endpoints: int
     quota_queues: int
     quota_topics: int
     quota_subscriptions: int
     quota_schedules: int
+    quota_firings_per_second: int
+    quota_webhooks: int
+    quota_requests_per_second: int
     queue_default_visibility_timeout: int
     queue_max_connections: int
     queue_database_driver: str
+    queue_database_auth: str
     queue_pool_timeout_ms: int
     queue_database_call_timeout_ms: int
     queue_request_timeout_seconds: int
@@ -244,6 +299,9 @@ class Settings:
     queue_metrics_token: str = field(repr=False)
     queue_metrics_max_queues: int
     queue_metrics_interval_ms: int
+    queue_lambda_wait_seconds: int
+    queue_lambda_concurrency: int
+    queue_lambda_worker_seconds: int
     queue_usage_metrics: bool
     queue_drain_seconds: int
     queue_tracing: bool
@@ -260,7 +318,23 @@ class Settings:
         An empty variable counts as not set, as containers often pass it so. Raises SettingError.
         """
         values: dict[str, Any] = {s.name.lower(): _value(s, variables.get(s.name, "")) for s in SETTINGS}
-        return cls(**{**values, **overrides})
+        settings = cls(**{**values, **overrides})
+        if settings.queue_database_auth == "iam":
+            settings = replace(
+                settings,
+                database_url=_with_iam_token(settings.database_url),
+                database_direct_url=_with_iam_token(settings.database_direct_url),
+            )
+        if not settings.serves(settings.queue_region):
+            raise SettingError(
+                f"QUEUE_REGIONS must have QUEUE_REGION, which is {settings.queue_region!r}, "
+                f"not {settings.queue_regions!r}"
+            )
+        return settings
+
+    def serves(self, region: str) -> bool:
+        """Whether QUEUE_REGIONS has the region."""
+        return not self.queue_regions or region in entries(self.queue_regions)
 
     @property
     def direct_url(self) -> str:
@@ -307,17 +381,35 @@ def _value(setting: Setting, text: str) -> Value:
 def _check_form(name: str, text: str) -> None:
     if name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
         raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
+    if name == "SNS_GATEWAY_URL" and not text.startswith(("http://", "https://")):
+        raise SettingError(f"SNS_GATEWAY_URL must begin with http:// or https://, not {text!r}")
     if name == "SNS_CERT_HOST" and not _HOST(text):
         raise SettingError(f"SNS_CERT_HOST must be the name of a host, without https://, not {text!r}")
+    if name == "QUEUE_REGIONS" and not all(map(is_region, entries(text))):
+        raise SettingError(f"QUEUE_REGIONS must be names of regions, not {text!r}")
     if name == "QUEUE_ALLOWED_HOSTS" and not all(map(_ALLOWED_HOST, host_entries(text))):
         raise SettingError(
             f"QUEUE_ALLOWED_HOSTS must be names of hosts, without https:// and port, not {text!r}"
         )
 
 
+def _with_iam_token(address: str) -> str:
+    """The address with IAM_TOKEN as its password, in place of any other: in both forms the last one counts."""
+    if not address or IAM_TOKEN in address:
+        return address
+    if address.startswith(("postgresql://", "postgres://")):
+        return f"{address}{'&' if '?' in address else '?'}password={IAM_TOKEN}"
+    return f"{address} password={IAM_TOKEN}"
+
+
 def host_entries(text: str) -> list[str]:
     """The entries of QUEUE_ALLOWED_HOSTS, in lower case."""
-    return [entry.strip().lower() for entry in text.split(",") if entry.strip()]
+    return entries(text.lower())
+
+
+def entries(text: str) -> list[str]:
+    """The entries of a setting that has several, separated by commas."""
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
 _BOOLEANS: Final = {

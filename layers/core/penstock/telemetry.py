@@ -84,6 +84,8 @@ def lambda_logger(level: str) -> Logger:
         logger_formatter=Formatter(log_record_order=order, serialize_stacktrace=False),
     )
     logger.append_keys(location=None)
+    # Where Lambda has a level for what it lets through (AWS_LAMBDA_LOG_LEVEL), powertools takes that one.
+    logging.getLogger(SERVICE).setLevel(level.upper())
     return logger
 
 

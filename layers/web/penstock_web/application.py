@@ -19,6 +19,8 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from penstock.access.addresses import limited_address
+from penstock.context import client_address
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
@@ -28,14 +30,17 @@ from penstock_web.http.health import health_router
 from penstock_web.http.request_memory import (
     PROCESSING_BYTES,
     READING_BYTES,
+    READING_SHARE,
     LongRequest,
     MemoryBudget,
     bytes_to_reserve,
 )
 from penstock_web.metrics.page import metrics_router
+from penstock_web.native.api import bearer_key
 from penstock_web.native.application import RestApplication
 from penstock_web.native.errors import error_response
 from penstock_web.native.native_route import run_native_route
+from penstock_web.native.openapi import EVERY_ROUTE, error_responses
 from penstock_web.native.scraping import admit_scraper
 
 from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
@@ -67,7 +72,7 @@ class Application(RestApplication):
         self._meter = resources.meter
         settings = environment.settings
         timeout_seconds = settings.queue_request_timeout_seconds / 3  # 503 after two waits rather than 408
-        self._reading_budget = MemoryBudget(READING_BYTES, timeout_seconds)
+        self._reading_budget = MemoryBudget(READING_BYTES, timeout_seconds, READING_SHARE)
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, timeout_seconds)
         self.include_router(
             health_router(
@@ -81,7 +86,11 @@ class Application(RestApplication):
                 settings.queue_metrics_max_queues,
                 admit_scraper,
                 resources.refresh_gauges,
-            )
+            ),
+            responses=error_responses(*EVERY_ROUTE),
+            dependencies=bearer_key(
+                needed=environment.access is not None or bool(settings.queue_metrics_token)
+            ),
         )
 
     def stop(self) -> None:
@@ -93,13 +102,19 @@ class Application(RestApplication):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
-            long_request = LongRequest(self._reading_budget, self._processing_budget, size, receive)
+            address = self._limited_address(scope)
+            long_request = LongRequest(self._reading_budget, self._processing_budget, size, address, receive)
             try:
                 await self._serve(scope, long_request.receive, send)
             finally:
                 long_request.release()
         else:
             await self._serve(scope, receive, send)
+
+    def _limited_address(self, scope: Scope) -> str:
+        peer, _ = scope.get("client") or ("", 0)
+        settings = self.aws_application.environment.settings
+        return limited_address(client_address(dict(scope["headers"]), peer, settings))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_aws = self.aws_application.handles(scope["method"], scope["path"])
@@ -172,7 +187,8 @@ def route_template(scope: Scope) -> str:
 
 
 def limit_body(receive: Receive) -> Receive:
-    """`receive`, which raises 413 beyond 6 MiB, and 503 when the memory for long requests is full.
+    """`receive`, which raises 413 beyond 6.25 MiB, 503 when the memory for long requests is full, and 408 when the
+    body comes too slowly meanwhile.
 
     It raises Starlette's own exception, since FastAPI answers any other one with 400.
     """
@@ -184,6 +200,8 @@ def limit_body(receive: Receive) -> Receive:
             message = await receive()
         except ServiceUnavailable as error:
             raise HTTPException(503, error.message, {"connection": "close", "retry-after": "1"}) from error
+        except RequestTimeout as error:
+            raise HTTPException(408, error.message, {"connection": "close"}) from error
         size += len(message.get("body", b""))
         if size > MAXIMUM_BODY_BYTES:
             raise HTTPException(413, RequestEntityTooLarge.default_message, {"connection": "close"})

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Transact, Wake
-from penstock.postgres import binary_array
+from penstock.effects import BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Row, Transact, Wake
 from penstock.postgres.calls import statement_call
 from penstock.postgres.statements.messages import TRANSACT
 from penstock.reports import Report
@@ -16,7 +16,7 @@ from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 
 from .deadlines import PendingRequest
-from .receive_run import Receiver
+from .receive_run import Receiver, ReceiveRun
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
@@ -45,14 +45,23 @@ class Resources:
         self.meter = meter
         self.observe = observe
         self.refresh_gauges = refresh_gauges
+        self.computations = ThreadPoolExecutor(1, "compute")  # more would share the interpreter's lock
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
+        # What is done at once for an effect without a result, with the duration of the last database call.
+        self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
+            Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
+        }
+        self.reactions.update(
+            dict.fromkeys(Report.__subclasses__(), lambda *_: None)
+        )  # those that only traces have
+        self.reactions.update(meter.queues.counters.items())
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
         """The rows of a call that is not merged with others."""
         statement, arguments = statement_call(effect)
         # The text of TRANSACT is so long that preparing it is worthwhile.
         call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
-        return await call(statement, binary_array.encode_arguments(statement.types, arguments))
+        return await call(statement, arguments)
 
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
         """Sleeps. False if the process is shutting down. It does not count as time of the request."""
@@ -86,23 +95,26 @@ class OperationRun(Generic[T]):
         self._resources = resources
         self._on_end: Callable[[OperationRun[T]], None] | None = on_end
         self._request = request
-        self._call_seconds = 0.0  # of the last effect
+        self._call_seconds = self._started_at = 0.0  # of the last effect
         self._effect: Effect[Any] | None = None
         self._future: ResultFuture | None = None
         self.result: T
         self.error: BaseException | None = None
         self.is_cancelled = False
-        self._is_abandoned = False  # after its future had its result
+        self._is_abandoned = False  # a receive that was cancelled after its future had its result
 
-    def go_on(self, result: object = None) -> None:
-        """Goes on with the result of the last effect (None: begins), as far as that goes without waiting."""
+    def go_on(self, done: ResultFuture | None = None) -> None:
+        """Goes on when the last effect is done (None: begins), as far as that goes without waiting."""
+        self._future = result = None
         try:
+            if done is not None:
+                result = done.result()
+                self._call_seconds = perf_counter() - self._started_at
+            if self._is_abandoned:
+                self._return_messages(result)
             effect = self._operation.send(result)
-            while isinstance(effect, (Report, Wake)):
-                if isinstance(effect, Report):
-                    self._resources.meter.queues.count(effect, self._call_seconds)
-                else:
-                    self._resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
+            while (reaction := self._resources.reactions.get(type(effect))) is not None:
+                reaction(effect, self._call_seconds)
                 effect = self._operation.send(None)
             self._started_at = perf_counter()
             if isinstance(effect, (BatchCall, Transact)):
@@ -112,36 +124,31 @@ class OperationRun(Generic[T]):
         except StopIteration as end:
             self.result = end.value
             self._end()
-        except Exception as error:  # noqa: BLE001 - whoever runs the operation answers every error
-            self.error = error
-            self._end()
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whoever runs it answers every error
+            self._end_early(error)
         else:
             self._effect, self._future = effect, future
-            future.add_done_callback(self._on_done)
+            future.add_done_callback(self.go_on)
 
     def _perform(self, effect: Effect[Any]) -> ResultFuture:
         if isinstance(effect, Receive):
-            return self._resources.receiver.start(effect, self._request)
+            receive_run = ReceiveRun(self._resources.receiver, effect, self._request)
+            receive_run.start()
+            return receive_run
         loop = asyncio.get_running_loop()
         if isinstance(effect, Call):
             return loop.create_task(self._resources.call(effect))
         if isinstance(effect, Pause):
             return loop.create_task(self._resources.pause(effect, self._request))
+        if isinstance(effect, Compute):
+            return loop.run_in_executor(self._resources.computations, effect.function)
         raise TypeError(effect)
 
-    def _on_done(self, future: ResultFuture) -> None:
-        effect, self._future = self._effect, None
-        if future.cancelled():
-            self._end_early()
-        elif (error := future.exception()) is not None:
-            self._end_early(error)
-        elif self._is_abandoned and isinstance(effect, Receive):
-            _, *messages = future.result()
-            self._resources.batcher.return_messages(effect.queue_arn, messages)
-            self._end_early()
-        else:
-            self._call_seconds = perf_counter() - self._started_at
-            self.go_on(future.result())
+    def _return_messages(self, rows: Any) -> None:
+        """Makes messages visible again that came for a receive when it was cancelled. Raises CancelledError."""
+        _, *messages = rows
+        self._resources.batcher.return_messages(cast("Receive[Row]", self._effect).queue, messages)
+        raise asyncio.CancelledError
 
     def cancel(self, *, disconnected: bool) -> None:
         """Ends the operation early, unless it has ended.
@@ -151,10 +158,11 @@ class OperationRun(Generic[T]):
         """
         if self._future is None or (disconnected and isinstance(self._effect, (BatchCall, Transact))):
             return
-        self._is_abandoned = not self._future.cancel()
+        self._is_abandoned = not self._future.cancel() and isinstance(self._effect, Receive)
 
-    def _end_early(self, error: BaseException | None = None) -> None:
-        self.error, self.is_cancelled = error, error is None
+    def _end_early(self, error: BaseException) -> None:
+        self.is_cancelled = isinstance(error, asyncio.CancelledError)
+        self.error = None if self.is_cancelled else error
         self._operation.close()
         self._end()
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
-from penstock.drivers import is_empty, seconds_to_wait
+from penstock.drivers import seconds_to_wait
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock_web.batching.batcher import Batcher
@@ -31,51 +31,59 @@ class Receiver:
     counts: QueueCounts
     call_alone: Callable[[Receive[ReceivedRow]], Awaitable[list[ReceivedRow]]]
 
-    def start(self, receive: Receive[ReceivedRow], request: PendingRequest | None) -> ReceivedFuture:
-        """A future of the rows: a header, then messages. Cancelling it gives messages that come later to others.
 
-        `request`: its time does not count during a wait, in which its client may disconnect. Raises ServiceUnavailable
-        when too many calls wait already.
-        """
-        run = ReceiveRun(self, receive, request)
-        run.start()
-        return run.future
+class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
+    """One receive under way: a future of its rows, a header and then messages.
 
-
-class ReceiveRun:
-    """One receive under way.
-
-    `ticket`: the order in which requests wait, which it keeps after an empty call. `missed_wakeups`: the dispatcher's
-    count from before the last call. `woken`: why the last wait ended.
+    Cancelling it gives messages that come later to others. `request`: its time does not count during a wait, in which
+    its client may disconnect. `ticket`: the order in which requests wait, which it keeps after an empty call.
+    `missed_wakeups`: the dispatcher's count from before the last call. `woken`: why the last wait ended.
+    `started_at`: when the last call began; None after a wait.
     """
 
     __slots__ = (
         "_deadline", "_missed_wakeups", "_pending", "_receive", "_receiver", "_request", "_started_at", "_ticket",
-        "_woken", "future",
+        "_woken",
     )  # fmt: skip
 
     def __init__(
         self, receiver: Receiver, receive: Receive[ReceivedRow], request: PendingRequest | None
     ) -> None:
+        super().__init__()
         self._receiver = receiver
         self._receive = receive
         self._request = request
         self._deadline: float | None = None
+        self._started_at: float | None = None
         self._ticket: int | None = None
         self._woken = Woken.NOT
         self._pending: ReceivedFuture | WaitFuture | None = None
-        self.future: ReceivedFuture = asyncio.get_running_loop().create_future()
-        self.future.add_done_callback(self._on_end)
 
     def start(self) -> None:
-        """Makes the first call; none where the queue is known to be empty (`can_skip_receive`)."""
+        """Makes the first call; none where the queue is known to be empty (`can_skip_receive`).
+
+        One that repeats a call which found a long message (FOUND_LONG) always makes one: the request was perhaps woken
+        for that message.
+        Raises ServiceUnavailable when too many calls wait already.
+        """
         receive, long_polls = self._receive, self._receiver.long_polls
         self._missed_wakeups = long_polls.missed_wakeups
         waits = bool(receive.wait_seconds) and receive.attempt_id is None
-        if waits and long_polls.can_skip_receive(receive.queue_arn):
+        repeats = receive.waited_seconds > 0
+        if waits and not repeats and long_polls.can_skip_receive(receive.queue):
             self._wait(EMPTY_RECEIVE)
         else:
             self._call()
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Cancels what is under way; another receive takes over what this one was woken for."""
+        if not super().cancel(msg):
+            return False
+        if self._pending is not None:
+            self._pending.cancel()
+            if self._woken:
+                self._receiver.long_polls.wake_waiters(self._receive.queue, 1, self._woken)
+        return True
 
     def _call(self) -> None:
         self._missed_wakeups = self._receiver.long_polls.missed_wakeups
@@ -89,26 +97,25 @@ class ReceiveRun:
 
     def _on_rows(self, pending: ReceivedFuture) -> None:
         self._pending = None
-        if pending.cancelled():
-            self.future.cancel()
-        elif (error := pending.exception()) is not None:
-            self._fail(error)
-        else:
+        try:
             rows = pending.result()
-            if rows[0].error is None:
-                self._receiver.counts.count_receive_call(
-                    self._receive.queue_arn, perf_counter() - self._started_at
-                )
-            self._arrived(rows)
-
-    def _arrived(self, rows: Sequence[ReceivedRow]) -> None:
-        if self.future.done():  # the client has gone
-            self._give_back(rows)
-        elif is_empty(rows):
-            self._wait(rows[0])
+        except asyncio.CancelledError:
+            self.cancel()
+            return
+        except Exception as error:  # noqa: BLE001 - for whoever waits for the rows
+            self._fail(error)
+            return
+        header = rows[0]
+        if self._started_at is not None and header.error is None:
+            seconds = perf_counter() - self._started_at
+            self._receiver.counts.count_receive_call(self._receive.queue, seconds)
+        if self.done():  # the client has gone
+            self._receiver.batcher.return_messages(self._receive.queue, rows[1:])
+        elif len(rows) == 1 and header.error is None:
+            self._wait(header)
         else:
             self._wake_others(len(rows) - 1)
-            self.future.set_result(rows)
+            self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
         """Wakes two receives that wait, where there may be messages for them: so a burst soon reaches all.
@@ -117,8 +124,8 @@ class ReceiveRun:
         as many, the messages that it left were locked for a moment, and other receives may have skipped them.
         """
         receive = self._receive
-        if messages == receive.count if receive.is_fifo else self._woken == Woken.FOR_MORE:
-            self._receiver.long_polls.wake(receive.queue_arn, 2, Woken.FOR_MORE)
+        if messages == receive.count if receive.queue.is_fifo else self._woken == Woken.FOR_MORE:
+            self._receiver.long_polls.wake_waiters(receive.queue, 2, Woken.FOR_MORE)
 
     # --- waiting -----------------------------------------------------------------------------------------------------
     def _wait(self, header: ReceivedRow) -> None:
@@ -127,7 +134,7 @@ class ReceiveRun:
             self._deadline = now + seconds_to_wait(self._receive, [header])
         left = self._deadline - now
         if left <= 0:
-            self.future.set_result([header])
+            self.set_result([header])
             return
         long_polls, receive = self._receiver.long_polls, self._receive
         if self._ticket is None:
@@ -137,30 +144,28 @@ class ReceiveRun:
             self._request.pause()
         merged = receive if receive.attempt_id is None else None
         skipped = header is EMPTY_RECEIVE
-        pending = long_polls.wait(
-            receive.queue_arn, left, self._ticket, self._missed_wakeups, merged, skipped
-        )
+        pending = long_polls.wait(receive.queue, left, self._ticket, self._missed_wakeups, merged, skipped)
         self._pending = pending
         pending.add_done_callback(self._on_wait_ended)
 
     def _on_wait_ended(self, pending: WaitFuture) -> None:
-        self._pending = None
-        if self._request is not None and not self.future.done():
+        self._pending = self._started_at = None
+        if self._request is not None and not self.done():
             self._request.resume()
         if pending.cancelled():
-            self.future.cancel()
+            self.cancel()
             return
         woken = pending.result()
         if isinstance(woken, list):  # another call has received them
             self._woken = Woken.FOR_ONE
-            self._arrived(woken)
-        elif self.future.done():
-            self._receiver.long_polls.wake(self._receive.queue_arn, 1, woken)
+            self._on_rows(cast("ReceivedFuture", pending))
+        elif self.done():
+            self._receiver.long_polls.wake_waiters(self._receive.queue, 1, woken)
         elif woken:
             self._woken = woken
             self._call_again()
         else:
-            self.future.set_result([EMPTY_RECEIVE])
+            self.set_result([EMPTY_RECEIVE])
 
     def _call_again(self) -> None:
         try:
@@ -168,18 +173,6 @@ class ReceiveRun:
         except Exception as error:  # noqa: BLE001 - for whoever waits for the rows
             self._fail(error)
 
-    # --- the end -----------------------------------------------------------------------------------------------------
-    def _fail(self, error: BaseException) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
-
-    def _give_back(self, rows: Sequence[ReceivedRow]) -> None:
-        _, *messages = rows
-        self._receiver.batcher.return_messages(self._receive.queue_arn, messages)
-
-    def _on_end(self, future: ReceivedFuture) -> None:
-        """Cancels what is under way for a receive that was cancelled; another one takes over what it was woken for."""
-        if future.cancelled() and self._pending is not None:
-            self._pending.cancel()
-            if self._woken:
-                self._receiver.long_polls.wake(self._receive.queue_arn, 1, self._woken)
+    def _fail(self, error: Exception) -> None:
+        if not self.done():
+            self.set_exception(error)

@@ -10,7 +10,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.ack(name text, ids bigint[]) returns void
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare
     v_missing bigint[];
 begin

@@ -8,7 +8,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.archive(name text, id bigint) returns boolean
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     return exists (select from queue.delete_by_id(queue.resolve(name), array[archive.id], true));
 end $$;

@@ -8,7 +8,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.change_visibility(name text, id bigint, vt int) returns timestamptz
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     return (select to_timestamp(v.visible_at_ms / 1000.0)
             from queue.change_visibility_by_id(queue.resolve(name), id, vt) v);

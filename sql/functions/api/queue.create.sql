@@ -1,6 +1,8 @@
 -- queue.create(name, attributes): makes a standard queue, or finds the existing one of that name. Returns its ARN.
--- The attributes are those of CreateQueue, with texts as values. Raises QU002 when the existing queue has other
--- attributes. SQL interface.
+-- The attributes are those of CreateQueue, with texts as values; the dead-letter queue is one of the same
+-- account, and exists.
+-- Raises QU002 when the existing queue has other attributes, QU003 for a name or dead-letter queue that is not allowed.
+-- SQL interface.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_name' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.create(text, jsonb)'))::text[])
@@ -9,14 +11,21 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.create(name text, attributes jsonb default '{}') returns text
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare
+    v_caller record;
+    v_dead_letter_arn text := (attributes ->> 'RedrivePolicy')::jsonb ->> 'deadLetterTargetArn';
     v_made record;
 begin
-    if name !~ '^[A-Za-z0-9_-]{1,75}(\.fifo|[A-Za-z0-9_-]{0,5})$' then
+    select * into v_caller from queue.caller_account();
+    if name !~ '^[A-Za-z0-9_-]{1,75}([.]fifo|[A-Za-z0-9_-]{0,5})$' then
         raise exception 'queue name "%" is not 1 to 80 of A-Z a-z 0-9 _ -', name using errcode = 'QU003';
+    elsif v_caller.is_bound and v_dead_letter_arn is not null and not exists (
+        select from queue.queues q where q.arn = v_dead_letter_arn and q.account_id = v_caller.account_id)
+    then
+        raise exception 'there is no dead-letter queue "%" in this account', v_dead_letter_arn using errcode = 'QU003';
     end if;
-    select * into v_made from queue.create_queue('000000000000', 'us-east-1', name, attributes,
+    select * into v_made from queue.create_queue(v_caller.account_id, v_caller.region, name, attributes,
         queue.default_attributes(right(name, 5) = '.fifo'), '{}', 4, 0);
     if v_made.error is not null then
         raise exception 'queue "%" exists with another %', name, v_made.detail using errcode = 'QU002';

@@ -8,7 +8,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.create_fifo(name text, attributes jsonb default '{}') returns text
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
-    return queue.create(regexp_replace(name, '\.fifo$', '') || '.fifo', attributes);
+    return queue.create(regexp_replace(name, '[.]fifo$', '') || '.fifo', attributes);
 end $$;

@@ -1,6 +1,6 @@
 -- queue.create_schedule: makes a schedule inside the caller's transaction: the schedule exists, and fires, from the
 -- commit on. Exactly one of cron, every and fire_at (rounded up to a second) says when it fires. Exactly one of queue
--- (a name or an ARN) and topic (a routing key) says where the message goes.
+-- (of the schedule's account and region, by name or ARN) and topic (a routing key) says where the message goes.
 -- options: jitter_seconds, catchup, catchup_limit, failure_threshold, overlap, start_at, end_at.
 -- Returns the first time that the schedule fires. Raises QU002 (there is a schedule of that name), QU003 (a name, time,
 -- target or option that is not allowed, or the schedule would never fire). SQL interface.
@@ -16,19 +16,25 @@ create or replace function queue.create_schedule(
     queue text default null, topic text default null, message jsonb default null, headers jsonb default null,
     timezone text default 'UTC', options jsonb default '{}')
 returns timestamptz
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare
     v_form text := case when cron is not null then 'cron' when every is not null then 'every' else 'fire_at' end;
     v_expression text := coalesce(cron, every,
         queue.schedule_time(date_trunc('second', fire_at + interval '999999 microseconds')));
     v_canonical text;
     v_next timestamptz;
+    v_caller record;
+    v_prefix text;
     v_error text;
 begin
+    select * into v_caller from queue.caller_account();
+    v_prefix := format('arn:aws:sqs:%s:%s:', v_caller.region, v_caller.account_id);
     perform queue.check_schedule(name, topic, headers, options);
     if num_nonnulls(cron, every, fire_at) <> 1 or num_nonnulls(queue, topic) <> 1 or message is null then
         raise exception 'a schedule has one of cron, every and fire_at, one of queue and topic, and a message'
             using errcode = 'QU003';
+    elsif queue like 'arn:%' and not starts_with(queue, v_prefix) then
+        raise exception 'a schedule sends to a queue of its own account and region' using errcode = 'QU003';
     end if;
     v_canonical := queue.parse_schedule(v_form, v_expression, timezone);
     if v_form = 'fire_at' then
@@ -40,10 +46,10 @@ begin
     if v_next is null or v_next > (options ->> 'end_at')::timestamptz then
         raise exception 'the schedule would never fire' using errcode = 'QU003';
     end if;
-    select p.error into v_error from queue.put_schedule('000000000000', 'us-east-1', 'default', name, 'create',
+    select p.error into v_error from queue.put_schedule(v_caller.account_id, v_caller.region, 'default', name, 'create',
         options || jsonb_build_object('door', 'native', 'form', v_form, 'expression', v_expression,
             'canonical', v_canonical, 'timezone', timezone, 'target', jsonb_strip_nulls(jsonb_build_object(
-                'queue', queue, 'topic', topic)) || jsonb_build_object('message', message)
+                'queue', replace(queue, v_prefix, ''), 'topic', topic)) || jsonb_build_object('message', message)
                 || case when headers is null then '{}' else jsonb_build_object('headers', headers) end), v_next) p;
     if v_error is not null then
         raise exception 'schedule "%" exists', name using errcode = 'QU002';

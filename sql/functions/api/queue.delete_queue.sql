@@ -7,8 +7,9 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.delete_queue(name text) returns boolean
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
-    return (select d.error is null from queue.drop_queue(
-        case when name like 'arn:%' then name else 'arn:aws:sqs:us-east-1:000000000000:' || name end) d);
+    return (select d.error is null from queue.drop_queue(queue.resolve(name)) d);
+exception when sqlstate 'QU001' then
+    return false;
 end $$;

@@ -1,4 +1,4 @@
--- queue.delete_schedule(name): deletes a schedule of the default account and group inside the caller's transaction.
+-- queue.delete_schedule(name): deletes a schedule of the caller's account and region inside the caller's transaction.
 -- Returns false when there is no such schedule. SQL interface.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_name' = any ((
@@ -8,6 +8,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.delete_schedule(name text) returns boolean
-language sql volatile as $$
-select d.dropped from queue.drop_schedule('000000000000', 'us-east-1', 'default', delete_schedule.name) d
+language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$
+select d.dropped
+from queue.caller_account() c, queue.drop_schedule(c.account_id, c.region, 'default', delete_schedule.name) d
 $$;

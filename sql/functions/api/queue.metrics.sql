@@ -9,7 +9,7 @@ end $$;
 create or replace function queue.metrics(name text)
 returns table (queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint,
     newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamptz)
-language plpgsql stable as $$
+language plpgsql stable security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     return query
     select d.name, d.visible + d.in_flight + d.delayed, d.visible, d.in_flight, d.delayed, d.newest_age_seconds,

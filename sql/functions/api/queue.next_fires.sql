@@ -13,7 +13,7 @@ create or replace function queue.next_fires(
     canonical text, timezone text default 'UTC', after timestamptz default clock_timestamp(), count int default 5,
     anchor timestamptz default null)
 returns setof timestamptz
-language plpgsql stable rows 5 as $$
+language plpgsql stable rows 5 security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     if count not between 0 and 1000 then
         raise exception 'a count is 0 to 1000' using errcode = 'QU003';

@@ -11,7 +11,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
 end $$;
 create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')
 returns text
-language plpgsql stable as $$
+language plpgsql stable security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare
     v_form text := case when form <> 'aws' then form when expression like 'rate(%' then 'rate'
                         when expression like 'at(%' then 'at' else 'aws_cron' end;

@@ -7,7 +7,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.pop(name text, qty int default 1) returns setof queue.received_message
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare
     v_message queue.received_message;
     v_ids bigint[];

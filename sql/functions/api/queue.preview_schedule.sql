@@ -12,7 +12,7 @@ create or replace function queue.preview_schedule(
     cron text default null, every text default null, fire_at text default null, expression text default null,
     timezone text default 'UTC', count int default 5)
 returns table (canonical text, next_fires timestamptz[])
-language plpgsql stable as $$
+language plpgsql stable security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare
     v_canonical text;
 begin

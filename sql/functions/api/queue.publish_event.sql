@@ -2,7 +2,7 @@
 -- its routing key, inside the caller's transaction: its commit delivers the event to all of them, a rollback to none.
 -- Returns one row a queue: its name and the message's id.
 -- Filter policies are compared with the message's top-level strings, numbers and booleans.
--- Raises QU003 (a key, message or delay that is not allowed). SQL interface.
+-- Raises QU003 (a key, message or delay that is not allowed), QU009 (too many webhooks wait). SQL interface.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_routing_key' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.publish_event(text, jsonb, jsonb, int)'))::text[])
@@ -13,14 +13,14 @@ end $$;
 create or replace function queue.publish_event(
     routing_key text, message jsonb, headers jsonb default null, delay int default null)
 returns table (queue_name text, msg_id bigint)
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     if message is null or delay not between 0 and 900 then
         raise exception 'a message is not null and a delay 0 to 900 seconds' using errcode = 'QU003';
     end if;
     return query
     select split_part(e.arn, ':', 6), e.id
-    from queue.publish_events('000000000000', 'us-east-1', routing_key, message::text,
+    from queue.caller_account() c, queue.publish_events(c.account_id, c.region, routing_key, message::text,
         queue.as_attributes(headers), headers, queue.body_facts(message), delay) e
     where e.arn is not null and e.error is null;
 end $$;

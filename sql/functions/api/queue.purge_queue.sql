@@ -7,7 +7,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.purge_queue(name text) returns bigint
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     return (select p.purged from queue.purge_messages(queue.resolve(name), 0) p);
 end $$;

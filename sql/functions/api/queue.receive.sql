@@ -10,7 +10,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
 end $$;
 create or replace function queue.receive(name text, vt int default null, qty int default 1)
 returns setof queue.received_message
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     return query
     select d.public_id, d.receive_count, to_timestamp(d.sent_at_ms / 1000.0), to_timestamp(d.visible_at_ms / 1000.0),

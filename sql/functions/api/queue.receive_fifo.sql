@@ -8,7 +8,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
 end $$;
 create or replace function queue.receive_fifo(name text, vt int default null, qty int default 1)
 returns setof queue.received_message
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     return query select * from queue.receive(name, vt, qty);
 end $$;

@@ -9,7 +9,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
 end $$;
 create or replace function queue.send(
     name text, message jsonb, headers jsonb default null, delay int default null) returns bigint
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
-    return (select s from queue.send_batch(name, array[message], array[headers], delay) s);
+    return (select s from queue.send_documents(name, array[message], array[headers], delay, null, null) s);
 end $$;

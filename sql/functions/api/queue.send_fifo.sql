@@ -12,8 +12,8 @@ end $$;
 create or replace function queue.send_fifo(
     name text, message jsonb, group_id text, deduplication_id text default null, headers jsonb default null)
 returns bigint
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
-    return (select s from queue.send_batch(name, array[message], array[headers], null, group_id,
+    return (select s from queue.send_documents(name, array[message], array[headers], null, group_id,
         case when deduplication_id is not null then array[deduplication_id] end) s);
 end $$;

@@ -9,7 +9,7 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
 end $$;
 create or replace function queue.send_topic(
     routing_key text, message jsonb, headers jsonb default null, delay int default null) returns int
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$
 select count(*)::int
 from queue.publish_event(send_topic.routing_key, send_topic.message, send_topic.headers, send_topic.delay)
 $$;

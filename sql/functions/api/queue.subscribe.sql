@@ -9,7 +9,8 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.subscribe(pattern text, name text) returns bigint
-language sql volatile as $$
+language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$
 select b.binding_id
-from queue.bind('000000000000', 'us-east-1', subscribe.pattern, 'queue', queue.resolve(subscribe.name), false, null, null) b
+from queue.caller_account() c, queue.bind(c.account_id, c.region, subscribe.pattern, 'queue',
+    queue.resolve(subscribe.name), false, null, null) b
 $$;

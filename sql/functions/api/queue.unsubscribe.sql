@@ -8,10 +8,13 @@ do $$ begin     -- `create or replace` cannot rename the parameters that the pre
     end if;
 end $$;
 create or replace function queue.unsubscribe(pattern text, name text) returns boolean
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
+declare
+    v_caller record;
 begin
+    select * into v_caller from queue.caller_account();
     delete from queue.binding b
-    where b.account_id = '000000000000' and b.region = 'us-east-1' and b.pattern = unsubscribe.pattern
+    where b.account_id = v_caller.account_id and b.region = v_caller.region and b.pattern = unsubscribe.pattern
         and b.protocol = 'queue' and b.endpoint = queue.resolve(unsubscribe.name);
     return found;
 end $$;

@@ -13,7 +13,9 @@ begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
     perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
     if v_queue.fifo then
-        perform queue.lock_groups_of_messages(array(select u >> 8 from unnest(p_public_ids) u));
+        perform queue.lock_groups_of_messages(array(     -- of this queue's alone: the caller may keep them for long
+            select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = v_queue.queue_id)
+            from unnest(p_public_ids) u));
     end if;
     for v_message in
         select distinct u as public_id, u >> 8 as id, (u & 255)::int - 2 as shard

@@ -4,12 +4,15 @@
 --   delay in seconds for queues; the trace header, which goes with its messages and webhooks.
 -- A queue that is bound more than once gets one message; a FIFO queue gets the routing key as group.
 -- Returns a row a queue: its ARN, the message's id, error (as send_messages: the queue gets nothing), and last a row
--- without ARN, whose id is the number of URLs. Locks: those of send_messages, in the order of ARNs.
--- Called by: POST /v1/events/{routing_key}, queue.publish_event, queue.send_topic.
+-- without ARN, whose id is the number of URLs. When the account has too many webhooks, and a URL is bound, nothing is
+-- stored: raises QU009 or, with p_error_as_row, returns one row with the error RequestThrottled.
+-- Locks: those of send_messages, in the order of ARNs. Index: webhook_excess_pkey.
+-- Called by: POST /v1/events/{routing_key}, transact, dispatch_schedule, queue.publish_event, queue.send_topic.
 drop function if exists queue.publish_events(text, text, text, text, jsonb, jsonb, jsonb, int);
+drop function if exists queue.publish_events(text, text, text, text, jsonb, jsonb, jsonb, int, text);
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
-    p_facts jsonb, p_delay int default null, p_trace text default null)
+    p_facts jsonb, p_delay int default null, p_trace text default null, p_error_as_row boolean default false)
 returns table (arn text, id bigint, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -19,6 +22,16 @@ declare
         + octet_length(a.value ->> 'StringValue')) from jsonb_each(p_attributes) a), 0);
 begin
     perform queue.check_routing_key(p_routing_key);
+    if exists (select from queue.webhook_excess e where e.account_id = p_account_id) and exists (
+        select from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
+        where b.protocol <> 'queue')
+    then
+        if not p_error_as_row then
+            raise exception 'too many webhooks of account % wait for their delivery', p_account_id using errcode = 'QU009';
+        end if;
+        return query select null::text, null::bigint, 'RequestThrottled'::text;
+        return;
+    end if;
     for v_queue in
         select distinct b.endpoint from queue.matching_bindings(p_account_id, p_region, p_routing_key,
             coalesce(p_facts, '{}')) b

@@ -12,11 +12,16 @@
 --     transactions that were open for up to 2 seconds.
 --   seldom: the beginning of the index. This finds all. It is due again in a second if this receive got less than it asked
 --     for, else in a minute, but not before 50 times as long as it took: so it takes a fiftieth of the time at most.
+-- p_answer_bytes, p_answer_format: as receive_messages. A group whose first message is passed over waits: it stays ready
+--   for other receives, and this one reads that message but does not lock the group, unless the message is to become a dead
+--   letter. After a receive that found nothing, the setting queue.passed_over says whether there is such a group.
 -- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
 -- Called by: receive_messages.
 drop function if exists queue.take_groups(int, int, interval, int, text);
+drop function if exists queue.take_groups(int, int, int, interval, int, text);
 create or replace function queue.take_groups(
-    p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text)
+    p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
+    p_answer_bytes int, p_answer_format text)
 returns setof queue.delivery
 language plpgsql as $$
 declare
@@ -57,11 +62,14 @@ begin
             select g.group_key, r.first_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
             where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2)
                 and r.visible_at between v_start and v_now and r.group_key <> all (v_seen)
+                and (p_answer_bytes is null or queue.group_fits(r.group_key, r.first_id, p_answer_bytes, p_answer_format,
+                    p_max_receive_count))
             order by r.visible_at, r.group_key limit v_limit for update of g skip locked) l;
         for v_ready in
             select u.group_key, u.first_id, h.ids, h.places, h.receive_count
             from unnest(v_groups, v_firsts) with ordinality u(group_key, first_id, n)
-            cross join lateral queue.first_ready_messages(u.group_key, u.first_id, least(p_share, p_max), v_now) h
+            cross join lateral queue.first_ready_messages(u.group_key, u.first_id, least(p_share, p_max), v_now,
+                p_answer_bytes, p_answer_format) h
             order by u.n
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
@@ -70,12 +78,13 @@ begin
                 if queue.dead_letter_group(p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
                 then
                     select h.ids, h.places into v_ready.ids, v_ready.places
-                    from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now) h;
+                    from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now,
+                        p_answer_bytes, p_answer_format) h;
                 else
                     v_ready.ids := null;
                 end if;
             end if;
-            if v_ready.ids is null then
+            if v_ready.ids is null then     -- update_groups changes nothing of a group that is ready and passed over
                 perform queue.update_groups(array[v_ready.group_key]);
             else
                 v_ids := v_ids || v_ready.ids[:v_capacity];
@@ -88,8 +97,11 @@ begin
         v_seen := v_seen || v_groups;
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
-    -- an empty receive writes only what spares the next one a long search
-    if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds') then
+    -- An empty receive writes only what spares the next one a long search, or that a search does not take long any more:
+    -- next_ready_at says that the queue is ready as long as one of those is due.
+    if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds'
+        or (v_full and v_search.full_took > interval '5 milliseconds'))
+    then
         delete from queue.fifo_search s where s.ctid = any (array(
             select o.ctid from queue.fifo_search o where o.queue_id = p_queue_id for update skip locked));
         insert into queue.fifo_search (queue_id, searched_at, visible_at, late_at, late_visible_at, full_due_at, full_took)
@@ -103,6 +115,14 @@ begin
         on conflict do nothing;
     end if;
     if v_ids = '{}' then
+        if p_answer_bytes is not null then
+            perform set_config('queue.passed_over', case when exists (
+                select from queue.fifo_ready r
+                cross join lateral queue.group_head(r.group_key, r.first_id, p_answer_bytes, p_answer_format) h
+                where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2)
+                    and r.visible_at between v_start and v_now and h.visible_at <= v_now and not h.fits)
+                then 'on' else 'off' end, true);
+        end if;
         return;
     end if;
     return query

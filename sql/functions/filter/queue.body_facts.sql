@@ -1,21 +1,26 @@
 -- queue.body_facts(message): the values of a JSON object that filter policies compare, as sns/filter_policy/facts.py
--- makes them: the values of each path and, when an array holds objects or arrays, the message itself; null for any
--- other JSON value, and for more than 32 nested arrays. Called by: publish_event, dispatch_schedule.
+-- makes them: the values of each path (a dot in a name is as good as nesting) and, when an array holds objects or arrays, the message itself; null for any
+-- other JSON value, for more than 32 nested arrays, and for more than 131,072 brackets that open an object or an array.
+-- Called by: publish_event, dispatch_schedule.
 drop function if exists queue.facts_of(jsonb);
 create or replace function queue.body_facts(p_message jsonb) returns jsonb
 language sql immutable as $$
 with recursive part as (
-    select e.key as path, e.value, 0 as level
-    from jsonb_each(case when jsonb_typeof(p_message) = 'object' then p_message end) e
+    select replace(e.key, '.', e'\x1f') as path, e.value, 0 as level
+    from jsonb_each(case when jsonb_typeof(p_message) = 'object'
+        and (length(p_message::text) - length(translate(p_message::text, '[{', '')) <= 131072
+            or (select length(o.text) - length(translate(o.text, '[{', '')) <= 131072       -- outside of texts
+                from regexp_replace(p_message::text, '"([^"\\]|\\.)*"', '', 'g') o(text))) then p_message end) e
     union all
-    select case when n.key is null then p.path else p.path || e'\x1f' || n.key end, n.value,
+    select case when n.key is null then p.path else p.path || e'\x1f' || replace(n.key, '.', e'\x1f') end, n.value,
         p.level + (n.key is null)::int
     from part p
     cross join lateral (
         select o.key, o.value from jsonb_each(case when jsonb_typeof(p.value) = 'object' then p.value end) o
         union all
         select null, a.value from jsonb_array_elements(case when jsonb_typeof(p.value) = 'array' then p.value end) a) n)
-select case when jsonb_typeof(p_message) = 'object' and coalesce(max(p.level), 0) <= 32 then
+select case when jsonb_typeof(p_message) = 'object' and coalesce(max(p.level), 0) <= 32
+        and (p_message = '{}' or count(*) > 0) then     -- else it has too many brackets
     coalesce((
         select jsonb_object_agg(f.path, f.values) from (
             select l.path, jsonb_agg(l.value) as values from part l

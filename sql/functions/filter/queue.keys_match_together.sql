@@ -1,7 +1,8 @@
 -- queue.keys_match_together(keys, members, depth, node): whether the keys with the numbers p_members pass below a node
 -- of a message that is p_depth names down their paths. Keys that go through one array have to pass in one of its
 -- elements, as in AWS's rule engine: {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an
--- Anna Smith next to a Peter Jones. A key is [names of its path, key]. Called by: branch_matches_together and itself,
+-- Anna Smith next to a Peter Jones. A key is [names of its path, key]. A name of the message
+-- may have dots; of those that begin alike (a, a.b) the shortest counts. Called by: branch_matches_together and itself,
 -- once a level.
 drop function if exists queue.keys_cohere(jsonb, int[], int, jsonb);
 create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb) returns boolean
@@ -10,6 +11,7 @@ declare
     v_left int[] := p_members;
     v_group int[];
     v_key int;
+    v_depth int;
     v_name text;
 begin
     case jsonb_typeof(p_node)
@@ -22,18 +24,26 @@ begin
         return false;
     when 'object' then
         while v_left <> '{}' loop
-            v_name := p_keys -> v_left[1] -> 0 ->> p_depth;
-            if v_name is null or not p_node ? v_name then
+            v_depth := p_depth;
+            v_name := p_keys -> v_left[1] -> 0 ->> v_depth;
+            while not p_node ? v_name loop      -- null ends the loop
+                v_depth := v_depth + 1;
+                v_name := v_name || '.' || (p_keys -> v_left[1] -> 0 ->> v_depth);
+            end loop;
+            if v_name is null then
                 return false;
             end if;
             v_group := '{}';
             foreach v_key in array v_left loop
-                if p_keys -> v_key -> 0 ->> p_depth = v_name then
+                if (case when v_depth = p_depth then p_keys -> v_key -> 0 ->> p_depth = v_name
+                    else array_to_string((array(
+                        select jsonb_array_elements_text(p_keys -> v_key -> 0)))[p_depth + 1:v_depth + 1], '.') = v_name end)
+                then
                     v_group := v_group || v_key;
                     v_left := array_remove(v_left, v_key);
                 end if;
             end loop;
-            if not queue.keys_match_together(p_keys, v_group, p_depth + 1, p_node -> v_name) then
+            if not queue.keys_match_together(p_keys, v_group, v_depth + 1, p_node -> v_name) then
                 return false;
             end if;
         end loop;

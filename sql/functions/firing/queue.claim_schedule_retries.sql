@@ -1,18 +1,41 @@
--- queue.claim_schedule_retries(limit): locks up to p_limit invocations that are to be tried again now, until the
--- caller's transaction ends. Returns a row each: id; the ARN of the target when it is a topic of SNS; the input, which
--- for such a topic is signed.
--- Locks: the rows, skipped when another worker has them. Index: schedule_retry_due. Called by: the worker `fire`.
-create or replace function queue.claim_schedule_retries(p_limit int)
+-- queue.claim_schedule_retries(limit, per second): locks up to p_limit invocations that are to be tried again now, until
+-- the caller's transaction ends: of each account that has some equally many, as claim_schedules does, so that no account's
+-- failing targets delay another's. Returns a row each: id; the ARN of the target when it is a topic of SNS; the input,
+-- which for such a topic is signed.
+-- Locks: the rows, skipped when another worker has them. Index: schedule_retry_account_due. Called by: the worker `fire`.
+drop function if exists queue.claim_schedule_retries(int);
+create or replace function queue.claim_schedule_retries(p_limit int, p_per_second int default 0)
 returns table (retry_id bigint, topic text, input text)
 language plpgsql as $$
 #variable_conflict use_column
+declare
+    v_now timestamptz := clock_timestamp();
+    v_accounts text[];
+    v_ids bigint[];
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
+    with recursive accounts(account_id) as (    -- one step in the index for each
+        (select r.account_id from queue.schedule_retry r order by r.account_id limit 1)
+        union all
+        select (select r.account_id from queue.schedule_retry r
+                where r.account_id > a.account_id order by r.account_id limit 1)
+        from accounts a where a.account_id is not null)
+    select array_agg(a.account_id) into v_accounts from accounts a
+    where exists (select from queue.schedule_retry r where r.account_id = a.account_id and r.due_at <= v_now);
+    v_ids := array(
+        select c.retry_id
+        from (select u.account_id from unnest(v_accounts) u(account_id) order by random() limit p_limit) a
+        cross join lateral (
+            select r.retry_id from queue.schedule_retry r
+            where r.account_id = a.account_id and r.due_at <= v_now
+            order by r.due_at
+            limit queue.firing_capacity(a.account_id, p_per_second, greatest(1, p_limit / cardinality(v_accounts)))
+            for update skip locked) c);
     return query
     select r.retry_id, case when queue.target_kind(r.target) = 'topic' then r.target ->> 'Arn' end,
         queue.schedule_input(jsonb_populate_record(null::queue.schedule, to_jsonb(r)), r.scheduled_for, r.retries + 2)
     from queue.schedule_retry r
-    where r.due_at <= clock_timestamp()
-    order by r.due_at limit p_limit for update skip locked;
+    where r.retry_id = any (v_ids)
+    order by r.due_at;
 end $$;

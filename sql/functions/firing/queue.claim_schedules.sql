@@ -1,13 +1,15 @@
--- queue.claim_schedules(limit): locks up to p_limit schedules that are due, until the caller's transaction ends: equally
--- many of each account that has some, then those that have waited longest, so that no account delays another's. The
--- caller computes the occurrences that fire, calls fire_schedules and commits. Other workers skip the locked schedules.
+-- queue.claim_schedules(limit, per second): locks up to p_limit schedules that are due, until the caller's transaction ends:
+-- of each account that has some equally many, those that have waited longest, and of those that have more what others
+-- leave, so that no account delays another's; of none more than it may fire in a second (p_per_second; 0: any number).
+-- The caller computes the occurrences that fire, calls fire_schedules and commits. Other workers skip the locked ones.
 -- If the caller dies, the transaction ends after 10 seconds and nothing has happened.
 -- Returns a row a schedule, in the order of penstock.scheduler.firing.plan.Due; now is the database's time, the only
 -- one that counts; topic: the ARN, when the target is a topic of SNS, whose messages are signed before they are sent.
 -- Locks: the schedules, skipped when another worker has them. The transaction waits 250 ms for further locks (FIFO
 -- groups).
--- Index: schedule_account_due, schedule_due. Called by: the worker `fire`.
-create or replace function queue.claim_schedules(p_limit int)
+-- Index: schedule_account_due. Called by: the worker `fire`.
+drop function if exists queue.claim_schedules(int);
+create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
     now timestamptz, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamptz,
     end_at timestamptz, window_seconds int, catchup boolean, catchup_limit int, max_age_seconds int,
@@ -18,6 +20,8 @@ declare
     v_now timestamptz := clock_timestamp();
     v_accounts text[];
     v_ids bigint[] := '{}';
+    v_of text[] := '{}';        -- the accounts of these schedules
+    v_share int;
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
@@ -31,21 +35,24 @@ begin
     where exists (
         select from queue.schedule s
         where s.status = 'active' and s.account_id = a.account_id and s.due_at <= v_now);
-    if cardinality(v_accounts) > 1 then
-        v_ids := array(
-            select c.schedule_id
-            from unnest(v_accounts) a
+    while cardinality(v_ids) < p_limit and cardinality(v_accounts) > 0 loop
+        v_share := greatest(1, (p_limit - cardinality(v_ids)) / cardinality(v_accounts));
+        with claimed as materialized (
+            select a.account_id, c.schedule_id
+            from (select u.account_id from unnest(v_accounts) u(account_id)
+                  order by random() limit p_limit - cardinality(v_ids)) a
             cross join lateral (
-                select s.schedule_id, s.due_at from queue.schedule s
-                where s.status = 'active' and s.account_id = a and s.due_at <= v_now
-                order by s.due_at limit greatest(1, p_limit / cardinality(v_accounts))
-                for no key update skip locked) c
-            order by c.due_at limit p_limit);
-    end if;
-    v_ids := v_ids || array(
-        select s.schedule_id from queue.schedule s
-        where s.status = 'active' and s.due_at <= v_now and s.schedule_id <> all (v_ids)
-        order by s.due_at limit p_limit - cardinality(v_ids) for no key update skip locked);
+                select s.schedule_id from queue.schedule s
+                where s.status = 'active' and s.account_id = a.account_id and s.due_at <= v_now
+                    and s.schedule_id <> all (v_ids)
+                order by s.due_at
+                limit greatest(0, least(v_share, queue.firing_capacity(a.account_id, p_per_second, p_limit)
+                    - (select count(*) from unnest(v_of) o where o = a.account_id)))
+                for no key update skip locked) c)
+        select v_ids || array_agg(c.schedule_id), v_of || array_agg(c.account_id),
+            array(select k.account_id from claimed k group by k.account_id having count(*) = v_share)
+        into v_ids, v_of, v_accounts from claimed c;    -- an account that has given all that it has is left out
+    end loop;
     return query
     select v_now, s.schedule_id, s.door, s.form, s.canonical, s.timezone, s.anchor_at, s.end_at,
         queue.schedule_window(s), s.catchup, s.catchup_limit,

@@ -19,6 +19,8 @@ declare
     v_code text;
     v_error text;
 begin
+    perform queue.record_firings(array_agg(r.account_id), array_agg(1))
+    from queue.schedule_retry r where r.retry_id = any (p_retry_ids);
     for v_n in 1 .. cardinality(p_retry_ids) loop
         select * into v_retry from queue.schedule_retry r where r.retry_id = p_retry_ids[v_n];
         retry_id := v_retry.retry_id;

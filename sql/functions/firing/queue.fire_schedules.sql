@@ -1,11 +1,11 @@
 -- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and stores their next
 -- occurrences. Simple schedules fire in one batch; the others, and all when the batch fails, fire each in a savepoint.
 -- Parameters, one array element a schedule: id; the next occurrence (null: none); the text for last_error, when
---   occurrences are skipped, and the first of these, which gets a run with this text; how many occurrences fire now. Then one element an occurrence, in the same order: its time; its topic message, as
---   dispatch_schedule describes it.
+--   occurrences are skipped, and the first of these, which gets a run with this text; how many occurrences fire now. Then
+--   one element an occurrence, in the same order: its time; its topic message, as dispatch_schedule describes it.
 -- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native
 --   schedule, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it
---   needs, and it is due again in a second; "unsigned": nothing happened, its topic messages have to be signed with the
+--   needs, and it is due again in a second, or its account has too many webhooks, and it is due again in ten; "unsigned": nothing happened, its topic messages have to be signed with the
 --   version that detail names.
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
 -- Locks: those of dispatch_schedule. Called by: the worker `fire`.
@@ -23,6 +23,9 @@ declare
     v_position int := 0;
     v_in_batch bigint[] := '{}';
 begin
+    perform queue.record_firings(array_agg(s.account_id order by u.n), p_counts)
+    from unnest(p_schedule_ids) with ordinality u(schedule_id, n)
+    left join queue.schedule s on s.schedule_id = u.schedule_id;
     begin
         if 1 = all (p_counts) and coalesce(cardinality(array_remove(p_notes, null)), 0) = 0 then
             v_in_batch := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages);
@@ -90,10 +93,8 @@ begin
                 skipped := skipped + (v_error is not null and v_code is null)::int;
                 failed := failed + (v_code is not null)::int;
             end loop;
-            insert into queue.schedule_run (schedule_id, scheduled_for, error)
-            select v_schedule.schedule_id, p_skipped_at[v_number], p_notes[v_number]
-            where p_skipped_at[v_number] is not null
-            on conflict do nothing;
+            perform queue.record_skipped_run(v_schedule.schedule_id, p_skipped_at[v_number], p_notes[v_number])
+            where p_skipped_at[v_number] is not null;
             perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_number], p_notes[v_number], fired,
                 failed);
         exception
@@ -103,6 +104,11 @@ begin
             when lock_not_available then
                 outcome := 'busy';
                 update queue.schedule s set due_at = clock_timestamp() + interval '1 second'
+                where s.schedule_id = v_schedule.schedule_id;
+            when sqlstate 'QU009' then
+                outcome := 'busy';
+                update queue.schedule s
+                set due_at = clock_timestamp() + interval '10 seconds', last_error = queue.failure_text(sqlstate, sqlerrm)
                 where s.schedule_id = v_schedule.schedule_id;
             when others then
                 if queue.is_server_error(sqlstate) then

@@ -1,6 +1,6 @@
 -- queue.maintain_installation(limit, history days): removes the rows that no maintenance of a single queue removes:
 -- messages of deleted queues, expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that
--- ended, expired rows of topics, ClientTokens of schedules' deletions after a day, signing keys retired for over 30
+-- ended, counts of past firings, expired rows of topics, ClientTokens of schedules' deletions after a day, signing keys retired for over 30
 -- days. Makes the partitions of both histories for the days ahead, and drops those beyond p_history_days.
 -- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Returns rows removed.
 -- Called by: the worker `maintain`.
@@ -19,6 +19,7 @@ begin
     delete from queue.watcher w where w.ctid = any (array(
         select e.ctid from queue.watcher e where e.registered_at < v_now - interval '10 seconds'
         limit p_limit for update skip locked));
+    delete from queue.recent_firing f where f.fired_at < v_now - interval '10 seconds';
     delete from queue.receive_attempt a where a.ctid = any (array(
         select e.ctid from queue.receive_attempt e where e.received_at < v_now - interval '5 minutes'
         order by e.received_at limit p_limit for update skip locked));

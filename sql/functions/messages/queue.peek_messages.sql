@@ -1,7 +1,10 @@
--- queue.peek_messages(arn, state, after, limit): messages of a queue that are visible, in_flight or delayed, in the
--- order of their public ids after p_after, without receiving them. Takes no lock.
+-- queue.peek_messages(arn, state, after, limit, bytes): messages of a queue that are visible, in_flight or delayed, in the
+-- order of their public ids after p_after, without receiving them. At most p_limit, and none after those that have
+-- p_bytes of bodies and attributes (null: any number). Takes no lock.
 -- Index: log_pkey, lease_pkey, side_pkey, fifo_message_of_group. Called by: GET /v1/queues/{name}/messages/peek.
-create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int)
+drop function if exists queue.peek_messages(text, text, bigint, int);
+create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int,
+    p_bytes bigint default null)
 returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,
     body text, attributes text, system text, group_id text)
 language sql stable as $$
@@ -44,8 +47,10 @@ found as (
     where queue.message_state(m.visible_at, m.receive_count) = p_state))
 select f.public_id, f.receive_count, f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(f.visible_at),
     f.body, f.attributes::text, f.system::text, f.system ->> 'MessageGroupId'
-from found f
-where f.public_id > coalesce(p_after, -1)
+from (
+    select p.*, sum(octet_length(p.body) + queue.json_bytes(p.attributes))
+        over (order by p.public_id rows between unbounded preceding and 1 preceding) as bytes_before
+    from (select * from found where public_id > coalesce(p_after, -1) order by public_id limit p_limit) p) f
+where p_bytes is null or coalesce(f.bytes_before, 0) < p_bytes
 order by f.public_id
-limit p_limit
 $$;

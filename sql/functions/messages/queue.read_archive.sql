@@ -1,13 +1,21 @@
--- queue.read_archive(arn, after, limit): archived messages of a queue in the order of archiving.
+-- queue.read_archive(arn, after, limit, bytes): archived messages of a queue in the order of archiving: at most p_limit,
+-- and none after those that have p_bytes of bodies and attributes (null: any number).
 -- Index: archive_queue. Called by: GET /v1/queues/{name}/archive.
-create or replace function queue.read_archive(p_arn text, p_after bigint, p_limit int)
+drop function if exists queue.read_archive(text, bigint, int);
+create or replace function queue.read_archive(
+    p_arn text, p_after bigint, p_limit int, p_bytes bigint default null)
 returns table (archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint,
     receive_count int, body text, attributes text, system text)
 language sql stable as $$
 select a.archive_id, a.public_id, a.message_id::text, queue.epoch_ms(a.sent_at), queue.epoch_ms(a.archived_at),
     a.receive_count, a.body, a.attributes::text, a.system::text
-from queue.archive a
-where a.queue_id = (select q.queue_id from queue.queues q where q.arn = p_arn) and a.archive_id > coalesce(p_after, 0)
+from (
+    select p.*, sum(octet_length(p.body) + queue.json_bytes(p.attributes))
+        over (order by p.archive_id rows between unbounded preceding and 1 preceding) as bytes_before
+    from (
+        select * from queue.archive
+        where queue_id = (select q.queue_id from queue.queues q where q.arn = p_arn) and archive_id > coalesce(p_after, 0)
+        order by archive_id limit p_limit) p) a
+where p_bytes is null or coalesce(a.bytes_before, 0) < p_bytes
 order by a.archive_id
-limit p_limit
 $$;

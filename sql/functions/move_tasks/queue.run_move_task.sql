@@ -5,8 +5,8 @@
 -- the task.
 -- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
 -- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
--- groups, which a step never waits for: it delays no other transaction and cannot deadlock. Called by: the worker
--- `move`.
+-- groups, which a step never waits for: it delays no other transaction and cannot deadlock.
+-- Index: fifo_ready_visible_at, and those of poll_queues. Called by: the worker `move`.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -51,7 +51,12 @@ begin
         paced_at = coalesce(v_paced_at + v_step.moved * interval '1 second' / t.maximum_per_second, clock_timestamp()),
         failure_reason = v_step.failure,
         status = case when v_step.failure is not null then 'FAILED'
-            when not exists (select from queue.ready_queues(array[v_source.arn])) then 'COMPLETED'
+            when case when v_source.fifo     -- all groups, as move_groups; ready_queues may ask for a receive instead
+                then not exists (
+                    select from queue.fifo_ready r
+                    where queue.time_key(r.queue_id, -2) = queue.time_key(v_source.queue_id, -2)
+                        and r.visible_at <= clock_timestamp())
+                else not exists (select from queue.ready_queues(array[v_source.arn])) end then 'COMPLETED'
             else 'RUNNING' end
     where t.task_id = p_task_id
     returning v_step.moved, t.status;

@@ -1,6 +1,20 @@
--- queue.running_move_tasks(): the message move tasks that run, first the one that was worked on longest ago. Without
--- any it costs one probe of an empty index. Index: move_task_running. Called by: the worker `move`.
+-- queue.running_move_tasks(): of each account the message move task to work on next: of those that no other worker has, and
+-- first of those whose rate lets a message go, the one that was worked on longest ago. A step for each is a turn, so an
+-- account with many tasks takes no more of the workers than one with a single task. Without any task it costs one probe of
+-- an empty index.
+-- Locks: the tasks, skipped when locked, until the caller's transaction ends: mostly at once.
+-- Index: move_task_running. Called by: the worker `move`.
 create or replace function queue.running_move_tasks() returns table (task_id uuid)
-language sql stable as $$
-select t.task_id from queue.move_task t where t.status = 'RUNNING' order by t.paced_at
+language sql as $$
+with running as (
+    select t.task_id, t.paced_at, coalesce(q.account_id, '') as account_id,
+        t.paced_at > clock_timestamp() - interval '1 second' / t.maximum_per_second as paced
+    from queue.move_task t left join queue.queues q on q.queue_id = t.queue_id
+    where t.status = 'RUNNING')
+select coalesce(
+    (select t.task_id from running r join queue.move_task t on t.task_id = r.task_id
+     where r.account_id = a.account_id order by r.paced is true, r.paced_at limit 1 for update of t skip locked),
+    a.task_id)
+from (select distinct on (r.account_id) r.account_id, r.task_id from running r order by r.account_id, r.paced_at) a
+order by random()
 $$;

@@ -36,8 +36,12 @@ begin
             raise exception 'a subscription that needs envelopes was added' using errcode = '40001';
         end if;
         if v_subscription.protocol <> 'sqs' then
-            perform queue.publish_to_endpoint(p_topic, v_subscription, v_match.entries);
-            v_adds_webhooks := true;
+            if v_subscription.protocol in ('http', 'https') then
+                perform queue.publish_to_endpoint(p_topic, v_subscription, v_match.entries);
+            else
+                perform queue.publish_to_outbox(p_topic, v_subscription, v_match.entries);
+            end if;
+            v_adds_webhooks := true;    -- or messages that a gateway carries
             continue;
         end if;
         if not v_subscription.target_allowed then

@@ -2,6 +2,7 @@
 --   queue.delivery, by a block as below, and to the row. (send_moved reads columns of the type, sql/former names old ones.)
 -- Parameters: the message, as the row of its table. For a message of the log also what its lease says: position, receive
 --   count, when the message was first received and is visible again, nonce.
+-- A message of more than 12,000 bytes is noted for receive_answer (note_long_message).
 -- PostgreSQL inlines the function into the calling statement, at no cost, while its arguments are neither volatile nor
 -- subqueries.
 -- Called by: take_shard, take_fair, lease_again, take_side, take_groups, move_side, repeat_receive.
@@ -28,11 +29,17 @@ select null::text, null::int,
     coalesce((p_log).message_id, (p_side).message_id, (p_fifo).message_id)::text,
     queue.epoch_ms(coalesce((p_log).sent_at, (p_side).sent_at, (p_fifo).sent_at)),
     queue.epoch_ms(coalesce(p_first_received_at, (p_side).first_received_at, (p_fifo).first_received_at)),
-    coalesce((p_log).body, (p_side).body, (p_fifo).body),
+    case when b.bytes > 12000
+        then queue.note_long_message(coalesce((p_log).body, (p_side).body, (p_fifo).body), b.bytes)
+        else coalesce((p_log).body, (p_side).body, (p_fifo).body) end,
     coalesce((p_log).attributes, (p_side).attributes, (p_fifo).attributes)::text,
     coalesce((p_log).system, (p_side).system, (p_fifo).system
         || jsonb_build_object('MessageDeduplicationId', (p_fifo).deduplication_id))::text,
     queue.public_id(coalesce((p_log).shard, (p_side).shard, -2), coalesce((p_log).id, (p_side).id, (p_fifo).id)),
     queue.epoch_ms(coalesce(p_visible_at, (p_side).visible_at, (p_fifo).visible_at)),
     p_nonce
+from (
+    select octet_length(coalesce((p_log).body, (p_side).body, (p_fifo).body))
+        + queue.json_bytes(coalesce((p_log).attributes, (p_side).attributes, (p_fifo).attributes))
+        + queue.json_bytes(coalesce((p_log).system, (p_side).system, (p_fifo).system)) as bytes) b
 $$;

@@ -1,12 +1,14 @@
--- queue.receive_attempt: receive_messages under a ReceiveRequestAttemptId. A client that repeats a receive of a FIFO
+-- queue.receive_attempt: receive_answer under a ReceiveRequestAttemptId. A client that repeats a receive of a FIFO
 -- queue with the same id within five minutes gets the same messages under the same handles, as repeat_receive says. For
--- a standard queue the id has no effect. Parameters: as receive_messages.
+-- a standard queue the id has no effect. Parameters: as receive_answer. What is repeated is not measured.
 -- Returns: as receive_messages; error ReceiveAttemptOver when the messages were changed since.
 -- Locks: advisory, the attempt, to the end of the transaction; then as repeat_receive and receive_messages.
--- Raises QU004 (not under READ COMMITTED). Called by: receive_messages.
+-- Raises QU004 (not under READ COMMITTED). Called by: receive_answer, receive_messages.
+drop function if exists queue.receive_attempt(text, int, int, int, text);
 drop function if exists queue.receive_attempt(text, text, int, int, int);
 create or replace function queue.receive_attempt(
-    p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text)
+    p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
+    p_answer_bytes int, p_answer_format text)
 returns setof queue.delivery
 language plpgsql as $$
 declare
@@ -26,8 +28,8 @@ begin
         end if;
     end if;
     v_rows := array(
-        select r from queue.receive_messages(p_queue, p_max, greatest(p_max, 10), p_visibility_seconds,
-            p_in_flight_limit, false, null) r);
+        select r from queue.receive_answer(p_queue, p_max, greatest(p_max, 10), p_visibility_seconds,
+            p_in_flight_limit, false, null, p_answer_bytes, p_answer_format) r);
     return query select * from unnest(v_rows);
     insert into queue.receive_attempt as a (queue_id, attempt_id, visible_at, ids, receive_counts)
     select v_queue.queue_id, p_attempt_id, max(m.visible_at), array_agg(m.id order by u.n),

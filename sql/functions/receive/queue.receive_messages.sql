@@ -5,14 +5,19 @@
 --   p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit: the commit of a
 --   receive from a standard queue does not wait for the disk: if the server crashes at once, the messages are received
 --   again. Only for a transaction that does nothing else. p_attempt_id: a ReceiveRequestAttemptId (receive_attempt).
+--   p_answer_bytes, p_answer_format: messages that are known to be too long for such an answer are passed over (pass_over).
+--   p_refuse_over: a message of more bytes among those handed out (12,000 or more) raises QU010, which undoes the receive;
+--   the caller then calls receive_answer.
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
 --   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
--- Raises QU004 (not under READ COMMITTED).
--- Called by: ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
+-- Raises QU004 (not under READ COMMITTED), QU010.
+-- Called by: receive_answer, ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
 drop function if exists queue.receive_messages(text, int, int, int, int, boolean);
+drop function if exists queue.receive_messages(text, int, int, int, int, boolean, text);
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
-    p_attempt_id text)
+    p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,
+    p_answer_format text default null)
 returns setof queue.delivery
 language plpgsql as $$
 declare
@@ -26,7 +31,7 @@ declare
 begin
     if p_attempt_id is not null then
         return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
-            p_attempt_id);
+            p_attempt_id, p_answer_bytes, p_answer_format);
         return;
     end if;
     perform queue.require_read_committed();
@@ -47,7 +52,11 @@ begin
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
     if v_queue.fifo then
         return query select * from queue.take_groups(v_queue.queue_id, v_want,
-            greatest(p_lease_size, 1), v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn);
+            greatest(p_lease_size, 1), v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn,
+            p_answer_bytes, p_answer_format);
+        if p_refuse_over is not null and queue.longest_message() > p_refuse_over then
+            perform queue.refuse_long_messages();
+        end if;
         return;
     end if;
     if p_async_commit then
@@ -69,7 +78,7 @@ begin
         where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now)
     then
         return query select * from queue.take_side(v_queue.queue_id, v_want, v_now, v_visibility,
-            v_queue.max_receive_count, v_queue.dead_letter_arn);
+            v_queue.max_receive_count, v_queue.dead_letter_arn, p_answer_bytes, p_answer_format);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -82,5 +91,8 @@ begin
     if v_want > 0 and exists (select from queue.deferred d where d.queue_id = v_queue.queue_id) then
         return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
             v_visibility);
+    end if;
+    if p_refuse_over is not null and queue.longest_message() > p_refuse_over then
+        perform queue.refuse_long_messages();
     end if;
 end $$;

@@ -1,14 +1,15 @@
 -- queue.take_side: hands out messages of the slow path (queue.side). Those received p_max_receive_count times go to the
--- dead-letter queue instead, when it exists: all among the first p_max + 100 visible messages, so that few are left for
--- the next receive. p_now: when the receive began. Messages that this same receive has handed out already, with a
--- timeout of 0, became visible later, so it does not see them.
+-- dead-letter queue instead, when it exists: all among the first p_max + 100 visible messages that are not passed over or
+-- have been received so often, so that few are left for the next receive. p_now: when the receive began. Messages that this same receive has handed out already, with a
+-- timeout of 0, became visible later, so it does not see them. p_answer_bytes, p_answer_format: as receive_messages.
 -- Locks: the messages' rows, skipped when locked. Index: side_visible_at. Called by: receive_messages.
 drop function if exists queue.take_side(int, int, interval, int, text);
+drop function if exists queue.take_side(int, int, timestamptz, interval, int, text);
 drop function if exists queue.dead_letter_side(int, int, int, int, text);
 drop function if exists queue.dead_letter_side(int, int, timestamptz, int, int, text);
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text)
+    p_dead_letter_arn text, p_answer_bytes int, p_answer_format text)
 returns setof queue.delivery
 language plpgsql as $$
 declare
@@ -25,6 +26,8 @@ begin
                 select due.ctid from (
                     select r.ctid, r.receive_count from queue.side r
                     where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
+                        and (p_answer_bytes is null or r.receive_count >= p_max_receive_count
+                            or coalesce((r.answer_bytes ->> p_answer_format)::int, 0) <= p_answer_bytes)
                     order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
                 where due.receive_count >= p_max_receive_count))
             returning s.*),
@@ -54,6 +57,7 @@ begin
             select r.ctid from queue.side r
             where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
                 and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
+                and (p_answer_bytes is null or coalesce((r.answer_bytes ->> p_answer_format)::int, 0) <= p_answer_bytes)
             order by r.visible_at, r.id limit p_max for update skip locked))
         returning s.*)
     select d.* from taken t cross join lateral queue.delivery_row(p_side => t::queue.side) d;

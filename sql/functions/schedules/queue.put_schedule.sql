@@ -5,7 +5,8 @@
 -- p_fields: columns of queue.schedule by name, times as ISO 8601. Identity and counts cannot be set.
 -- p_next_fire_at: the next occurrence after `now` of read_schedule, or the moment of a one-shot. It is stored for a new
 --   schedule, when expression, time zone, start or end changed, and when a pause ends after the stored occurrence has
---   passed; otherwise the stored one stays. Without a next occurrence a native schedule is paused.
+--   passed; otherwise the stored one stays. One that was due and had not fired yet gets a run that says that it was skipped.
+--   Without a next occurrence a native schedule is paused.
 -- The count of failures and the last error are reset, except by a patch that changes neither expression nor status.
 -- Returns one row: the schedule as JSON by column, created, error (ScheduleExists, ScheduleNotFound, GroupNotFound).
 -- Locks: the schedule, and its group against deletion. Called by: the REST API, the actions of EventBridge Scheduler,
@@ -70,6 +71,8 @@ begin
             v_new.next_fire_at := v_old.next_fire_at;
         end if;
     end if;
+    perform queue.record_skipped_run(v_old.schedule_id, v_old.next_fire_at, 'skipped: the schedule was changed before it fired')
+    where v_old.status = 'active' and v_old.due_at <= v_now and v_new.next_fire_at is distinct from v_old.next_fire_at;
     v_new.due_at := queue.schedule_due_at(v_new.schedule_id, v_new.next_fire_at, queue.schedule_window(v_new));
     if v_new.next_fire_at is null and v_new.door = 'native' and v_new.status = 'active' then
         v_new.status := 'paused';

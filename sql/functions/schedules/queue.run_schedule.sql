@@ -23,7 +23,7 @@ begin
     where s.schedule_id = v_schedule.schedule_id;
     return query select v_run.scheduled_for, v_run.fired_at, v_run.message_ids, null::text, null::text;
 exception
-    when sqlstate 'QU006' then          -- the target refused the message
+    when sqlstate 'QU006' or sqlstate 'QU009' then      -- the target refused the message
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text, sqlerrm;
     when sqlstate 'QU007' then          -- the message has to be signed
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text,

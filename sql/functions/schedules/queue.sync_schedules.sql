@@ -1,5 +1,6 @@
 -- queue.sync_schedules(account, region, names, fields, next occurrences, prune): writes many schedules of the group
--- `default`, each as put_schedule does with `replace`; with p_prune it deletes native schedules with other names.
+-- `default`, each as put_schedule does with `replace`; with p_prune it deletes native schedules with other names, but
+-- none that is a message of send_later.
 -- Returns a row a schedule: n, the schedule as JSON by column, created; and a row for each deleted one, with n null.
 -- Locks: the schedules, in the order of names. Called by: PUT /v1/schedules.
 create or replace function queue.sync_schedules(
@@ -17,7 +18,7 @@ begin
         return query
         delete from queue.schedule s
         where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.door = 'native'
-            and s.name <> all (p_names)
+            and s.name <> all (p_names) and not s.target ? 'system'
         returning null::int, to_jsonb(s), false;
     end if;
     for v_entry in

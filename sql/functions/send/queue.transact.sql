@@ -2,9 +2,11 @@
 -- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and, one
 --   array element an event, the other parameters of publish_events; all events share the trace header. Callers name the
 --   parameters of events: those of messages may become more.
--- Returns rows (kind, n, arn, id): kind `send` with the message's id; kind `publish` for each queue that an event
+-- Delays above 900 seconds: as send_later.
+-- Returns rows (kind, n, arn, id): kind `send` with the message's id; kind `schedule`, whose detail is the name of the
+--   schedule that a message waits as; kind `publish` for each queue that an event
 --   reached, and without arn for its number of URLs. Or one row with an error, and nothing was done: StaleReceipt (n:
---   the handle), or an error of a message (n, detail as send_messages). Locks: those of delete_messages, then of
+--   the handle), an error of a message (n, detail as send_messages), or RequestThrottled. Locks: those of delete_messages, then of
 --   send_messages. Called by: POST /v1/transactions.
 drop function if exists queue.transact(int[], smallint[], bigint[], bigint[], int[], text[], uuid[], text[], int[], jsonb[], jsonb[], int[], text[], text[], text, text, text[], text[], jsonb[], jsonb[], jsonb[], int[], text);
 create or replace function queue.transact(
@@ -33,9 +35,15 @@ begin
         if v_bad.n is not null then
             raise exception 'StaleReceipt' using errcode = 'QU005', hint = v_bad.n::text;
         end if;
-        select jsonb_agg(to_jsonb(s)) into v_sent
-        from queue.send_messages(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays, p_groups,
-            p_deduplication_ids) s;
+        if 900 < any (p_delays) then
+            select jsonb_agg(to_jsonb(s)) into v_sent
+            from queue.send_later(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays, p_groups,
+                p_deduplication_ids) s;
+        else
+            select jsonb_agg(to_jsonb(s)) into v_sent
+            from queue.send_messages(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays, p_groups,
+                p_deduplication_ids) s;
+        end if;
         select s ->> 'n' as n, s ->> 'error' as error, s ->> 'detail' as detail into v_bad
         from jsonb_array_elements(v_sent) s where s ->> 'error' is not null order by (s ->> 'n')::int limit 1;
         if v_bad.error is not null then
@@ -48,14 +56,22 @@ begin
                     p_event_attributes[v_event], p_event_headers[v_event], p_event_facts[v_event],
                     p_event_delays[v_event], p_trace) e), '[]');
         end loop;
-    exception when sqlstate 'QU005' then
-        get stacked diagnostics error = message_text, v_number = pg_exception_hint, detail = pg_exception_detail;
-        n := v_number::int;
-        return next;
-        return;
+    exception
+        when sqlstate 'QU005' then
+            get stacked diagnostics error = message_text, v_number = pg_exception_hint, detail = pg_exception_detail;
+            n := v_number::int;
+            return next;
+            return;
+        when sqlstate 'QU009' then
+            error := 'RequestThrottled';
+            detail := sqlerrm;
+            return next;
+            return;
     end;
     return query
-    select 'send'::text, (s ->> 'n')::int, p_queues[(s ->> 'n')::int], (s ->> 'id')::bigint, null::text, null::text
+    select case when s ->> 'schedule' is null then 'send' else 'schedule' end, (s ->> 'n')::int,
+        case when s ->> 'schedule' is null then p_queues[(s ->> 'n')::int] end, (s ->> 'id')::bigint, null::text,
+        s ->> 'schedule'
     from jsonb_array_elements(v_sent) s
     union all
     select 'publish', (e ->> 'n')::int, e ->> 'arn', (e ->> 'id')::bigint, null, null

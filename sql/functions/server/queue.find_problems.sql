@@ -1,6 +1,6 @@
--- queue.find_problems(): what is wrong with the stored rows and rights, a row a problem; none when all is well. It reads
--- all queues, and of each only ends of indexes, except for FIFO queues, whose groups it reads all. It changes nothing.
---   roles       a role of grants.sql that lacks a right, or is missing though the caller may make roles
+-- queue.find_problems(service's roles): what is wrong with the stored rows and rights, a row a problem; none when all is
+-- well. It reads all queues, and of each only ends of indexes, except for FIFO queues, whose groups it reads all. It changes nothing.
+--   roles       rights that are missing or too many (find_role_problems)
 --   sequences   the next number was given out already
 --   fences      messages that no receive would find: a shard without its cursor, an open lease before the cursor's
 --               watermark, a message of the log below its clean end
@@ -9,28 +9,14 @@
 --   jumps       ids that have yet to jump (check_server)
 --   partitions  days of a history that are not part of it
 -- Called by: `penstock doctor`.
-create or replace function queue.find_problems() returns table (subject text, problem text)
+drop function if exists queue.find_problems();
+create or replace function queue.find_problems(p_service_roles text[] default '{}') returns table (subject text, problem text)
 language plpgsql as $$
 declare
     v_sequence record;
     v_highest bigint;
 begin
-    return query
-    select 'roles', format('the role %s does not exist', r.name)
-    from unnest(array['penstock_api', 'penstock_reader', 'penstock_metrics']) r(name)
-    where not exists (select from pg_roles p where p.rolname = r.name)
-        and (select c.rolsuper or c.rolcreaterole from pg_roles c where c.rolname = current_user)
-    union all
-    select 'roles', format('penstock_api may not call %s functions', count(*))
-    from pg_roles r join pg_proc p on not has_function_privilege(r.oid, p.oid, 'execute')
-    where r.rolname = 'penstock_api' and p.pronamespace = 'queue'::regnamespace
-    having count(*) > 0
-    union all
-    select 'roles', format('penstock_reader and penstock_metrics may not read %s tables', count(*))
-    from pg_roles r join pg_class c on not has_table_privilege(r.oid, c.oid, 'select')
-    where r.rolname in ('penstock_reader', 'penstock_metrics') and c.relnamespace = 'queue'::regnamespace
-        and c.relkind in ('r', 'p', 'v') and c.relname not in ('secret', 'access_key', 'bearer_key', 'signing_key')
-    having count(*) > 0;
+    return query select 'roles', r.problem from queue.find_role_problems(p_service_roles) r;
 
     for v_sequence in
         select s.name, coalesce(u.tab, d.refobjid::regclass) as tab, coalesce(u.col, a.attname) as col,

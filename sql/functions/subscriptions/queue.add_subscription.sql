@@ -1,18 +1,19 @@
 -- queue.add_subscription: subscribes an endpoint to a topic, or finds the subscription that the endpoint has already.
 -- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as written, compiled
 --   filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both null where nothing has
---   to be confirmed. While an http(s) subscription is pending, every call asks again, under a new token, valid for two
+--   to be confirmed. While a subscription is pending, every call asks again, under a new token, valid for two
 --   days. Then how many filter policies a topic and an account may have; 0: any number. p_policies: those by which the
---   caller decided that the queues let the topic send (policies_changed).
+--   caller decided that the queues let the topic send (policies_changed). p_principal: the ARN of who subscribes.
 -- Returns one row: arn, confirmed, error (NotFound, PolicyChanged, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has
 --   100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and so only queues, at most
 --   100).
 -- Locks: shares the rows of the queues and the topic, so that their attributes do not change. Called by: Subscribe.
 drop function if exists queue.add_subscription(text, uuid, text, text, text, jsonb, jsonb, text, text);
+drop function if exists queue.add_subscription(text, uuid, text, text, text, jsonb, jsonb, text, text, int, int, jsonb);
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
     p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int,
-    p_policies jsonb)
+    p_policies jsonb, p_principal text)
 returns table (arn text, confirmed boolean, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -41,9 +42,9 @@ begin
             return;
         end if;
         insert into queue.subscription as s (subscription_id, topic_id, arn, owner, protocol, endpoint, attributes,
-            filter, confirmed)
+            filter, confirmed, principal)
         values (p_subscription_id, v_topic.topic_id, v_topic.arn || ':' || p_subscription_id, p_owner, p_protocol,
-            p_endpoint, p_attributes, p_filter, p_token is null)
+            p_endpoint, p_attributes, p_filter, p_token is null, p_principal)
         on conflict (topic_id, protocol, endpoint) do nothing
         returning * into v_subscription;
         exit when found;

@@ -1,5 +1,5 @@
 -- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of that
--- token; a token that was used before confirms the same subscription again. The token of an UnsubscribeConfirmation
+-- token, whose topic need only be of the region and the account of the ARN; a token that was used before confirms the same subscription again. The token of an UnsubscribeConfirmation
 -- restores the subscription under its ARN; if the endpoint was subscribed anew meanwhile, the new subscription is
 -- confirmed.
 -- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or the result of
@@ -15,7 +15,13 @@ declare
     v_arn text;
     v_error text;
 begin
-    select * into v_topic from queue.topic t where t.arn = p_topic for share;
+    select * into v_topic from queue.topic t
+    where t.topic_id = coalesce(
+            (select s.topic_id from queue.subscription s where s.token = p_token),
+            (select f.topic_id from queue.former_subscription f where f.token = p_token),
+            (select n.topic_id from queue.topic n where n.arn = p_topic))
+        and left(t.arn, -length(t.name)) = substring(p_topic from '^.*:')   -- region and account
+    for share;
     update queue.subscription s
     set confirmed = true, authenticates_unsubscribe = s.authenticates_unsubscribe or p_authenticates
     where s.token = p_token and s.topic_id = v_topic.topic_id
@@ -29,10 +35,10 @@ begin
     end if;
     if v_former.subscription_id is not null and v_error is null then
         insert into queue.subscription as s (subscription_id, topic_id, arn, owner, protocol, endpoint, attributes,
-            filter, confirmed, token, token_expires_at, authenticates_unsubscribe, dead_letter_queue_allowed)
+            filter, confirmed, token, token_expires_at, authenticates_unsubscribe, dead_letter_queue_allowed, principal)
         values (v_former.subscription_id, v_former.topic_id, v_former.arn, v_former.owner, v_former.protocol,
             v_former.endpoint, v_former.attributes, v_former.filter, true, p_token, v_former.token_expires_at,
-            p_authenticates, coalesce(v_former.dead_letter_queue_allowed, true))
+            p_authenticates, coalesce(v_former.dead_letter_queue_allowed, true), v_former.principal)
         on conflict (topic_id, protocol, endpoint) do update
             set confirmed = true, authenticates_unsubscribe = s.authenticates_unsubscribe or p_authenticates
         returning s.arn into v_arn;

@@ -1,12 +1,19 @@
 -- queue.describe_subscription(arn): a subscription with its attributes as the user wrote them, and the topic's own
 -- delivery policy. Returns no row for an unknown subscription.
 -- Called by: GetSubscriptionAttributes, SetSubscriptionAttributes.
+do $$ begin     -- `create or replace` adds no column
+    if not 'principal' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.describe_subscription(text)'))::text[])
+    then
+        drop function queue.describe_subscription(text);
+    end if;
+end $$;
 create or replace function queue.describe_subscription(p_arn text)
 returns table (attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean,
-    authenticated boolean, topic_delivery_policy text)
+    authenticated boolean, topic_delivery_policy text, principal text)
 language sql stable as $$
 select s.attributes::text, s.owner, s.protocol, s.endpoint, t.arn, s.confirmed, s.authenticates_unsubscribe,
-    t.attributes ->> 'DeliveryPolicy'
+    t.attributes ->> 'DeliveryPolicy', s.principal
 from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
 where s.arn = p_arn
 $$;

@@ -1,5 +1,5 @@
 -- queue.drop_subscription(arn, anonymous, text): deletes a subscription. p_confirmation is the text that tells an
--- http(s) endpoint of it; by the token in it the endpoint may restore the subscription within two days.
+-- endpoint of it, null where endpoints are not told; by the token in it the endpoint may restore the subscription within two days.
 -- p_anonymous: the request was not signed, which is enough unless the subscription asks for more.
 -- Returns one row: error (NotFound, AuthorizationError) or null.
 -- Locks: shares the topic's key before the subscription's row, as DeleteTopic takes them. Called by: Unsubscribe.
@@ -19,7 +19,7 @@ begin
         return query select 'AuthorizationError'::text;
         return;
     end if;
-    if v_subscription.confirmed and v_subscription.protocol <> 'sqs' then
+    if v_subscription.confirmed and p_confirmation is not null then
         insert into queue.former_subscription as f (topic_id, protocol, endpoint, subscription, token, expires_at)
         values (v_subscription.topic_id, v_subscription.protocol, v_subscription.endpoint, to_jsonb(v_subscription),
             p_confirmation::jsonb ->> 'Token', clock_timestamp() + interval '2 days')

@@ -11,7 +11,7 @@ select case
     when (p_topic.fifo or l.large) and 100 <= (
         select count(*) from (select from queue.subscription s where s.topic_id = p_topic.topic_id limit 100) k)
         then case when l.large then 'LargeMessages' else 'SubscriptionLimitExceeded' end
-    when l.large and p_protocol <> 'sqs' then 'LargeMessages'
+    when l.large and p_protocol not in ('sqs', 'firehose', 'lambda') then 'LargeMessages'
     when p_filter is not null
         and queue.filter_limit_reached(p_topic.topic_id, p_owner, p_topic_filters, p_account_filters)
         then 'FilterPolicyLimitExceeded' end

@@ -66,7 +66,7 @@ begin
             when v_fifo then (p_schedule).name end;
         select s.id, s.error, s.detail into v_sent
         from queue.send_messages(array[v_arn], array[gen_random_uuid()], array[v_message.body], array[v_message.size],
-            array[v_message.attributes], array[queue.system_attributes(case when not v_fifo then v_group end, v_trace)],
+            array[v_message.attributes], array[coalesce(v_target -> 'system', queue.system_attributes(case when not v_fifo then v_group end, v_trace))],
             null, case when v_fifo then array[v_group] end,
             case when v_fifo and v_native then array[case when p_out_of_band then gen_random_uuid()::text
                 else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;

@@ -25,9 +25,10 @@ begin
             using errcode = 'QU007', detail = v_row.detail;
     elsif v_row.error is not null then
         raise exception '%', case v_row.error when 'NotFound' then 'Topic does not exist'
-                when 'MessageTooLong' then 'Invalid parameter: Message too long' else v_row.error end
-            using errcode = 'QU006',
-                detail = case v_row.error when 'MessageTooLong' then 'InvalidParameter' else v_row.error end;
+                when 'MessageTooLong' then 'Invalid parameter: Message too long'
+                when 'RequestThrottled' then 'too many webhooks wait for their delivery' else v_row.error end
+            using errcode = 'QU006', detail = case v_row.error when 'MessageTooLong' then 'InvalidParameter'
+                when 'RequestThrottled' then 'Throttled' else v_row.error end;
     end if;
     return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.message_id));
 end $$;

@@ -1,6 +1,6 @@
 -- queue.change_topic(arn, attributes): replaces the given attributes; a null value removes one.
 -- Returns one row: error (NotFound; LargeMessages: a MaximumMessageSize of more than 256 KiB is for topics with at most
--- 100 subscriptions, all of queues; source: SetTopicAttributes, API reference) or null.
+-- 100 subscriptions, of queues, Firehose or Lambda; source: SetTopicAttributes, API reference) or null.
 -- Locks: the topic's row; add_subscription shares it. Called by: SetTopicAttributes.
 drop function if exists queue.set_topic_attributes(text, jsonb);
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
@@ -12,7 +12,7 @@ begin
     if v_topic_id is null then
         return query select 'NotFound'::text;
     elsif (p_attributes ->> 'MaximumMessageSize')::int > 262144 and (
-            exists (select from queue.subscription s where s.topic_id = v_topic_id and s.protocol <> 'sqs')
+            exists (select from queue.subscription s where s.topic_id = v_topic_id and s.protocol not in ('sqs', 'firehose', 'lambda'))
             or (select count(*) from queue.subscription s where s.topic_id = v_topic_id) > 100) then
         return query select 'LargeMessages'::text;
     else

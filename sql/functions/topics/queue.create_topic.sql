@@ -1,4 +1,4 @@
--- queue.create_topic: makes a topic, or finds the one of that name when the supplied attributes and tags equal its own.
+-- queue.create_topic: makes a topic, or finds the one of that name when it has the supplied attributes and tags.
 -- Returns one row: arn, created, error (TopicExists) and detail (Attributes or Tags: what differs).
 -- Called by: CreateTopic.
 create or replace function queue.create_topic(
@@ -22,5 +22,5 @@ begin
     return query
     select v_topic.arn, false, case when d.what is not null then 'TopicExists' end, d.what
     from (select case when not v_topic.attributes @> p_attributes then 'Attributes'
-                      when p_tags <> '{}' and v_topic.tags <> p_tags then 'Tags' end as what) d;
+                      when not v_topic.tags @> p_tags then 'Tags' end as what) d;
 end $$;

@@ -11,7 +11,8 @@ declare
 begin
     if p_shard = -2 then
         select g.group_key into v_group from queue.fifo_group g
-        where g.group_key = (select m.group_key from queue.fifo_message m where m.id = p_id)
+        where g.group_key = (
+            select m.group_key from queue.fifo_message m where m.id = p_id and m.queue_id = p_queue_id)
         for update;
         update queue.fifo_message m set visible_at = p_visible_at
         where m.id = p_id and m.queue_id = p_queue_id and m.receive_count = p_receive_count;

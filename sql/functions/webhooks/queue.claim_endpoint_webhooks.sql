@@ -1,27 +1,48 @@
--- queue.claim_endpoint_webhooks(endpoint, limit, until): chooses up to p_limit waiting webhooks of one endpoint that
--- may be sent now, and stores when the endpoint is to be claimed again. A paused endpoint gives none; when its pause is
--- over, it gives one webhook as a probe, which has until p_until. A throttled endpoint gives a tenth of a second's
--- worth at once, at least one, then webhooks in proportion to the time.
--- The caller holds the endpoint's row (queue.lane) and leases the webhooks. Returns their ids; {} when there are none.
--- Locks: webhooks, skipped when locked. Index: webhook_waiting. Called by: queue.claim_webhooks.
+-- queue.claim_endpoint_webhooks(lane, limit, until): chooses up to p_limit webhooks that wait for a host or an endpoint and
+-- may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives one
+-- webhook as a probe, which has until p_until. A throttled endpoint gives a tenth of a second's worth at once, at least one,
+-- then webhooks in proportion to the time. Of a host's webhooks those whose endpoint is paused wait for the endpoint.
+-- The caller holds the row of queue.lane and leases the webhooks. Returns their ids; {} when there are none.
+-- Locks: webhooks and, of a host, rows of paused endpoints, skipped when locked. Index: webhook_waits_for, lane_paused.
+-- Called by: queue.claim_webhooks.
 drop function if exists queue.claim_lane(queue.lane, int, timestamptz);
-create or replace function queue.claim_endpoint_webhooks(p_endpoint queue.lane, p_limit int, p_until timestamptz) returns bigint[]
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_endpoint' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.claim_endpoint_webhooks(queue.lane, int, timestamptz)'))::text[])
+    then
+        drop function queue.claim_endpoint_webhooks(queue.lane, int, timestamptz);
+    end if;
+end $$;
+create or replace function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_rate int;
     v_limit int := greatest(0, p_limit);
-    v_paced_at timestamptz := p_endpoint.paced_at;
-    v_paused_until timestamptz := p_endpoint.paused_until;
+    v_paced_at timestamptz := p_lane.paced_at;
+    v_paused_until timestamptz := p_lane.paused_until;
     v_ids bigint[];
     v_next timestamptz;
 begin
     if v_paused_until > v_now then
-        update queue.lane l set next_at = v_paused_until where l.lane = p_endpoint.lane;
+        update queue.lane l set next_at = v_paused_until where l.lane = p_lane.lane;
         return '{}';
     end if;
+    if p_lane.lane = p_lane.host and exists (
+        select from queue.lane l where l.host = p_lane.host and l.paused_until is not null)
+    then
+        with paused as materialized (   -- held, so that it stays until somebody waits for it
+            select l.lane from queue.lane l
+            where l.host = p_lane.host and l.paused_until is not null for update skip locked),
+        first as materialized (
+            select w.webhook_id, w.account_id || ' ' || w.lane as endpoint from queue.webhook w
+            where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting
+            order by w.due_at, w.webhook_id limit 1000 for update skip locked)
+        update queue.webhook w set waits_for = p.lane
+        from first f join paused p on p.lane = f.endpoint where w.webhook_id = f.webhook_id;
+    end if;
     select queue.webhook_rate(w.subscription_policy, w.topic_policy) into v_rate from queue.webhook w
-    where w.lane = p_endpoint.lane and w.state = 'pending' and w.waiting order by w.due_at limit 1;
+    where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting order by w.due_at limit 1;
     if v_rate is not null then
         v_paced_at := greatest(v_paced_at, v_now - greatest(1, v_rate / 10) * interval '1 second' / v_rate);
         v_limit := least(v_limit, floor(extract(epoch from v_now - v_paced_at) * v_rate + 0.001)::int);
@@ -31,7 +52,7 @@ begin
     end if;
     v_ids := array(
         select w.webhook_id from queue.webhook w
-        where w.lane = p_endpoint.lane and w.state = 'pending' and w.waiting and w.due_at <= v_now
+        where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting and w.due_at <= v_now
         order by w.due_at, w.webhook_id limit v_limit for update skip locked);
     if v_rate is not null then
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
@@ -40,10 +61,10 @@ begin
         v_paused_until := p_until;      -- if the worker that sends the probe dies, another webhook is the probe then
     end if;
     select w.due_at into v_next from queue.webhook w
-    where w.lane = p_endpoint.lane and w.state = 'pending' and w.waiting and w.webhook_id <> all (v_ids)
+    where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting and w.webhook_id <> all (v_ids)
     order by w.due_at limit 1;
-    if v_next is null and (v_ids = '{}' or (v_rate is null and p_endpoint.failures = 0)) then
-        delete from queue.lane l where l.lane = p_endpoint.lane;    -- it needs no row any more
+    if v_next is null and (v_ids = '{}' or (v_rate is null and p_lane.failures = 0)) then
+        delete from queue.lane l where l.lane = p_lane.lane;    -- it needs no row any more
         return v_ids;
     end if;
     update queue.lane l
@@ -52,6 +73,6 @@ begin
         paused_until = v_paused_until,
         probe = case when v_paused_until is null then null else coalesce(v_ids[1], l.probe) end,
         paced_at = v_paced_at
-    where l.lane = p_endpoint.lane;
+    where l.lane = p_lane.lane;
     return v_ids;
 end $$;

@@ -1,39 +1,49 @@
--- queue.claim_webhooks(limit, lease, lease_ms, endpoints, busy, per_endpoint): leases up to p_limit webhooks that are
--- due: until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
--- Accounts take turns, in a new order each time: one whose endpoints are slow, and which has many webhooks due, takes no
--- more of what becomes free than any other.
--- p_endpoints and p_busy: endpoints to which this process has requests under way, and how many; it gets at most
--- p_per_endpoint webhooks of an endpoint, those included. Webhooks that are due but may not be sent now (their endpoint
--- is paused or throttled, or p_per_endpoint are under way) are set aside with their endpoint (queue.lane), so that
--- later claims do not read them. Half of p_limit is for such endpoints, when one of them is due.
--- Returns a row a webhook, in the order of penstock.delivery.webhooks.request.Delivery.
+-- queue.claim_webhooks(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit webhooks that are due: until
+-- p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
+-- p_limit: the places that the process has free. p_endpoints and p_busy: the column `lane` of webhooks that it posts at
+-- present, and how many. It gets at most p_per_host webhooks for a host of an account, those included, and an account at
+-- most its share of the process (queue.webhook_share). Accounts take turns, in a new order each time: one whose hosts are
+-- slow, and which has many webhooks due, takes no more of what becomes free than any other.
+-- Webhooks that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it
+-- is paused or throttled), so that later claims do not read them (queue.lane). Half of p_limit is for such hosts and
+-- endpoints, when one of them is due.
+-- Returns a row a webhook. `lane` names its endpoint and its account.
 -- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
--- order of their names. Index: webhook_account_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_lanes' = any ((
+-- order of their names. Index: webhook_account_due, webhook_waits_for, lane_account_next_at.
+-- Called by: the worker `deliver`.
+do $$ begin     -- `create or replace` renames no parameter and adds no column
+    if not 'p_per_host' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.claim_webhooks(int, uuid, int, text[], int[], int)'))::text[])
     then
         drop function queue.claim_webhooks(int, uuid, int, text[], int[], int);
     end if;
 end $$;
 create or replace function queue.claim_webhooks(
-    p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_endpoint int)
+    p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
 returns table (
     webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
-    raw boolean, subscription_policy text, topic_policy text, attempts int, body text)
+    raw boolean, subscription_policy text, topic_policy text, attempts int, body text, account_id text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := clock_timestamp();
     v_until timestamptz := v_now + p_lease_ms * interval '1 millisecond';
-    v_endpoint queue.lane;
+    v_busy text[];      -- the host of each request under way, and of each webhook that this call has chosen
     v_free int := p_limit;
+    v_due record;
     v_capacity int;
-    v_ids bigint[] := '{}';
+    v_ids bigint[];
     v_claimed bigint[];
+    v_hosts text[];
+    v_aside bigint[];
+    v_lanes text[];
 begin
     perform queue.require_read_committed();
+    v_busy := array(
+        select queue.webhook_host(split_part(b.lane, ' ', 1), split_part(b.lane, ' ', 2))
+        from unnest(p_endpoints, p_busy) b(lane, busy), generate_series(1, b.busy));
     if exists (select from queue.lane l where l.next_at <= v_now) then
+        perform queue.end_former_lanes();
         v_free := (p_limit + 1) / 2;
     end if;
     -- Four times p_limit, so that enough webhooks are left when the first ones have to be set aside.
@@ -46,54 +56,77 @@ begin
                 order by w.account_id limit 1)
         from accounts a where a.account_id is not null),
     due as materialized (
-        select c.* from accounts a
+        select c.*, b.busy from accounts a
         cross join lateral (
-            select w.webhook_id, w.account_id, w.lane,
+            select w.webhook_id, w.account_id, w.account_id || ' ' || w.lane as endpoint,
+                queue.webhook_host(w.account_id, w.endpoint) as host,
                 queue.webhook_rate(w.subscription_policy, w.topic_policy) is not null as throttled
             from queue.webhook w
             where w.state = 'pending' and not w.waiting and w.account_id = a.account_id and w.due_at <= v_now
             order by w.due_at, w.webhook_id
-            limit greatest(1, p_limit * 4 / (select count(*) - 1 from accounts)::int) for update skip locked) c),
-    sorted as materialized (
-        select d.webhook_id, d.account_id, d.lane, d.throttled
-            or exists (select from queue.lane l where l.lane = d.lane and l.paused_until is not null)
-            or row_number() over (partition by d.lane order by d.webhook_id)
-                + coalesce((select b.busy from unnest(p_endpoints, p_busy) b(lane, busy) where b.lane = d.lane), 0)
-                > p_per_endpoint as aside
+            limit greatest(1, p_limit * 4 / (select count(*) - 1 from accounts)::int) for update skip locked) c
+        cross join lateral (
+            select count(*)::int as busy from unnest(v_busy) h where split_part(h, ' ', 1) = a.account_id) b),
+    judged as materialized (
+        select d.*, d.throttled
+            or exists (select from queue.lane l where l.lane = d.endpoint and l.paused_until is not null) as restricted
         from due d),
-    taken as materialized (
-        select j.webhook_id
-        from (select s.webhook_id, row_number() over (partition by s.account_id order by s.webhook_id) as turn
-              from sorted s where not s.aside) j
-        order by j.turn, random() limit v_free),
-    parked as (
-        update queue.webhook w set waiting = true
-        from sorted j where w.webhook_id = j.webhook_id and j.aside
-        returning w.lane),
-    endpoints as (
-        insert into queue.lane (lane, next_at)
-        select p.lane, v_now from (select distinct lane from parked) p order by p.lane
-        on conflict (lane) do update
-        set next_at = least(queue.lane.next_at, greatest(excluded.next_at, queue.lane.paused_until)))
-    select coalesce(array_agg(t.webhook_id), '{}') into v_ids from taken t;
-    for v_endpoint in
-        select * from queue.lane l where l.next_at <= v_now order by l.next_at limit p_limit for update skip locked
+    sorted as materialized (
+        select j.webhook_id, j.account_id, j.host, j.busy, case
+            when j.restricted then j.endpoint
+            when row_number() over (partition by j.host, j.restricted order by j.webhook_id)
+                + (select count(*) from unnest(v_busy) h where h = j.host) > p_per_host then j.host end as waits_for
+        from judged j),
+    turns as materialized (
+        select s.webhook_id, s.host, s.busy, random() as lot,
+            row_number() over (partition by s.account_id order by s.webhook_id) as turn
+        from sorted s where s.waits_for is null),
+    taken as (
+        select o.webhook_id, o.host
+        from (select t.*, row_number() over (order by t.turn, t.lot) as place from turns t
+              where t.turn <= queue.webhook_share(p_limit, t.busy)) o
+        where o.place <= v_free and o.busy + o.turn <= greatest(1, 4 * (p_limit - o.place)))
+    select (select coalesce(array_agg(t.webhook_id), '{}') from taken t), (select array_agg(t.host) from taken t),
+        array_agg(s.webhook_id) filter (where s.waits_for is not null),
+        array_agg(s.waits_for) filter (where s.waits_for is not null)
+    into v_ids, v_hosts, v_aside, v_lanes from sorted s;
+    v_busy := v_busy || v_hosts;
+    perform queue.set_webhooks_aside(v_aside, v_lanes) where v_aside is not null;
+    for v_due in
+        with recursive accounts as (
+            (select l.account_id from queue.lane l where l.account_id is not null order by l.account_id limit 1)
+            union all
+            select (select l.account_id from queue.lane l where l.account_id > a.account_id
+                    order by l.account_id limit 1)
+            from accounts a where a.account_id is not null),
+        due as materialized (
+            select c.*, a.account_id from accounts a
+            cross join lateral (
+                select l as row, l.next_at from queue.lane l
+                where l.account_id = a.account_id and l.next_at <= v_now
+                    and (select count(*) from unnest(v_busy) h where h = l.host) < p_per_host
+                order by l.next_at limit greatest(1, p_limit / (select count(*) - 1 from accounts)::int)
+                for update skip locked) c)
+        select d.row, (d.row).host, d.account_id from due d
+        order by row_number() over (partition by d.account_id order by d.next_at), random()
     loop
-        v_capacity := least(p_limit - cardinality(v_ids), p_per_endpoint
-            - coalesce((select b.busy from unnest(p_endpoints, p_busy) b(lane, busy) where b.lane = v_endpoint.lane), 0)
-            - (select count(*) from queue.webhook w where w.webhook_id = any (v_ids) and w.lane = v_endpoint.lane));
+        v_capacity := least(p_per_host - (select count(*) from unnest(v_busy) h where h = v_due.host),
+            queue.webhook_share(p_limit - cardinality(v_ids), (
+                select count(*) from unnest(v_busy) h where split_part(h, ' ', 1) = v_due.account_id)::int));
         if v_capacity > 0 then
-            v_claimed := queue.claim_endpoint_webhooks(v_endpoint, v_capacity, v_until);
+            v_claimed := queue.claim_endpoint_webhooks(v_due.row, v_capacity, v_until);
             v_ids := v_ids || v_claimed;
+            v_busy := v_busy || array_fill(v_due.host, array[cardinality(v_claimed)]);
         end if;
     end loop;
     return query
     with leased as (
-        update queue.webhook w set lease = p_lease, due_at = v_until, waiting = false
+        update queue.webhook w set lease = p_lease, due_at = v_until, waiting = false, waits_for = null
         where w.webhook_id = any (v_ids)
         returning w.*)
-    select w.webhook_id, w.lane, w.endpoint, n.kind, n.message_id, n.topic_arn, w.subscription_arn, w.raw,
-        w.subscription_policy, w.topic_policy, w.attempts, queue.webhook_body(w.raw, w.subscription_arn, n)
+    select w.webhook_id, w.account_id || ' ' || w.lane, w.endpoint, n.kind, n.message_id, n.topic_arn, w.subscription_arn,
+        w.raw, w.subscription_policy, w.topic_policy, w.attempts, queue.webhook_body(w.raw, w.subscription_arn, n),
+        w.account_id
     from leased w join queue.notice n on n.notice_id = w.notice_id
     order by w.webhook_id;
 end $$;

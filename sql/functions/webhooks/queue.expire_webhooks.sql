@@ -1,6 +1,6 @@
 -- queue.expire_webhooks(limit): gives up webhooks that have waited for a paused endpoint for an hour or more since they
 -- were due (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
--- Locks: webhooks, skipped when locked, then notices. Index: webhook_waiting. Called by: the worker `deliver`.
+-- Locks: webhooks, skipped when locked, then notices. Index: webhook_waits_for. Called by: the worker `deliver`.
 create or replace function queue.expire_webhooks(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -15,7 +15,7 @@ begin
     for v_endpoint in select l.lane from queue.lane l where l.paused_until is not null order by l.lane loop
         v_ids := array(
             select w.webhook_id from queue.webhook w
-            where w.lane = v_endpoint and w.state = 'pending' and w.waiting
+            where w.waits_for = v_endpoint and w.state = 'pending' and w.waiting
                 and w.due_at <= clock_timestamp() - interval '1 hour'
             order by w.due_at, w.webhook_id limit p_limit for update skip locked);
         continue when v_ids = '{}';

@@ -1,7 +1,8 @@
 -- queue.give_up_webhooks(ids): ends the attempts of these webhooks, whose rows the caller holds. With a dead-letter
 -- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and
 -- the webhook is deleted; the caller deletes its notice. Without one, or when that queue cannot take it, the
--- webhook stays as exhausted. Either is recorded in the history. Returns how many went to a dead-letter queue.
+-- webhook stays as exhausted. Either is recorded in the history, and an outgoing
+-- message has failed. Returns how many went to a dead-letter queue.
 -- Locks: as queue.send_messages.
 -- Called by: queue.settle_webhooks, queue.expire_webhooks.
 create or replace function queue.give_up_webhooks(p_ids bigint[]) returns int
@@ -46,5 +47,7 @@ begin
     delete from queue.webhook w where w.webhook_id = any (v_moved);
     update queue.webhook w set state = 'exhausted', lease = null, waiting = false
     where w.webhook_id = any (p_ids) and w.webhook_id <> all (v_moved);
+    update queue.outgoing o set state = 'failed', error = w.last_error
+    from queue.webhook w where w.webhook_id = any (p_ids) and o.outgoing_id = w.outgoing_id;
     return cardinality(v_moved);
 end $$;

@@ -1,12 +1,17 @@
--- queue.notify_endpoint(subscription, kind, topic's ARN, text): one webhook that tells an endpoint about its
--- subscription, in a text that is JSON and has a MessageId.
+-- queue.notify_endpoint(subscription, kind, topic's ARN, text): one webhook, or outgoing message, that tells an endpoint about
+-- its subscription, in a text that is JSON and has a MessageId.
 -- Called by: add_subscription, drop_subscription.
 create or replace function queue.notify_endpoint(
     p_subscription queue.subscription, p_kind text, p_topic text, p_text text) returns void
 language sql volatile as $$
+insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn, subscription_arn, body)
+select split_part(p_topic, ':', 5), split_part(p_topic, ':', 4), p_subscription.protocol, p_kind, p_subscription.endpoint,
+    (p_text::jsonb ->> 'MessageId')::uuid, p_topic, p_subscription.arn, p_text
+where p_subscription.protocol not in ('http', 'https');
 with notice as (
     insert into queue.notice (kind, topic_arn, message_id, raw)
-    values (p_kind, p_topic, (p_text::jsonb ->> 'MessageId')::uuid, p_text) returning notice_id)
+    select p_kind, p_topic, (p_text::jsonb ->> 'MessageId')::uuid, p_text
+    where p_subscription.protocol in ('http', 'https') returning notice_id)
 insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
 select n.notice_id, split_part(p_topic, ':', 5), p_subscription.arn, p_subscription.endpoint, false, p_subscription.attributes ->> 'DeliveryPolicy'
 from notice n;

@@ -1,5 +1,6 @@
 -- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work, one array
--- element an attempt: 1 it answered, -1 it failed (no answer, 5xx, 429), 0 neither.
+-- element an attempt: 1 it answered, -1 it failed (no answer, 5xx, 429), 0 neither. p_endpoints: the column `lane` of
+-- claim_webhooks, so an account's failures pause no other account's webhooks for the same URL.
 -- 20 failures without an answer in between pause an endpoint, for 5 seconds. Then it gets one webhook as a probe: an
 -- answer ends the pause, a failure doubles it, up to a minute. Failures of other attempts that were still under way do
 -- not count.
@@ -23,8 +24,10 @@ begin
             where l.lane = v_endpoint.lane and (l.failures > 0 or l.paused_until is not null);
             continue;
         end if;
-        insert into queue.lane as l (lane, next_at, failures)
-        values (v_endpoint.lane, v_now + interval '1 hour', v_endpoint.failures)
+        insert into queue.lane as l (lane, next_at, failures, account_id, host)
+        select v_endpoint.lane, v_now + interval '1 hour', v_endpoint.failures, k.account_id,
+            queue.webhook_host(k.account_id, split_part(v_endpoint.lane, ' ', 2))
+        from (select substring(v_endpoint.lane from '^([0-9]{12}) ') as account_id) k   -- null: claimed by the previous release
         on conflict (lane) do update set failures = l.failures + excluded.failures
         where l.paused_until is null;
         update queue.lane l

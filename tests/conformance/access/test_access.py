@@ -39,6 +39,13 @@ def test_a_signed_message_goes_through(owner: Sqs) -> None:
     assert url in owner.client.list_queues(QueueNamePrefix=url.rpartition("/")[2])["QueueUrls"]
 
 
+def test_a_signed_message_of_a_mib_is_written_with_escapes(owner: Sqs) -> None:
+    """The request has 3 MiB."""
+    url, body = owner.create(), "ü" * 524_288
+    owner.send(url, body)
+    assert owner.one(url)["Body"] == body
+
+
 def test_the_account_is_the_keys(partner: Sqs) -> None:
     assert partner.arn(partner.create()).split(":")[4] == PARTNER
 

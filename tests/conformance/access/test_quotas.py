@@ -1,14 +1,18 @@
 """How much an account may have. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference); OverLimit
-(SQS API reference) is our choice, since AWS has no quota of queues."""
+(SQS API reference) is our choice, since AWS has no quota of queues, as is Throttled (botocore's model of SNS) for
+webhooks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
 import pytest
 
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.raw_requests import Raw
 from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
@@ -59,3 +63,72 @@ def test_schedules(scheduler: Scheduler) -> None:
     caller.client.update_schedule(**given[0])
     caller.client.delete_schedule(Name=given[0]["Name"])
     create(**given[2])
+
+
+# --- webhooks that wait ----------------------------------------------------------------------------------------------
+Count = Callable[[], None]
+
+
+@pytest.fixture
+def count_webhooks(clock: Clock) -> Iterator[Count]:
+    """What the worker `maintain` does, with a quota of two."""
+
+    def find(most: int) -> None:
+        clock.connection.execute("select queue.find_webhook_excess(%s)", (most,))
+
+    yield lambda: find(2)
+    find(0)
+
+
+def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
+    """Nothing of a publish is stored; topics without URLs and other accounts go on."""
+    caller = sqs.caller(account=str(next(_accounts)))
+    sns, database = Sns(caller), caller.clock.connection
+    topic, quiet = sns.create(), sns.create()
+    url, _ = sns.queue(topic)
+    sns.queue(quiet)
+    arn = sns.subscribe(topic, "https://example.com/", "https")
+    database.execute("update queue.subscription set confirmed = true where arn = %s", (arn,))
+    sns.publish(topic)
+    count_webhooks()  # the confirmation waits, too
+    code, status, text = sns.refusal("publish", TopicArn=topic, Message="no")
+    assert (code, status) == ("Throttled", 429)
+    assert text == "1000000 webhooks of an account can wait for their delivery."
+    assert sns.answer.headers is not None
+    assert sns.answer.headers["retry-after"] == "1"
+    entries = [{"Id": "a", "Message": "no"}]
+    assert sns.refusal("publish_batch", TopicArn=topic, PublishBatchRequestEntries=entries)[0] == "Throttled"
+    sns.publish(quiet)
+    other = Sns(caller.caller(account=str(next(_accounts))))
+    other.publish(other.create())
+    assert caller.one(url)["Body"]
+    database.execute("delete from queue.webhook where account_id = %s", (caller.account,))
+    count_webhooks()
+    sns.publish(topic)
+
+
+def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> None:
+    url, key = raw.sqs.endpoint_url, raw.sqs.name()
+    to = {"protocol": "https", "endpoint": "https://example.com/"}
+    bound = raw.http.post(f"{url}/v1/events/{key}/subscriptions", json=to)
+    assert bound.status_code == 201, bound.text
+    for _ in range(2):
+        assert raw.http.post(f"{url}/v1/events/{key}", json={"message": {}}).status_code == 201
+    count_webhooks()
+    event = raw.http.post(f"{url}/v1/events/{key}", json={"message": {}})
+    queue = raw.sqs.create().rpartition("/")[2]
+    transaction = raw.http.post(
+        f"{url}/v1/transactions",
+        json={
+            "send": [{"queue": queue, "message": "no"}],
+            "publish": [{"routing_key": key, "message": {}}],
+        },
+    )
+    for refused in (event, transaction):
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+        assert refused.json()["error"]["code"] == "too_many_requests"
+    assert raw.http.get(f"{url}/v1/queues/{queue}").json()["visible"] == 0
+    assert raw.http.post(f"{url}/v1/events/{key}.unbound", json={"message": {}}).status_code == 201
+    clock.connection.execute("delete from queue.webhook where account_id = '000000000000'")
+    count_webhooks()
+    assert raw.http.post(f"{url}/v1/events/{key}", json={"message": {}}).status_code == 201

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import plain_http
 from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, allow, key_ring, new_key
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sns import Sns
@@ -133,7 +134,8 @@ def test_users_of_another_account_need_both(owner: Sqs, user: MakeUser) -> None:
 def test_topics(owner: Sqs, user: MakeUser) -> None:
     topic = Sns(owner).create()
     read, operate, admin = (Sns(user(policy)) for policy in ("read", "operate", "admin"))
-    assert topic in [one["TopicArn"] for one in read.client.list_topics()["Topics"]]
+    pages = read.client.get_paginator("list_topics").paginate()
+    assert topic in [one["TopicArn"] for page in pages for one in page["Topics"]]
     assert read.attributes(topic)["TopicArn"] == topic
     assert read.refusal("publish", TopicArn=topic, Message="x")[:2] == ("AuthorizationError", 403)
     operate.publish(topic)
@@ -144,6 +146,66 @@ def test_topics(owner: Sqs, user: MakeUser) -> None:
         for caller in (read, operate):
             assert caller.refusal(method, **parameters)[:2] == ("AuthorizationError", 403)
         getattr(admin.client, method)(**parameters)
+
+
+PHONE = "+15550133333"
+
+
+def test_a_phone_number_needs_a_right_of_its_own(owner: Sqs, user: MakeUser) -> None:
+    """Our choice: text messages cost money, and `sns:Publish` on `*` is what every publisher of topics has."""
+    every_topic = {"Effect": "Allow", "Action": "sns:Publish", "Resource": "*"}
+    phones = {"Effect": "Allow", "Action": "penstock:PublishToPhoneNumber", "Resource": "*"}
+    message = {"PhoneNumber": PHONE, "Message": "m"}
+    for policies in (("operate",), (every_topic,), (phones,)):
+        refused = Sns(user(*policies)).refusal("publish", **message)
+        assert refused[:2] == ("AuthorizationError", 403)
+    for caller in (user(every_topic, phones), user("admin"), owner):
+        assert Sns(caller).client.publish(**message)["MessageId"]
+
+
+def test_endpoints_of_mobile_apps_are_their_accounts(
+    owner: Sqs, user: MakeUser, keys: dict[str, tuple[str, str]]
+) -> None:
+    mine = Sns(owner)
+    app = mine.client.create_platform_application(
+        Name=owner.name(), Platform="GCM", Attributes={"PlatformCredential": "c"}
+    )["PlatformApplicationArn"]
+    arn = mine.client.create_platform_endpoint(PlatformApplicationArn=app, Token="t")["EndpointArn"]
+    partner, operate, read = Sns(owner.with_key(*keys[PARTNER])), Sns(user("operate")), Sns(user("read"))
+    for method, parameters in (
+        ("publish", {"TargetArn": arn, "Message": "m"}),
+        ("get_endpoint_attributes", {"EndpointArn": arn}),
+        ("delete_endpoint", {"EndpointArn": arn}),
+        ("get_platform_application_attributes", {"PlatformApplicationArn": app}),
+        ("create_platform_endpoint", {"PlatformApplicationArn": app, "Token": "u"}),
+        ("delete_platform_application", {"PlatformApplicationArn": app}),
+    ):
+        assert partner.refusal(method, **parameters)[:2] == ("AuthorizationError", 403)
+    operate.client.publish(TargetArn=arn, Message="m")
+    assert read.client.get_endpoint_attributes(EndpointArn=arn)["Attributes"]["Token"] == "t"
+    refused = read.refusal("create_platform_endpoint", PlatformApplicationArn=app, Token="u")
+    assert refused[:2] == ("AuthorizationError", 403)
+
+
+def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Database) -> None:
+    """What a message says is not for who may only look."""
+    to = "+15550144444"
+    Sns(owner).client.publish(PhoneNumber=to, Message="m")
+    found = []
+    for account, policy in ((OWNER, None), (OWNER, "operate"), (OWNER, "read"), (PARTNER, None)):
+        with key_ring(installation) as ring:
+            name = None if policy is None else f"outbox-{next(_numbers)}"
+            if policy is not None and name is not None:
+                list(ring.set_user(name, [policy], account, new=True))
+            key = next(iter(ring.create(account, "", bearer=True, user=name))).removeprefix(
+                "Authorization: Bearer "
+            )
+        answer = plain_http.get(
+            f"{owner.endpoint_url}/v1/outbox?destination=%2B15550144444",
+            headers={"authorization": f"Bearer {key}"},
+        )
+        found.append((answer.status_code, len(answer.json()) > 0))
+    assert found == [(200, True), (200, True), (403, True), (200, False)]
 
 
 def test_schedules(scheduler: Scheduler, installation: Database, keys: dict[str, tuple[str, str]]) -> None:

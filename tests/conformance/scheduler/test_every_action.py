@@ -24,7 +24,7 @@ from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sqs import Sqs
-from tests.support.functions.server import Functions, file_name, function_for
+from tests.support.functions.server import Functions, TooLargeError, file_name, function_for
 
 Members = dict[str, Any]
 MODEL = botocore.session.get_session().get_service_model("scheduler")
@@ -131,6 +131,8 @@ def by_rest(action: str, given: Members) -> Request:
 
 
 Send = Callable[[str, Request], Response]
+BY_LAMBDA = Response(413, [], b"")
+"""Lambda itself refuses a request whose event has more than 6 MB ("Lambda quotas")."""
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +157,10 @@ def send(request: pytest.FixtureRequest, scheduler: Scheduler, functions: Functi
     def function(action: str, asked: Request) -> Response:
         own = request.param == "its own function"
         name = f"scheduler/{file_name(action)}" if own else "gateway"
-        return response_of(functions.invoke(name, event_of("http_api", asked)))
+        try:
+            return response_of(functions.invoke(name, event_of("http_api", asked)))
+        except TooLargeError:
+            return BY_LAMBDA
 
     return container if request.param == "container" else function
 
@@ -277,6 +282,9 @@ def test_a_function_answers_its_own_action_alone(functions: Functions) -> None:
 
 
 def test_a_body_that_is_too_long(send: Send) -> None:
-    body = b'{"Description":"' + b"x" * (6 * 1_048_576) + b'"}'
-    answer = send("CreateSchedule", Request("POST", "/schedules/a", "", (), body))
-    assert (answer.status, answer.header("x-amzn-errortype")) == (413, "RequestEntityTooLargeException")
+    body = b'{"Description":"' + b"x" * 6_553_600 + b'"}'
+    request = Request("POST", "/schedules/a", "", (), body)
+    answer = send("CreateSchedule", request)
+    assert answer.status == 413
+    if answer != BY_LAMBDA:
+        assert answer.header("x-amzn-errortype") == "RequestEntityTooLargeException"

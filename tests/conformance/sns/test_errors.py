@@ -107,11 +107,17 @@ TABLE = (
     Row("InternalError", "InternalErrorException", 500, broken, "Receiver"),
 )  # fmt: skip
 
-# Rows that no SDK can provoke here, and why. ValidationError: an SDK sends no request without a required member.
+# Rows that no SDK can provoke here, and why; or where they are provoked. ValidationError: an SDK sends no request
+# without a required member.
 ELSEWHERE = {
     "ValidationException": "test_a_missing_member",
     "TopicLimitExceededException": "topics are not counted",
     "ThrottledException": "nothing is throttled",
+    "EndpointDisabledException": "test_mobile_push.test_a_disabled_endpoint",
+    "PlatformApplicationDisabledException": "test_mobile_push.test_a_disabled_endpoint",
+    "OptedOutException": "test_text_messages.test_an_opted_out_number_gets_no_password",
+    "UserErrorException": "test_text_messages.test_ten_numbers_are_the_most",
+    "VerificationException": "test_text_messages.test_the_sandbox",
 }
 
 

@@ -17,6 +17,7 @@ from tests.conformance.sns.test_subscriptions import confirmation, endpoint
 from tests.support.conformance.answer_model import members
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
+from tests.support.conformance.outbox import opt_out, outbox
 from tests.support.conformance.requests import CONTENT_TYPES, ENDPOINTS, Members, RequestWriter, Send, code_of
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sns import Sns
@@ -98,6 +99,52 @@ def many_subscriptions(sns: Sns) -> Members:
 _crowded: dict[Deployments, str] = {}
 
 
+SECRETS = {"PlatformCredential": "c", "PlatformPrincipal": "p"}
+PHONE, SANDBOX = "+15550111111", "+15550122222"
+
+
+def new_application(sns: Sns) -> Members:
+    return {"Name": sns.sqs.name(), "Platform": "APNS", "Attributes": SECRETS}
+
+
+def application(**more: Any) -> Callable[[Sns], Members]:
+    def needs(sns: Sns) -> Members:
+        arn = sns.client.create_platform_application(**new_application(sns))["PlatformApplicationArn"]
+        return {"PlatformApplicationArn": arn, **more}
+
+    return needs
+
+
+def platform_endpoint(**more: Any) -> Callable[[Sns], Members]:
+    return lambda sns: {"EndpointArn": made_endpoint(sns, application()(sns)), **more}
+
+
+def made_endpoint(sns: Sns, app: Members) -> str:
+    return str(sns.client.create_platform_endpoint(**app, Token="t")["EndpointArn"])
+
+
+def with_endpoint(sns: Sns) -> Members:
+    app = application()(sns)
+    made_endpoint(sns, app)
+    return app
+
+
+def opted_out_number(sns: Sns) -> Members:
+    opt_out(sns, PHONE)
+    return {}
+
+
+def sandbox_number(sns: Sns) -> Members:
+    sns.client.create_sms_sandbox_phone_number(PhoneNumber=SANDBOX)
+    return {"PhoneNumber": SANDBOX}
+
+
+def sandbox_password(sns: Sns) -> Members:
+    sandbox_number(sns)
+    *_, sent = outbox(sns, destination=SANDBOX)
+    return {"PhoneNumber": SANDBOX, "OneTimePassword": sent["text"][-6:]}
+
+
 def message(sns: Sns, number: int = 0) -> Members:
     return {"Message": "ü<&>\r\n", "Subject": "s", "MessageAttributes": ATTRIBUTES, "MessageGroupId": "g",
             "MessageDeduplicationId": str(number)}  # fmt: skip
@@ -109,7 +156,7 @@ def fifo_message(sns: Sns) -> Members:
 
 def fifo_batch(sns: Sns) -> Members:
     entries = [{"Id": str(number), **message(sns, number)} for number in range(2)]
-    bad = {"Id": "bad", "Message": "\x01", "MessageGroupId": "g"}
+    bad = {"Id": "bad", "Message": "\x01", "MessageGroupId": "g", "MessageDeduplicationId": "bad"}
     return {"TopicArn": sns.create_fifo(), "PublishBatchRequestEntries": [*entries, bad]}
 
 
@@ -142,7 +189,41 @@ GOOD: dict[str, Good] = {
     "TagResource": Good(topic("ResourceArn", Tags=[{"Key": "a", "Value": "b"}])),
     "Unsubscribe": Good(subscription()),
     "UntagResource": Good(tagged(TagKeys=["team"])),
+    "CreatePlatformApplication": Good(new_application, ("PlatformApplicationArn",)),
+    "DeletePlatformApplication": Good(application()),
+    "GetPlatformApplicationAttributes": Good(application(), ("Attributes",)),
+    "SetPlatformApplicationAttributes": Good(application(Attributes={"EventEndpointCreated": "ü<&>"})),
+    "ListPlatformApplications": Good(
+        lambda sns: application()(sns) and {},
+        (
+            "PlatformApplications",
+            "PlatformApplications[].PlatformApplicationArn",
+            "PlatformApplications[].Attributes",
+        ),
+    ),
+    "CreatePlatformEndpoint": Good(application(Token="t", CustomUserData="ü<&>"), ("EndpointArn",)),
+    "DeleteEndpoint": Good(platform_endpoint()),
+    "GetEndpointAttributes": Good(platform_endpoint(), ("Attributes",)),
+    "SetEndpointAttributes": Good(platform_endpoint(Attributes={"Enabled": "false"})),
+    "ListEndpointsByPlatformApplication": Good(
+        with_endpoint, ("Endpoints", "Endpoints[].EndpointArn", "Endpoints[].Attributes")
+    ),
+    "SetSMSAttributes": Good(lambda _: {"attributes": {"DefaultSMSType": "Promotional"}}),
+    "GetSMSAttributes": Good(lambda _: {"attributes": ["MonthlySpendLimit"]}, ("attributes",)),
+    "CheckIfPhoneNumberIsOptedOut": Good(lambda _: {"phoneNumber": PHONE}, ("isOptedOut",)),
+    "ListPhoneNumbersOptedOut": Good(opted_out_number, ("phoneNumbers",)),
+    "OptInPhoneNumber": Good(lambda _: {"phoneNumber": "+15550199999"}),
+    "ListOriginationNumbers": Good(lambda _: {"MaxResults": 30}),
+    "GetSMSSandboxAccountStatus": Good(lambda _: {}, ("IsInSandbox",)),
+    "CreateSMSSandboxPhoneNumber": Good(lambda _: {"PhoneNumber": SANDBOX, "LanguageCode": "en-US"}),
+    "VerifySMSSandboxPhoneNumber": Good(sandbox_password),
+    "DeleteSMSSandboxPhoneNumber": Good(sandbox_number),
+    "ListSMSSandboxPhoneNumbers": Good(
+        lambda sns: sandbox_number(sns) and {"MaxResults": 1},
+        ("PhoneNumbers", "PhoneNumbers[].PhoneNumber", "PhoneNumbers[].Status"),
+    ),
 }
+PAGED = {"NextToken", "nextToken"}
 # "Message data protection availability change" (Developer Guide): not for new customers.
 REFUSED = {"PutDataProtectionPolicy": (403, "AuthorizationError")}
 
@@ -170,7 +251,10 @@ def test_the_good_call(sns: Sns, send: Send, action: str, asked: str) -> None:
         assert (answer.status, code_of(protocol, answer)) == REFUSED[action]
         return
     assert answer.status == 200, answer.body
-    assert members(protocol, action, answer.body, "sns") - {"NextToken"} == set(good.answered) - {"NextToken"}
+    if action == "ListOriginationNumbers":  # there are none: a list that is empty
+        assert b"PhoneNumbers" in answer.body
+        return
+    assert members(protocol, action, answer.body, "sns") - PAGED == set(good.answered) - PAGED
     if "NextToken" in good.answered:
         assert b"NextToken" in answer.body
 
@@ -221,22 +305,7 @@ def test_each_required_member(sns: Sns, send: Send, action: str, member: str, as
         assert (answer.status, code_of(protocol, answer)) == (400, expected)
 
 
-# --- what is not there -----------------------------------------------------------------------------------------------
-ABSENT = sorted(
-    set(service_model("query", "sns").operation_names) - {a.name for a in ACTIONS if a.service == "sns"}
-)
-
-
-@pytest.mark.parametrize("asked", ["query", "json"])
-@pytest.mark.parametrize("action", ABSENT)
-def test_the_other_actions_of_sns(sns: Sns, action: str, asked: str) -> None:
-    """SMS, mobile push and the like: 42 in all, 21 here."""
-    protocol, write = WRITER.ways[asked]
-    answer = WRITER.sender("container", sns.sqs, None)(action, write(action, {}))  # type: ignore[arg-type]
-    assert (answer.status, code_of(protocol, answer)) == (400, "InvalidAction")
-    assert len(ABSENT) == len(GOOD) == 21
-
-
+# --- pages ----------------------------------------------------------------------------------------------------------
 def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
     """NextToken is there if and only if there are more; a page of none is an empty list."""
     mine = Sns(sns.sqs.caller(str(next(_accounts))))

@@ -98,11 +98,26 @@ def test_bad_attributes(sns: Sns, attribute: dict[str, str]) -> None:
 
 def test_targets_that_are_no_topics(sns: Sns) -> None:
     assert sns.refusal("publish", Message="x")[:2] == ("InvalidParameter", 400)
-    assert sns.refusal("publish", Message="x", PhoneNumber="+15550100")[:2] == ("InvalidParameter", 400)
     topic = sns.create()
     url, _ = sns.queue(topic)
     sns.client.publish(TargetArn=topic, Message="by target")
     assert sns.notification(url)["Message"] == "by target"
+
+
+def test_the_layout_of_an_envelope(sns: Sns) -> None:
+    """As in AWS's examples ("Parsing message formats", SNS Developer Guide): some compare messages as text."""
+    topic = sns.create()
+    url, arn = sns.queue(topic)
+    store = {"store": {"DataType": "String", "StringValue": "example_corp"}}
+    sns.publish(topic, 'a "b"', Subject="s", MessageAttributes=store)
+    body = sns.sqs.one(url)["Body"]
+    members = json.loads(body)
+    names = ["Type", "MessageId", "TopicArn", "Subject", "Message", "Timestamp", "SignatureVersion", "Signature",
+             "SigningCertURL", "UnsubscribeURL"]  # fmt: skip
+    lines = [f'  "{name}" : {json.dumps(members[name])},' for name in names]
+    attribute = '    "store" : {"Type":"String","Value":"example_corp"}'
+    assert body.split("\n") == ["{", *lines, '  "MessageAttributes" : {', attribute, "  }", "}"]
+    assert members["UnsubscribeURL"].endswith(arn)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -136,6 +151,73 @@ def test_bad_batches(sns: Sns, entries: list[dict[str, str]], code: str) -> None
     url, _ = sns.queue(topic)
     assert sns.refusal("publish_batch", TopicArn=topic, PublishBatchRequestEntries=entries)[:2] == (code, 400)
     assert sns.sqs.counts(url) == (0, 0, 0)
+
+
+GROUP = "Invalid parameter: The MessageGroupId parameter is required for FIFO topics"
+DEDUPLICATION = (
+    "Invalid parameter: The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
+    "provided explicitly"
+)
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"MessageDeduplicationId": "b"}, ("InvalidParameter", 400, GROUP)),
+        ({"MessageGroupId": "g"}, ("InvalidParameter", 400, DEDUPLICATION)),
+        (
+            {"MessageGroupId": "g", "MessageDeduplicationId": "b",
+             "MessageAttributes": {"a": {"DataType": "Strange", "StringValue": "x"}}},
+            ("ParameterValueInvalid", 400, None),
+        ),
+    ],
+    ids=["no group", "no deduplication id", "a bad attribute"],
+)  # fmt: skip
+def test_what_fails_a_whole_batch(
+    sns: Sns, entry: dict[str, Any], expected: tuple[str, int, str | None]
+) -> None:
+    """Recorded at AWS: the call fails, not the entry; the text for the group is AWS's of 2026-03."""
+    topic = sns.create_fifo()
+    url, _ = sns.queue(topic, ".fifo")
+    good = {"Id": "a", "Message": "m", "MessageGroupId": "g", "MessageDeduplicationId": "a"}
+    entries = [good, {"Id": "b", "Message": "m", **entry}]
+    refused = sns.refusal("publish_batch", TopicArn=topic, PublishBatchRequestEntries=entries)
+    assert refused[:2] == expected[:2]
+    assert expected[2] is None or refused[2] == expected[2]
+    assert sns.sqs.counts(url) == (0, 0, 0)
+
+
+def test_a_batch_whose_ids_are_made_of_the_content(sns: Sns) -> None:
+    topic = sns.create_fifo(ContentBasedDeduplication="true")
+    url, _ = sns.queue(topic, ".fifo")
+    entries = [{"Id": text, "Message": text, "MessageGroupId": "g"} for text in "ab"]
+    sns.client.publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
+    assert sns.sqs.counts(url) == (2, 0, 0)
+
+
+# --- filter policies -------------------------------------------------------------------------------------------------
+def test_dots_in_keys_of_a_policy_on_the_body(sns: Sns) -> None:
+    """A key with dots is a path; recorded at AWS."""
+    topic = sns.create()
+    url, arn = sns.queue(
+        topic,
+        FilterPolicyScope="MessageBody",
+        FilterPolicy='{"object.nested": ["a"]}',
+        RawMessageDelivery="true",
+    )
+    accepted = [
+        '{"object": {"nested": "a"}}',
+        '{"object.nested": "a"}',
+        '{"object": [{"nested": "b"}, {"nested": "a"}]}',
+    ]
+    for body in (*accepted, '{"object": {"nested": "b"}}', '{"nested": "a"}', '{"object": "a"}'):
+        sns.publish(topic, body)
+    assert sorted(message["Body"] for message in sns.sqs.receive(url, 3)) == sorted(accepted)
+    assert sns.subscription(arn)["FilterPolicyScope"] == "MessageBody"
+    sns.client.set_subscription_attributes(
+        SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue=""
+    )
+    assert "FilterPolicyScope" not in sns.subscription(arn)
 
 
 # --- FIFO topics -----------------------------------------------------------------------------------------------------
@@ -240,6 +322,15 @@ def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
         if raw == "false":
             bodies = [json.loads(body)["Message"] for body in bodies]
         assert sorted(bodies) == ["first", "second"]
+
+
+def test_any_number_of_attributes(sns: Sns) -> None:
+    """ "Amazon SNS message attributes" names no limit where deliveries are not raw; three parameters for each."""
+    topic = sns.create()
+    url, _ = sns.queue(topic)
+    many = {f"a{n}": {"DataType": "String", "StringValue": "v"} for n in range(1_600)}
+    sns.publish(topic, "m", MessageAttributes=many)
+    assert json.loads(sns.sqs.one(url)["Body"])["MessageAttributes"].keys() == many.keys()
 
 
 def test_raw_with_more_than_ten_attributes(sns: Sns) -> None:

@@ -55,7 +55,7 @@ def test_a_changed_version_holds_at_once(sns: Sns) -> None:
         sns.publish(topic, "m")
         (message,) = sns.sqs.receive(url, 1)
         sns.sqs.delete(url, message)
-        assert f'"SignatureVersion":"{version}"' in message["Body"]
+        assert f'"SignatureVersion" : "{version}"' in message["Body"]
 
 
 def test_confirmations_have_the_topics_version(sns: Sns) -> None:

@@ -54,6 +54,39 @@ def test_bad_names(sns: Sns, name: str, fifo: str) -> None:
     assert refused == ("InvalidParameter", 400, "Invalid parameter: Topic Name")
 
 
+def test_created_again(sns: Sns) -> None:
+    """Fewer tags, none, or FifoTopic=false are the same topic; other tags are an error. Recorded at AWS."""
+    name, tags = sns.sqs.name(), [{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}]
+    made = sns.client.create_topic(Name=name, Tags=tags)["TopicArn"]
+    for more in ({}, {"Tags": tags[:1]}, {"Tags": tags}, {"Attributes": {"FifoTopic": "false"}}):
+        assert sns.client.create_topic(Name=name, **more)["TopicArn"] == made
+    for other in ({"Key": "a", "Value": "2"}, {"Key": "c", "Value": "1"}):
+        assert sns.refusal("create_topic", Name=name, Tags=[other]) == (
+            "InvalidParameter", 400, "Invalid parameter: Tags Reason: Topic already exists with different tags",
+        )  # fmt: skip
+    assert sns.client.list_tags_for_resource(ResourceArn=made)["Tags"] == tags
+
+
+@pytest.mark.parametrize("yes", ["True", "TRUE", "TrUe"])
+def test_booleans_in_any_letter_case(sns: Sns, yes: str) -> None:
+    arn = sns.create(".fifo", FifoTopic=yes, ContentBasedDeduplication=yes)
+    found = sns.attributes(arn)
+    assert (found["FifoTopic"], found["ContentBasedDeduplication"]) == ("true", "true")
+    no = {"AttributeName": "ContentBasedDeduplication", "AttributeValue": "False"}
+    sns.client.set_topic_attributes(TopicArn=arn, **no)
+    assert sns.attributes(arn)["ContentBasedDeduplication"] == "false"
+
+
+def test_a_delivery_policy_is_normalised(sns: Sns) -> None:
+    """Recorded at AWS: `disableSubscriptionOverrides` is there, nulls are not."""
+    retries = {"numRetries": 5, "minDelayTarget": None}
+    given = {"http": {"defaultHealthyRetryPolicy": retries, "defaultThrottlePolicy": None}}
+    found = sns.attributes(sns.create(DeliveryPolicy=json.dumps(given)))["DeliveryPolicy"]
+    assert json.loads(found) == {
+        "http": {"defaultHealthyRetryPolicy": {"numRetries": 5}, "disableSubscriptionOverrides": False}
+    }
+
+
 def test_the_longest_name(sns: Sns) -> None:
     name = (sns.sqs.name() + "-" + "x" * 256)[:256]
     assert sns.client.create_topic(Name=name)["TopicArn"].endswith(name)
@@ -74,7 +107,6 @@ def test_attributes_read_back(sns: Sns) -> None:
         "SignatureVersion": "2",
         "TracingConfig": "Active",
         "KmsMasterKeyId": "alias/aws/sns",
-        "DeliveryPolicy": json.dumps({"http": {"defaultHealthyRetryPolicy": {"numRetries": 5}}}),
     }
     for name, value in values.items():
         sns.client.set_topic_attributes(TopicArn=topic, AttributeName=name, AttributeValue=value)

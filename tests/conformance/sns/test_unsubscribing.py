@@ -89,10 +89,17 @@ def test_tokens_are_good_for_two_days(sns: Sns, state: str) -> None:
     assert sns.refusal("confirm_subscription", TopicArn=elsewhere, Token=token) == BAD_TOKEN
 
 
-def test_a_token_is_good_for_its_topic(sns: Sns) -> None:
+def test_a_token_names_its_topic(sns: Sns) -> None:
+    """The ARN of the request need only be of the topic's region and account; recorded at AWS."""
     topic, to = sns.create(), endpoint(sns)
-    token = ended(sns, confirmed(sns, topic, to), to)["Token"]
-    assert sns.refusal("confirm_subscription", TopicArn=sns.create(), Token=token) == BAD_TOKEN
+    arn = confirmed(sns, topic, to)
+    token = ended(sns, arn, to)["Token"]
+    elsewhere = topic.replace(":000000000000:", ":111122223333:")
+    assert sns.refusal("confirm_subscription", TopicArn=elsewhere, Token=token)[:2] == ("NotFound", 404)
+    answer = sns.client.confirm_subscription(TopicArn=sns.create(), Token=token)
+    assert answer["SubscriptionArn"] == arn
+    again = sns.client.confirm_subscription(TopicArn=f"{topic}-that-is-none", Token=token)
+    assert again["SubscriptionArn"] == arn
 
 
 def test_a_topic_that_was_deleted_takes_nothing_back(sns: Sns) -> None:

@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Event
 from types import SimpleNamespace
 
 import psycopg
 import pytest
 
-from infra.local_lambda.events import event_of
+from infra.local_lambda.events import Request, event_of
 from penstock import drivers
 from penstock.errors import InternalFailure
 from penstock.lambda_runtime import scheduled
@@ -134,13 +135,102 @@ def test_a_message_sent_meanwhile(
     assert message["MessageId"] == sent["MessageId"]
 
 
-def test_a_wait_for_nothing(direct: Functions, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long the driver has slept each time, by a clock that moves by that alone."""
     pauses: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append)
     monkeypatch.setattr(drivers, "time", clock)
+    return pauses
+
+
+def test_a_wait_for_nothing(direct: Functions, pauses: list[float]) -> None:
     assert not (call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=7) or {}).get("Messages")
     assert sum(pauses) == pytest.approx(7)
     assert max(pauses) <= drivers.LONGEST_PAUSE_SECONDS
+
+
+def test_pauses_grow_while_nobody_gets_what_is_ready(
+    database: Database, direct: Functions, pauses: list[float]
+) -> None:
+    """Somebody else's transaction has locked the only message group: the queue is ready, a receive finds nothing."""
+    url = f"{QUEUE_URL}.fifo"
+    call(direct, "CreateQueue", QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
+    ids = {"MessageGroupId": "g", "MessageDeduplicationId": "1"}
+    call(direct, "SendMessage", QueueUrl=url, MessageBody="b", **ids)
+    with psycopg.connect(database.dsn) as somebody:
+        somebody.execute("select from queue.fifo_group for update")
+        answer = call(direct, "ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+    assert not (answer or {}).get("Messages")
+    assert pauses[:5] == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8])
+    assert pauses[5:-1] == [drivers.LONGEST_PAUSE_SECONDS] * 18
+    assert sum(pauses) == pytest.approx(20)
+
+
+LONG_POLL = json_request("ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=20)
+REST_LONG_POLL = Request(method="GET", path="/v1/queues/orders/messages", query="wait=20")
+LONG_POLLS = {"gateway": LONG_POLL, "rest": REST_LONG_POLL}
+
+
+@pytest.mark.parametrize("function", LONG_POLLS)
+def test_an_answer_as_it_should_be_is_not_logged(
+    direct: Functions, pauses: list[float], caplog: pytest.LogCaptureFixture, function: str
+) -> None:
+    with caplog.at_level(logging.INFO):
+        assert invoke(direct, LONG_POLLS[function], function).status == 200
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("function", LONG_POLLS)
+def test_functions_that_answer_everything_wait_for_two_seconds(
+    direct: Functions, pauses: list[float], function: str
+) -> None:
+    """Any action may need their environments; the function of ReceiveMessage waits for as long as it is asked to."""
+    assert invoke(direct, LONG_POLLS[function], function).status == 200
+    assert sum(pauses) == pytest.approx(2)
+
+
+def test_the_gateway_does_not_wait_longer_at_the_limit_of_messages_in_flight(
+    direct: Functions, database: Database, pauses: list[float]
+) -> None:
+    """Where a long poll tries again each second (ReceiveMessage, OverLimit)."""
+    for body in ("in flight", "waits"):
+        call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody=body)
+    call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL)
+    with Functions(database.api_dsn, {"QUEUE_IN_FLIGHT_LIMIT": "1"}) as functions:
+        answer = invoke(functions, LONG_POLL, "gateway")
+    assert (answer.status, json.loads(answer.body or b"{}").get("Messages")) == (200, None)
+    assert sum(pauses) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("shares", [(8, 1, 4), (8, 2, 0), (3, 0, 0)])
+@pytest.mark.parametrize(
+    ("function", "driver"), [("gateway", "psycopg"), ("gateway", "pg8000"), ("rest", "psycopg")]
+)
+def test_a_quarter_of_their_concurrency_waits(
+    database: Database,
+    direct: Functions,
+    pauses: list[float],
+    function: str,
+    driver: str,
+    shares: tuple[int, int, int],
+) -> None:
+    """Two of eight. Environments, others that wait, seconds of two requests. Afterwards the slot is free."""
+    concurrency, taken, waited = shares
+    variables = {
+        "QUEUE_LAMBDA_CONCURRENCY": str(concurrency),
+        "AWS_LAMBDA_FUNCTION_NAME": f"penstock-{function}",
+        "QUEUE_DATABASE_DRIVER": driver,
+    }
+    with psycopg.connect(database.api_dsn, autocommit=True) as db:
+        for _ in range(taken):
+            db.execute("select queue.take_poll_slot(%s, gen_random_uuid(), 2, 60)", [f"penstock-{function}"])
+        with Functions(database.pooled_dsn, variables) as functions:
+            for _ in range(2):
+                assert invoke(functions, LONG_POLLS[function], function).status == 200
+        free = db.execute("select count(*) from queue.poll_slot where ends_at < now()").fetchone()
+    assert sum(pauses) == pytest.approx(waited)
+    assert free == (int(waited > 0),)
 
 
 # --- imports ---------------------------------------------------------------------------------------------------------
@@ -230,7 +320,69 @@ def test_runs_cut_short_go_on(
 ) -> None:
     worker = Worker(*seconds)
     monkeypatch.setattr(scheduled, "monotonic", lambda: worker.now)
-    world = ExecutionEnvironment({"DATABASE_URL": database.api_dsn})
-    monkeypatch.setattr(scheduled, "ExecutionEnvironment", lambda: world)
-    assert scheduled.transaction_handler(worker)(None, None) == {"done": runs}
-    world.close()
+    with scheduled_environment(database, monkeypatch, {}):
+        assert scheduled.statement_handler(worker)(None, None) == {"done": runs}
+
+
+@contextmanager
+def scheduled_environment(
+    database: Database, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> Iterator[None]:
+    """The environment of the next handler of a scheduled function."""
+    environment = ExecutionEnvironment({"DATABASE_URL": database.api_dsn, **variables})
+    monkeypatch.setattr(scheduled, "ExecutionEnvironment", lambda: environment)
+    yield
+    environment.close()
+
+
+class Polling:
+    """A worker whose runs take 0.5 seconds and find something each time. `limits`: how long each might have taken."""
+
+    LONGEST_RUN_SECONDS = 20.0
+
+    def __init__(self, pause: float | None) -> None:
+        self.now = 0.0
+        self.limits: list[float] = []
+        self._pause = pause
+
+    def run_once(
+        self,
+        settings: Settings,
+        connection: object,
+        longest_run_seconds: float = LONGEST_RUN_SECONDS,
+    ) -> dict[str, int]:
+        self.limits.append(longest_run_seconds)
+        self.now += 0.5
+        return {"done": 1}
+
+    def poll_seconds(self, settings: Settings) -> float | None:
+        return self._pause
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pause", "limits", "end"),
+    [
+        ("5", 1.0, [5.0, 3.5, 2.0, 0.5], 5.0),  # a run each 1.5 seconds
+        ("5", 2.0, [5.0, 2.5], 5.0),  # the last pause is as long as what is left
+        ("0", 1.0, [20.0], 0.5),  # it ends when nothing is due
+        ("5", None, [20.0], 0.5),  # the worker is switched off
+    ],
+)
+def test_a_function_polls_for_what_comes_meanwhile(
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: str,
+    pause: float | None,
+    limits: list[float],
+    end: float,
+) -> None:
+    worker = Polling(pause)
+    monkeypatch.setattr(scheduled, "monotonic", lambda: worker.now)
+    monkeypatch.setattr(scheduled, "sleep", worker.sleep)
+    with scheduled_environment(database, monkeypatch, {"QUEUE_LAMBDA_WORKER_SECONDS": seconds}):
+        assert scheduled.polling_handler(worker)(None, None) == {"done": len(limits)}
+    assert worker.limits == pytest.approx(limits)
+    assert worker.now == pytest.approx(end)

@@ -127,7 +127,7 @@ def test_a_bad_setting_is_named_in_the_log(variables: dict[str, str], text: str)
         text=True,
         check=True,
     )
-    logged, answered = (json.loads(line) for line in result.stdout.splitlines())
+    logged, *_, answered = (json.loads(line) for line in result.stdout.splitlines())  # and metrics
     response = response_of(answered)
     assert error_of(response) == (500, "InternalFailure", "InternalFailure;Receiver")
     assert (logged["level"], logged["service"]) == ("ERROR", "penstock")

@@ -15,7 +15,7 @@ from tests.support.database import Database
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/operations.md").read_text()
-QUERIES = re.findall(r"^```sql\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+QUERIES = re.findall(r"^```sql\n(?!begin;)(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 CONTAINER = ROOT / "infra/container"
 DASHBOARD = json.loads((CONTAINER / "grafana/dashboards/penstock.json").read_text())
 PANEL_QUERIES = [

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
-import pytest
 
 from penstock.postgres.migrations import sql_directory
 from tests.support.database import Database
@@ -16,12 +15,10 @@ PAGE = (Path(__file__).parents[3] / "docs/sql.md").read_text()
 GRANTS = (sql_directory() / "grants.sql").read_text()
 FILES = sorted(path.stem for path in (sql_directory() / "functions/api").glob("*.sql"))
 
-# What the service is granted beyond the SQL interface.
-INTERNAL = "grant execute on all functions in schema queue to penstock_api;"
 ARGUMENTS: LiteralString = """
 select 'queue.' || proname, pg_get_function_arguments(oid) from pg_proc where pronamespace = 'queue'::regnamespace
 """
-CALLABLE: LiteralString = ARGUMENTS + "and has_function_privilege('penstock_api', oid, 'execute')"
+CALLABLE: LiteralString = ARGUMENTS + "and has_function_privilege(%s, oid, 'execute')"
 OF_PUBLIC: LiteralString = """
 select proname from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
 where p.pronamespace = 'queue'::regnamespace and a.grantee = 0
@@ -52,16 +49,17 @@ def test_the_page_names_the_files() -> None:
     assert sorted(documented()) == FILES
 
 
-@pytest.mark.parametrize("left_out", [INTERNAL, ""])
-def test_the_grants_are_for_the_files(database: Database, left_out: str) -> None:
-    """A superuser can make the roles that the grants are for; the transaction is undone."""
-    assert INTERNAL in GRANTS
+def test_the_grants_are_for_the_files(database: Database) -> None:
+    """Of the role of applications, and of the service's."""
     with psycopg.connect(database.dsn) as connection:
-        connection.execute(GRANTS.replace(left_out, "").encode())
-        granted = {name for name, _ in rows(connection, CALLABLE)}
+        connection.execute(GRANTS.encode())
+        granted = {
+            role: {name for name, _ in connection.execute(CALLABLE, (role,))}
+            for role in ("penstock_app", "penstock_api")
+        }
         every = {name for name, _ in rows(connection, ARGUMENTS)}
         connection.rollback()
-    assert granted == (set(FILES) if left_out else every)
+    assert granted == {"penstock_app": set(FILES), "penstock_api": every}
     assert set(FILES) < every
 
 

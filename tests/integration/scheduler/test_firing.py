@@ -169,6 +169,30 @@ def test_without_catch_up_what_was_missed_is_skipped(db: Connection, fire: Fire,
     assert runs(db, "s") == [(hour(-30), False, 1, False, missed), (at, False, 1, True, None)]
 
 
+def test_what_failed_until_it_was_too_late_is_skipped_and_says_so(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
+    put(db, "s", hour(-2), target={"queue": "missing", "message": {}}, failure_threshold=10)
+    assert fire(queue_schedule_misfire_grace_seconds=LONG_GRACE)["failed"] == 1
+    db.execute("update queue.schedule set due_at = now()")
+    db.execute("select queue.create('missing')")
+    fire(queue_schedule_misfire_grace_seconds=3600)
+    said = "Queue 'missing' does not exist; missed: 2 fires skipped, which were more than 3600 s late"
+    assert runs(db, "s") == [(hour(-2), False, 1, False, said), (hour(), False, 1, True, None)]
+
+
+def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
+    """Only when it changes the times: else the occurrence that is due still fires."""
+    put(db, "s", hour(-2))
+    put(db, "s", None, "patch", target={"queue": "jobs", "message": {"changed": True}})
+    assert value(db, "select count(*) from queue.schedule_run") == 0
+    put(db, "s", hour(1), "patch", timezone="Europe/Berlin")
+    skipped = "skipped: the schedule was changed before it fired"
+    assert runs(db, "s") == [(hour(-2), False, 1, False, skipped)]
+
+
 def test_what_is_a_little_late_fires_without_catch_up(db: Connection, fire: Fire, hour: Hour) -> None:
     at = hour(-4)
     put(db, "s", at)
@@ -207,12 +231,90 @@ def test_an_account_with_many_schedules_delays_no_other(db: Connection, hour: Ho
             lpad((n % 2 + 1)::text, 12, '0'), 'due_at', s.due_at - interval '1 hour'))).*
         from queue.schedule s, generate_series(1000, 1999) n""")
     with db.transaction():
-        claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10)]
+        claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10, 0)]
     assert len(claimed) == 10
     mine = value(db, "select schedule_id from queue.schedule where name = 'mine'")
     others = [number for number in claimed if number != mine]
     assert len(others) == 9
     assert {sum(number % 2 for number in others)} <= {3, 4, 5, 6}
+
+
+# --- firings a second ------------------------------------------------------------------------------------------------
+def put_as(db: Connection, account_id: str, name: str, at: datetime) -> None:
+    put(db, name, at)
+    db.execute("update queue.schedule set account_id = %s where name = %s", (account_id, name))
+
+
+def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
+    db: Connection, connect_other: Connection, hour: Hour
+) -> None:
+    """Another account's schedules fire at once. Source: "Quotas for Amazon EventBridge Scheduler": delayed."""
+    for n in range(8):
+        put(db, f"mine{n}", hour())
+    put_as(db, "111122223333", "other", hour())
+
+    def claim(most: int) -> int:
+        """Claims and fires up to ten; how many of this account's."""
+        with db.transaction():
+            claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10, most)]
+            db.execute(
+                "select queue.record_firings(array_agg(account_id), array_agg(1)) from queue.schedule"
+                " where schedule_id = any (%s)",
+                (claimed,),
+            )
+            moved = db.execute(
+                "update queue.schedule set due_at = due_at + interval '1 h' where schedule_id = any (%s)"
+                " returning account_id",
+                (claimed,),
+            )
+            accounts = [account for (account,) in moved]
+            assert ("111122223333" in accounts) == (not fired)
+            return accounts.count(ACCOUNT)
+
+    fired: list[int] = []
+    fired.append(claim(3))
+    fired.append(claim(3))
+    assert fired == [3, 0]
+    db.execute("update queue.recent_firing set fired_at = fired_at - interval '1 s'")
+    fired.append(claim(3))
+    assert fired[-1] == 3
+    fired.append(claim(0))
+    assert fired[-1] == 2  # no quota
+
+
+def test_the_worker_keeps_to_the_quota_and_fires_everything(db: Connection, fire: Fire, hour: Hour) -> None:
+    for n in range(3):
+        put(db, f"s{n}", hour(), catchup=True)
+    assert fire(quota_firings_per_second=2)["fired"] == 3
+    seconds = value(db, "select extract(epoch from max(fired_at) - min(fired_at)) from queue.schedule_run")
+    assert seconds > 0.9  # less a moment: a firing is counted before it is recorded
+
+
+def test_retries_count_too(db: Connection, hour: Hour) -> None:
+    put(db, "s", hour())
+    db.execute("select queue.record_firings(array[%s], array[5])", (ACCOUNT,))
+    with db.transaction():
+        assert call(db, CLAIM_SCHEDULES, 10, 5) == []
+        assert len(call(db, CLAIM_SCHEDULES, 10, 6)) == 1
+
+
+def test_an_account_with_too_many_webhooks_fires_later_and_is_not_paused(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
+    call(db, BIND, ACCOUNT, REGION, "news", "https", "https://example.com/", False, None, None)
+    db.execute("select from queue.publish_events(%s, %s, 'news', '{}', null, null, null)", (ACCOUNT, REGION))
+    db.execute("select queue.find_webhook_excess(1)")
+    put(db, "s", hour(), target={"topic": "news", "message": {}}, catchup=True, failure_threshold=1)
+    counts = fire()
+    assert (counts["fired"], counts["failed"], counts["busy"]) == (0, 0, 1)
+    row = read(db, "s")
+    assert row is not None
+    assert (row["status"], row["consecutive_failures"]) == ("active", 0)
+    assert row["last_error"] == f"too many webhooks of account {ACCOUNT} wait for their delivery"
+    db.execute("delete from queue.webhook")
+    db.execute("select queue.find_webhook_excess(1)")
+    pass_time(db, 11)
+    assert fire()["fired"] == 1
 
 
 # --- jitter ----------------------------------------------------------------------------------------------------------
@@ -366,8 +468,8 @@ def test_two_workers_share_what_is_due(
     for n in range(4):
         put(db, f"s{n}", hour(), catchup=True)
     with connect_other.transaction():
-        assert len(call(connect_other, CLAIM_SCHEDULES, 3)) == 3
-        assert len(call(db, CLAIM_SCHEDULES, 10)) == 1
+        assert len(call(connect_other, CLAIM_SCHEDULES, 3, 0)) == 3
+        assert len(call(db, CLAIM_SCHEDULES, 10, 0)) == 1
     assert fire(queue_schedule_batch_size=2)["fired"] == 4
 
 
@@ -375,9 +477,11 @@ def test_two_workers_share_what_is_due(
 def test_run_now_is_out_of_band(db: Connection, hour: Hour) -> None:
     at = hour(1)
     put(db, "s", at, status="paused")
+    before = value(db, "select date_trunc('second', clock_timestamp())")
     (run,) = call(db, RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
     assert run.error is None
-    assert run.scheduled_for == run.fired_at.replace(microsecond=0)
+    assert before <= run.scheduled_for <= run.fired_at
+    assert run.scheduled_for.microsecond == 0
     ((_, headers),) = received(db, "jobs")
     assert headers["_schedule"] == {
         "name": "s", "scheduled_for": write(run.scheduled_for.astimezone(UTC)), "out_of_band": True,

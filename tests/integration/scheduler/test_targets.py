@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from penstock.postgres.statements.firing import CLAIM_SCHEDULE_RETRIES
 from penstock.postgres.statements.schedules import DROP_SCHEDULE
 from penstock.postgres.statements.subscriptions import ADD_SUBSCRIPTION
 from penstock.postgres.statements.topics import CREATE_TOPIC
@@ -102,7 +103,7 @@ def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -
 
 
 def subscribe(db: Connection) -> None:
-    call(db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0, None)
+    call(db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0, None, None)
 
 
 def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
@@ -202,6 +203,24 @@ def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -
             db, "select extract(epoch from due_at - clock_timestamp())::float from queue.schedule_retry"
         )
         assert wait - 5 < left <= wait
+
+
+def test_an_account_whose_targets_fail_delays_no_other_accounts_retries(db: Connection, hour: Hour) -> None:
+    invoke(db, hour(), MISSING)
+    db.execute(
+        "insert into queue.schedule_retry (schedule_id, account_id, region, group_name, name, target, scheduled_for,"
+        "     expires_at, due_at, error_code, error)"
+        " select s.schedule_id, lpad(n::text, 12, '1'), s.region, s.group_name, s.name, s.target, now(), now(),"
+        "     now() - case when n = 1 then '1 s' else '1 h' end::interval, '', ''"
+        " from queue.schedule s, generate_series(1, 2) n, generate_series(1, case n when 1 then 1 else 100 end)"
+    )
+    with db.transaction():
+        claimed = [row.retry_id for row in call(db, CLAIM_SCHEDULE_RETRIES, 10, 0)]
+        assert len(claimed) == 6  # half of the ten for either account
+        assert (
+            value(db, "select min(retry_id) from queue.schedule_retry where right(account_id, 1) = '1'")
+            in claimed
+        )
 
 
 @pytest.mark.parametrize("most", [0, 2])

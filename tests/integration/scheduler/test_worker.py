@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg
@@ -16,6 +17,7 @@ from tests.support.functions.server import Functions
 from tests.support.programs.penstock_service import running_service, until_row
 from tests.support.schedules.rows import Hour, now, put, read, received, value
 from tests.support.sql.calls import Connection, call_pattern
+from tests.support.wait import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +79,26 @@ def test_a_run_stays_for_what_is_due_before_it_ends(db: Connection, database: Da
     assert firer.wait_ms is not None
     assert 200_000 < firer.wait_ms <= 300_000
     assert value(db, "select fired_at >= scheduled_for from queue.schedule_run") is True
+
+
+def test_a_run_that_waits_notices_a_nearer_schedule(db: Connection, database: Database) -> None:
+    """Nobody wakes a function."""
+    once(db, "far", 3000)
+    firer = Firer(longest_run_seconds=3600)
+    settings = Settings.read({}, queue_schedule_poll_ms=10)
+    with (
+        psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        run = thread.submit(firer.run_once, settings, connection)
+        try:
+            wait_until(lambda: firer.wait_ms is not None)
+            once(db, "near", 0)
+            wait_until(lambda: value(db, "select count(*) from queue.schedule_run") == 1)
+            assert not run.done()
+        finally:
+            firer.stop()
+    assert run.result()["fired"] == 1
 
 
 def test_the_function_answers_its_counts(db: Connection, database: Database, hour: Hour) -> None:

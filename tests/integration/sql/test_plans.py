@@ -88,7 +88,9 @@ def test_hot_calls_read_what_they_are_about(arn: str, connect: Connect) -> None:
     read["change by id"] = fetched(db, lambda: change_by_id(db, arn, messages[3][0].public_id, 100))
     read["delete by id"] = fetched(db, lambda: delete_by_id(db, arn, *(m.public_id for m in messages[4])))
     for name in ("attempt", "repeat"):
-        read[name] = fetched(db, lambda: call(db, RECEIVE_MESSAGES, arn, 10, 10, None, 120_000, False, "id"))
+        read[name] = fetched(
+            db, lambda: call(db, RECEIVE_MESSAGES, arn, 10, 10, None, 120_000, False, "id", None)
+        )
     count = "select queue.count_in_flight(q.queue_id, q.fifo, q.shards) from queue.queues q"
     read["count"] = fetched(db, lambda: value(db, count))
     assert {name: rows for name, rows in read.items() if rows > MOST} == {}

@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import NamedTuple, TypeVar
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
+from penstock.aws.arn import ResolvedQueue
+from penstock.aws.codec.protocol import Protocol
+from penstock.effects import BatchCall, Operation, Receive
+from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES
+from penstock.response_limit import receive_limit
 from penstock.settings import Settings
+from penstock.sqs.receive import receive_messages
 from penstock.workers import maintain
 from penstock_web import background
 from penstock_web.batching.write_backpressure import WriteBackpressure
+from penstock_web.driver import Resources, run_operation
 from penstock_web.server import open_resources
 from tests.support.database import Database
 from tests.support.programs.penstock_service import until_row
@@ -25,6 +35,7 @@ from tests.support.wait import wait_until
 from tests.support.webhooks.receiver import running_receiver
 from tests.support.webhooks.rows import publish
 
+T = TypeVar("T")
 HOUR_MS = "3600000"
 
 
@@ -36,8 +47,20 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "REGISTERED_SECONDS", 0.0)
 
 
+class Process(NamedTuple):
+    """A process, whose event loop runs in a thread."""
+
+    loop: asyncio.AbstractEventLoop
+    resources: Resources
+    stop: asyncio.Event
+
+    def run(self, operation: Operation[T]) -> T:
+        """The result of an operation, as of a request."""
+        return asyncio.run_coroutine_threadsafe(run_operation(operation, self.resources), self.loop).result()
+
+
 @contextmanager
-def process(database: Database, idle_check_ms: str) -> Iterator[None]:
+def process(database: Database, idle_check_ms: str) -> Iterator[Process]:
     """The workers of a process, and its LISTEN connection, in a thread; they rest."""
     settings = Settings.read({
         "DATABASE_URL": database.api_dsn,
@@ -48,13 +71,13 @@ def process(database: Database, idle_check_ms: str) -> Iterator[None]:
         "QUEUE_MOVE_INTERVAL_MS": "100",
         "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
     })  # fmt: skip
-    ends: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+    processes: list[Process] = []
     started = threading.Event()
 
     async def serve() -> None:
         stop = asyncio.Event()
-        ends.append((asyncio.get_running_loop(), stop))
-        async with open_resources(settings, WriteBackpressure()):
+        async with open_resources(settings, WriteBackpressure()) as resources:
+            processes.append(Process(asyncio.get_running_loop(), resources, stop))
             started.set()
             await stop.wait()
 
@@ -63,20 +86,22 @@ def process(database: Database, idle_check_ms: str) -> Iterator[None]:
     try:
         assert started.wait(30)
         until_rest(database)
-        yield
+        yield processes[0]
     finally:
-        loop, stop = ends[0]
-        loop.call_soon_threadsafe(stop.set)
+        processes[0].loop.call_soon_threadsafe(processes[0].stop.set)
         thread.join()
 
 
-def until_rest(database: Database) -> None:
-    """Returns when no session has made a call for a second, the checks of the LISTEN connection not counted."""
+def until_rest(database: Database, others_call: str = "due_work") -> None:
+    """Returns when no session has made a call for a second, the checks of the LISTEN connection not counted.
+
+    `others_call`: a pattern of these, and of the calls of requests.
+    """
     others = "datname = current_database() and pid <> pg_backend_pid()"
     until_row(
         database.dsn,
         f"select where exists (select from pg_stat_activity where {others} and query ~ 'due_work')"
-        f" and not exists (select from pg_stat_activity where {others} and query !~ 'due_work'"
+        f" and not exists (select from pg_stat_activity where {others} and query !~ '{others_call}'"
         " and query_start > clock_timestamp() - interval '1 second')",
     )
 
@@ -141,3 +166,37 @@ def test_notifications_wake_it_and_so_does_the_loss_of_its_connection(database: 
                 " where datname = current_database() and query ~ 'due_work' and pid <> pg_backend_pid()"
             )
         wait_until(lambda: receiver.count("/204") == 1)
+
+
+POLL = "due_work|receive_answer|poll_queues|watch_queues"
+
+
+def test_it_rests_while_somebody_waits_for_long_messages(database: Database) -> None:
+    """Long polls of a queue in which one was found: empty receives change nothing."""
+    with somebody_else(database) as db:
+        arn = create(db)
+    queue = ResolvedQueue(arn)
+    limit = receive_limit(None, Protocol.JSON)
+    poll = Receive(RECEIVE_MESSAGES, queue, 10, None, wait_seconds=1, limit=limit, assume_short=True)
+    long_queues: set[str] = set()
+    with process(database, HOUR_MS) as there:
+        with somebody_else(database) as db:
+            for _ in range(2):
+                send(db, arn, "x" * 1_000_000)
+        (first, second) = there.run(receive_messages(poll, long_queues))
+        assert long_queues == {arn}
+        there.run(iter(BatchCall(DELETE_MESSAGES, [first.handle, second.handle], merge_key=queue.merge_key)))
+        measured = replace(poll, assume_short=False)
+        over = threading.Event()
+
+        def keep_polling() -> None:
+            while not over.is_set():
+                assert there.run(receive_messages(measured, long_queues)) == []
+
+        with ThreadPoolExecutor(1) as consumer:
+            polling = consumer.submit(keep_polling)
+            try:
+                until_rest(database, POLL)
+            finally:
+                over.set()
+            polling.result()

@@ -14,7 +14,7 @@ from tests.support.database import Database
 OWNER, PARTNER = "000000000000", "111122223333"
 TOPIC = f"arn:aws:sns:us-east-1:{PARTNER}:news"
 SUBSCRIBE = """select arn from queue.add_subscription(
-    %s, gen_random_uuid(), %s, 'sqs', %s, %s, null, null, null, 0, 0, null)"""
+    %s, gen_random_uuid(), %s, 'sqs', %s, %s, null, null, null, 0, 0, null, null)"""
 CREATE = (
     "select arn from queue.create_queue(%s, 'us-east-1', %s, %s, queue.default_attributes(false), '{}', 1, 0)"
 )

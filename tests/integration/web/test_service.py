@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, TestServer, end_sessions
 from tests.support.programs.penstock_service import Service, running_service, until_row
+from tests.support.sql import calls as sql_calls
 from tests.support.sql.calls import call_pattern
 
 WAITS = "select from queue.watcher where queue_id > 0"  # 0: the worker that delivers webhooks
@@ -235,15 +236,15 @@ def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
-def test_a_body_beyond_6_mib_is_413(shared: Service, path: str) -> None:
+def test_a_body_beyond_6_and_a_quarter_mib_is_413(shared: Service, path: str) -> None:
     with shared.http() as http:
-        assert http.post(path, content=b"x" * (6 * 1_048_576 + 1)).status_code == 413
+        assert http.post(path, content=b"x" * 6_553_601).status_code == 413
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
-def test_a_chunked_body_beyond_6_mib_is_413(shared: Service, path: str) -> None:
+def test_a_chunked_body_beyond_6_and_a_quarter_mib_is_413(shared: Service, path: str) -> None:
     with shared.http() as http:
-        answer = http.post(path, content=(b"x" * 65_536 for _ in range(97)))
+        answer = http.post(path, content=(b"x" * 65_536 for _ in range(101)))
         assert answer.status_code == 413
 
 
@@ -254,7 +255,8 @@ def test_internals_do_not_reach_the_client(database: Database, service: Service)
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("alter function queue.list_queue_page rename to hidden")
         connection.execute(
-            "alter function queue.receive_messages(text, int, int, int, int, bool, text) rename to hidden_too"
+            "alter function queue.receive_messages(text, int, int, int, int, bool, text, int, int, text)"
+            " rename to hidden_too"
         )
     for call in (sqs.list_queues, lambda: sqs.receive_message(QueueUrl=url)):
         with pytest.raises(ClientError) as caught:
@@ -352,3 +354,44 @@ def test_headers_appear_once(shared: Service) -> None:
     names = [name.lower() for name, _ in answer.headers.multi_items()]
     assert len(names) == len(set(names))
     assert "server" not in names
+
+
+# --- long messages ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["orders", "orders.fifo"])
+def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
+    database: Database, service: Service, name: str
+) -> None:
+    """The process knows only short messages of the queue; the long ones come by SQL, in another process."""
+    sqs, is_fifo = service.sqs(), name.endswith(".fifo")
+    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if is_fifo else {})["QueueUrl"]
+    for length, answers in ((1_000, 1), (700_000, 2)):
+        with psycopg.connect(database.dsn, autocommit=True) as sql:
+            for number in range(10):
+                body = f"{number}{'x' * length}"
+                sql_calls.send(sql, sql_calls.arn_of(name), body, group=str(number) if is_fifo else None)
+        received = []
+        for _ in range(answers):
+            messages = sqs.receive_message(
+                QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["ApproximateReceiveCount"]
+            )["Messages"]
+            assert sum(len(message["Body"]) for message in messages) <= 4_200_000
+            received += [(m["Body"][0], m["Attributes"]["ApproximateReceiveCount"]) for m in messages]
+            for message in messages:
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        assert sorted(received) == [(str(number), "1") for number in range(10)]
+
+
+@pytest.mark.parametrize(("quotes", "count"), [(1_500, 4), (2_500, 3)])
+def test_an_answer_has_4_mib_and_what_stands_around_them(
+    database: Database, service: Service, quotes: int, count: int
+) -> None:
+    """Four messages of a MiB come together, and three once their escapes are too many (docs/deployment.md)."""
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with psycopg.connect(database.dsn, autocommit=True) as sql:
+        for _ in range(4):
+            sql_calls.send(
+                sql, sql_calls.arn_of("orders"), '"' * (quotes // 4) + "x" * (1_048_576 - quotes // 4)
+            )
+    messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert len(messages) == count

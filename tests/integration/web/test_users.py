@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 
 from penstock.access.users import user_arn
 from penstock_web.cli import main
-from penstock_web.native import deliveries, messages, queues, transactions
+from penstock_web.native import deliveries, messages, outbox, queues, transactions
 from penstock_web.native.actions import ACTIONS, OF_A_QUEUE
 from penstock_web.native.events import routes as events
 from penstock_web.native.metrics import routes as metrics
@@ -26,6 +26,7 @@ from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
 
 PARTNER = "111122223333"
+WHEN = {"fire_at": "2099-01-01T00:00:00Z"}
 
 Run = Callable[..., list[str]]
 
@@ -60,7 +61,7 @@ def status(http: httpx.Client, method: str, path: str, headers: dict[str, str], 
 
 # --- the REST API ----------------------------------------------------------------------------------------------------
 def test_every_route_has_an_action() -> None:
-    modules = (queues, messages, events, transactions, deliveries, schedules, metrics)
+    modules = (queues, messages, events, transactions, deliveries, outbox, schedules, metrics)
     routes = {
         route.name: route
         for module in modules
@@ -112,6 +113,74 @@ def test_what_users_may_do(database: Database, penstock: Run, tmp_path: Path) ->
         assert status(http, "GET", "/v1/queues", admin) == 200
         penstock("users", "end", "admin")
         assert status(http, "GET", "/v1/queues", admin) == 401
+
+
+SENDS = [
+    ("POST", "/v1/transactions", {"send": [{"queue": "NAME", "message": 1}]}),
+    ("POST", "/v1/transactions", {"send": [{"queue": "open", "message": 1}, {"queue": "NAME", "message": 1}]}),
+    ("POST", "/v1/transactions", {"ack": [{"queue": "NAME", "receipt": "RECEIPT"}]}),
+    ("POST", "/v1/events/a.b/subscriptions", {"queue_name": "NAME"}),
+    ("POST", "/v1/schedules", {"name": "new", **WHEN, "target": {"queue": "NAME", "message": 1}}),
+    ("PUT", "/v1/schedules", [{"name": "synced", **WHEN, "target": {"queue": "NAME", "message": 1}}]),
+    ("PUT", "/v1/schedules/put", {**WHEN, "target": {"queue": "NAME", "message": 1}}),
+    ("PATCH", "/v1/schedules/there", {"target": {"queue": "NAME", "message": 1}}),
+]  # fmt: skip
+
+
+def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
+    """As those in paths: what a policy of the user or of the queue denies is not done by a transaction, a binding or a
+    schedule either."""
+    everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    but_one = {"Effect": "Deny", "Action": "*", "Resource": "arn:aws:sqs:*:*:closed"}
+    for name, statements in (
+        ("denied", [everything, but_one]),
+        ("named", [everything]),
+        ("sender", [everything]),
+    ):
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps({"Statement": statements}))
+        penstock("users", "create", name, "--policy", str(file))
+    denied, named, sender = (bearer(penstock, user) for user in ("denied", "named", "sender"))
+    (line, _) = penstock("keys", "create", "--bearer")
+    root = {"authorization": line.partition(": ")[2]}
+    by_name = {
+        "Effect": "Deny",
+        "Principal": {"AWS": user_arn("000000000000", "named")},
+        "Action": "sqs:*",
+        "Resource": "*",
+    }
+    with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
+        for queue in ("open", "closed"):
+            assert status(http, "POST", "/v1/queues", root, {"name": queue}) == 201
+            assert status(http, "POST", f"/v1/queues/{queue}/messages", root, {"message": 1}) == 201
+        closing = {"attributes": {"Policy": {"Statement": [by_name]}}}
+        assert status(http, "PATCH", "/v1/queues/closed", root, closing) == 200
+        target = {"queue": "open", "message": 1}
+        assert status(http, "POST", "/v1/schedules", root, {"name": "there", **WHEN, "target": target}) == 201
+        (message,) = http.get("/v1/queues/closed/messages", headers=root).json()
+        for method, path, body in SENDS:
+            text = json.dumps(body).replace("RECEIPT", message["receipt"]).replace("NAME", "closed")
+            asked = json.loads(text)
+            for caller in (denied, named):
+                assert status(http, method, path, caller, asked) == 403, (method, path)
+            assert status(http, method, path, sender, asked) < 300, (method, path)
+        sent = {"send": [{"queue": "open", "message": 1}]}
+        assert status(http, "POST", "/v1/transactions", denied, sent) == 200
+        assert http.get("/v1/queues/open", headers=root).json()["queue_length"] == 3
+
+
+def test_topics_of_schedules_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
+    """A schedule publishes what its maker may publish."""
+    file = tmp_path / "scheduler.json"
+    statement = {"Effect": "Allow", "Action": "scheduler:*", "Resource": "*"}
+    file.write_text(json.dumps({"Statement": [statement]}))
+    penstock("users", "create", "clock", "--policy", str(file))
+    penstock("users", "create", "all", "--policy", "admin")
+    clock, everything = bearer(penstock, "clock"), bearer(penstock, "all")
+    new = {"name": "new", **WHEN, "target": {"topic": "a.b", "message": 1}}
+    with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
+        assert status(http, "POST", "/v1/schedules", clock, new) == 403
+        assert status(http, "POST", "/v1/schedules", everything, new) == 201
 
 
 def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> None:

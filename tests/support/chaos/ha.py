@@ -1,6 +1,7 @@
 """`make ha`: the campaign on three PostgreSQL servers under Patroni, which fail over and switch over under load.
 
-First with asynchronous standbys, then with synchronous ones: there nothing may be missing.
+First with asynchronous standbys, then with synchronous ones: there nothing may be missing. It prints what happened and
+leaves a summary in the folder for temporary files; with --record it adds the runs to docs/reliability instead.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import random
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Annotated, Final, cast
 
 import psycopg
@@ -26,10 +29,13 @@ from tests.support.chaos.faults import Fault, Scene
 from tests.support.chaos.page import write_page
 from tests.support.chaos.report import say, show
 from tests.support.chaos.servers import Installation, Service, with_signal
-from tests.support.chaos.summary import add_to_summary
+from tests.support.chaos.summary import RUNS, add_to_summary
 from tests.support.database import memory_directory
 
 app = typer.Typer(pretty_exceptions_enable=False)
+
+# A member says by Patroni's REST API that it is the primary before its PostgreSQL accepts writes.
+_WRITABLE_SECONDS: Final = 60
 
 
 class HighlyAvailable(Installation):
@@ -40,7 +46,22 @@ class HighlyAvailable(Installation):
         self.cluster = cluster
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
-        return psycopg.connect(self.cluster.dsn(database=ROLE), autocommit=True, connect_timeout=10)
+        return connect_writable(self.cluster.dsn(database=ROLE))
+
+
+def connect_writable(
+    dsn: str, seconds: float = _WRITABLE_SECONDS, pause: Callable[[float], object] = time.sleep
+) -> psycopg.Connection[tuple[object, ...]]:
+    """A connection to the server that accepts writes, as soon as there is one. Raises psycopg.OperationalError after
+    so many seconds. `dsn`: with target_session_attrs=read-write."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return psycopg.connect(dsn, autocommit=True, connect_timeout=10)
+        except psycopg.OperationalError:
+            if time.monotonic() >= deadline:
+                raise
+        pause(0.05)
 
 
 @contextmanager
@@ -158,8 +179,12 @@ FAULTS: Final = (
 def main(
     rounds: Annotated[int, typer.Option(min=1, help="how often each fault, in each mode")] = 1,
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
+    record: Annotated[bool, typer.Option("--record", help="add the runs to docs/reliability")] = False,
 ) -> None:
     """Failovers and switch-overs, asynchronous and synchronous, and what the ledgers say."""
+    # SIGTERM exits through the context managers, so that etcd, Patroni and PostgreSQL are ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    summary = RUNS if record else Path(tempfile.mkdtemp(prefix="penstock-ha-")) / RUNS.name
     seed = seed or random.SystemRandom().randrange(1, 2**31)
     good = True
     for synchronous in (False, True):
@@ -171,8 +196,10 @@ def main(
             report = play(installation, faults, numbers, 3600, say)
         show(report)
         mode = "Patroni, synchronous" if synchronous else "Patroni, asynchronous"
-        add_to_summary(report, seed, mode)
-        write_page()
+        add_to_summary(report, seed, mode, summary)
+        say(f"summary: {summary}")
+        if record:
+            write_page()
         good = good and report.is_good
     sys.exit(0 if good else 1)
 

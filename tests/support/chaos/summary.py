@@ -17,7 +17,7 @@ RUNS: Final = ROOT / "docs/reliability/runs.jsonl"
 RECORDED_SECONDS: Final = 600
 
 
-def add_to_summary(report: Report, seed: int, mode: str) -> None:
+def add_to_summary(report: Report, seed: int, mode: str, summary: Path = RUNS) -> None:
     """Appends the run: its seed, the commit, what was counted and what was found."""
     changed = "+" if _git("status", "--porcelain", "layers", "sql") else ""
     entry = {
@@ -27,8 +27,8 @@ def add_to_summary(report: Report, seed: int, mode: str) -> None:
         "mode": mode,
         **asdict(report),
     }
-    RUNS.parent.mkdir(exist_ok=True)
-    with RUNS.open("a") as file:
+    summary.parent.mkdir(exist_ok=True)
+    with summary.open("a") as file:
         file.write(json.dumps(entry, sort_keys=True) + "\n")
 
 

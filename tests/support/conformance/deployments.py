@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 from penstock_web.local.postgres import free_port
 from tests.support.database import Database
 from tests.support.functions.server import FunctionServer
+from tests.support.wait import wait_until
+from tests.support.web.prometheus_text import scrape
 
-# The tests' clock moves times under the worker's feet, so it runs once and rests; tests call it when they need it.
+# The tests' clock moves times under the workers' feet, so each runs once and rests; tests call it when they need it.
 IDLE_WORKERS = {
     "QUEUE_MAINTAIN_INTERVAL_MS": "3600000",
     "QUEUE_MOVE_INTERVAL_MS": "3600000",
     "QUEUE_DRAIN_SECONDS": "1",
 }
+SCRAPE_TOKEN = "scrape"
 
 # As on AWS (purge and re-creation once in 60 s), and without these limits.
 DEFAULT: Mapping[str, str] = {}
@@ -32,17 +35,27 @@ def container(database: Database, variables: Mapping[str, str]) -> Iterator[str]
     addresses = {"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn}
     process = subprocess.Popen(
         [sys.executable, "-m", "penstock_web.cli", "up", "--port", str(port), "--no-migrate"],
-        env={**os.environ, **IDLE_WORKERS, **addresses, **variables},
+        env={**os.environ, **IDLE_WORKERS, **addresses, "QUEUE_METRICS_TOKEN": SCRAPE_TOKEN, **variables},
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("penstock ready")
-        yield f"http://127.0.0.1:{port}"
+        endpoint_url = f"http://127.0.0.1:{port}"
+        wait_until(lambda: _workers_rest(endpoint_url))
+        yield endpoint_url
     finally:
         process.terminate()
         process.communicate(timeout=30)
+
+
+def _workers_rest(endpoint_url: str) -> bool:
+    """Whether the workers of a container have had their first run: on a busy machine it comes late, into a test."""
+    runs = scrape(endpoint_url, authorization=f"Bearer {SCRAPE_TOKEN}")
+    return all(
+        runs.has("worker_runs_total", worker=worker, outcome="success") for worker in ("maintain", "move")
+    )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -47,5 +48,23 @@ def error(response: httpx.Response) -> tuple[int, str, str]:
     return refusal.status, refusal.code, refusal.fault
 
 
+def is_lambdas_refusal(raw: Raw, answer: httpx.Response) -> bool:
+    """Whether Lambda itself has refused a request, whose event would have more than 6 MB ("Lambda quotas")."""
+    return raw.sqs.deployment == "lambda" and answer.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
+
+
 def refused(code: str, status: int = 400) -> tuple[int, str, str]:
     return status, code, "Sender"
+
+
+def largest_batch(binary: bool) -> list[dict[str, Any]]:
+    """Ten messages with ten attributes each, 1,048,576 bytes in all: bodies, and names, types and values of attributes.
+
+    Bodies and values are letters A; `binary`: the values are base64.
+    """
+    kind, size = ("Binary" if binary else "String"), 10_400
+    value = b64encode(b"A" * size).decode() if binary else "A" * size
+    attributes = {str(number): {"DataType": kind, f"{kind}Value": value} for number in range(10)}
+    left = MIB - 100 * (len("0") + len(kind) + size)
+    lengths = [left // 10] * 9 + [left - left // 10 * 9]
+    return [{"MessageBody": "A" * length, "MessageAttributes": attributes} for length in lengths]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.conformance.sdk_clients import Answer, make_client
 from tests.support.conformance.sqs import Sqs, read_refusal
 
 _client = cache(make_client)
+_accounts = count(520_000_000_000)
 
 
 @dataclass
@@ -38,6 +40,10 @@ class Sns:
     def _made(self) -> Any:
         at = self.sqs
         return _client(at.protocol, at.endpoint_url, at.account, at.region, at.secret, "sns")
+
+    def of_a_new_account(self) -> Sns:
+        """The same for an account that nobody else has."""
+        return Sns(self.sqs.caller(str(next(_accounts))))
 
     # --- topics, and queues that are subscribed ----------------------------------------------------------------------
     def create(self, suffix: str = "", **attributes: str) -> str:

@@ -84,7 +84,7 @@ def escape(value: Any) -> Any:
 def walk(value: Any, names: tuple[str, ...], place: str, elements: dict[str, int]) -> Iterator[Leaf]:
     if isinstance(value, dict):
         for name, member in value.items():
-            yield from walk(member, (*names, name), f"{place}/{name}", elements)
+            yield from walk(member, (*names, *parted(name)), f"{place}/{name}", elements)
     elif isinstance(value, list):
         for index, element in enumerate(value):
             yield from walk(element, names, f"{place}/{index}", {**elements, place: index})
@@ -102,11 +102,16 @@ def alternatives(rule: dict[str, Any], above: tuple[str, ...]) -> Iterator[list[
         if name == "$or" and means_or(value):
             parts.append([choice for one in value for choice in alternatives(one, above)])
         elif isinstance(value, dict):
-            parts.append(list(alternatives(value, (*above, name))))
+            parts.append(list(alternatives(value, (*above, *parted(name)))))
         else:
-            parts.append([[((*above, name), value)]])
+            parts.append([[((*above, *parted(name)), value)]])
     for chosen in product(*parts):
         yield [condition for conditions in chosen for condition in conditions]
+
+
+def parted(name: str) -> list[str]:
+    """A name with dots is a path, in policies and in messages: the rule engine joins the names of a path by dots."""
+    return name.split(".")
 
 
 def means_or(value: Any) -> bool:

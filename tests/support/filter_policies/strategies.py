@@ -122,6 +122,19 @@ body_policies = with_or(
         lambda rule: all(rule.values())
     )
 )
+
+
+def dotted(rule: Rule) -> Rule:
+    """The same rule with names that have dots in place of objects within objects, where there is no `$or`."""
+    found: Rule = {}
+    for name, value in rule.items():
+        if isinstance(value, dict) and "$or" not in value:
+            found |= {f"{name}.{below}": inner for below, inner in dotted(value).items()}
+        else:
+            found[name] = [dotted(one) for one in value] if name == "$or" else value
+    return found
+
+
 objects = st.dictionaries(names, st.one_of(leaf, st.lists(leaf, max_size=2)), min_size=1)
 arrays = st.lists(st.one_of(objects, objects, leaf, st.lists(objects, max_size=2)), max_size=3)
 inner = st.dictionaries(names, st.one_of(leaf, objects, arrays), min_size=1)

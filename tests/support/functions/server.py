@@ -6,12 +6,15 @@
 Each request becomes an event of API Gateway (or of a load balancer, by `event_form`) and goes, as with the rules of a
 load balancer, by `X-Amz-Target` to the action's own function, or else to the gateway. The functions are those of
 `functions/`, called in this process. As on Lambda, one execution environment answers one request at a time; more are
-made while all are busy, up to a limit, and idle ones are used again.
+made while all are busy, up to a limit, and idle ones are used again. Events and results that are larger than AWS allows
+are refused, by Lambda or by the load balancer: sources as in `penstock.response_limit`.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import socket
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -32,12 +35,16 @@ from penstock.aws.codec.protocol import rest_resource
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
 
+# AWS writes MB. These are the smaller readings, so that what is accepted here is accepted there.
+LAMBDA_BYTES = 6_000_000
+LOAD_BALANCER_BYTES = 1_000_000
+
 _numbers = count(1)
 
 
 def file_name(action: str) -> str:
-    """SendMessage -> send_message."""
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in action).lstrip("_")
+    """SendMessage -> send_message, GetSMSAttributes -> get_sms_attributes."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", action).lower()
 
 
 def function_for(request: Request) -> str:
@@ -61,11 +68,25 @@ def load_handler(name: str, variables: Mapping[str, str]) -> Any:
     return module.handler
 
 
+def writes_utf_8() -> bool:
+    """Whether the runtime writes results in UTF-8, as those from Python 3.12 on; the others write ASCII."""
+    return os.environ.get("AWS_EXECUTION_ENV", "") > "AWS_Lambda_python3.11"
+
+
+class TooLargeError(Exception):
+    """An event or a result is larger than AWS passes on: the status of what the client gets instead."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
 class Functions:
     """The deployed functions: execution environments, made when needed, busy with one invocation or idle."""
 
     def __init__(self, dsn: str, variables: Mapping[str, str] | None = None, limit: int = 10) -> None:
-        self._variables = {"DATABASE_URL": dsn, **(variables or {})}
+        # An invocation of a scheduled function ends when nothing is due.
+        self._variables = {"DATABASE_URL": dsn, "QUEUE_LAMBDA_WORKER_SECONDS": "0", **(variables or {})}
         self._free = BoundedSemaphore(limit)
         self._lock = Lock()
         self._idle: dict[str, list[Any]] = defaultdict(list)
@@ -79,10 +100,24 @@ class Functions:
             handler.environment.close()
 
     def invoke(self, name: str, event: Event) -> Event:
-        """One invocation. Event and answer are JSON on the way, as on Lambda. Raises what the handler raises."""
+        """One invocation. Event and answer are JSON on the way, as on Lambda, and have a limit: TooLargeError.
+
+        Raises what the handler raises.
+        """
+        balanced = "elb" in (event.get("requestContext") or {})
+        sent = json.dumps(event)
+        if len(sent) > LAMBDA_BYTES:
+            raise TooLargeError(413)
         lambda_context = SimpleNamespace(aws_request_id=f"00000000-0000-4000-8000-{next(_numbers):012x}")
         with self._environment(name) as handler:
-            answer: Event = json.loads(json.dumps(handler(json.loads(json.dumps(event)), lambda_context)))
+            written = json.dumps(
+                handler(json.loads(sent), lambda_context), ensure_ascii=not writes_utf_8()
+            ).encode()
+        if balanced and len(written) > LOAD_BALANCER_BYTES:
+            raise TooLargeError(502)
+        if len(written) > LAMBDA_BYTES:
+            raise TooLargeError(500)
+        answer: Event = json.loads(written)
         return answer
 
     @contextmanager
@@ -134,7 +169,12 @@ class FunctionServer:
     def answer(self, request: Request) -> Response:
         """What a client gets for a request."""
         event = event_of(self.event_form, request)
-        return response_of(self.functions.invoke(function_for(request), event))
+        if self.event_form.startswith("alb") and len(request.body) > LOAD_BALANCER_BYTES:
+            return Response(413, [], b"")
+        try:
+            return response_of(self.functions.invoke(function_for(request), event))
+        except TooLargeError as error:
+            return Response(error.status, [], b"")
 
 
 class _Server(ThreadingHTTPServer):

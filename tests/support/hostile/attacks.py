@@ -18,6 +18,7 @@ from tests.support.hostile import values
 from tests.support.hostile.attack import Attack, by_form, by_json, request
 from tests.support.hostile.invalid_members import ON_A_QUEUE, POISONS, REST, Members, Target
 from tests.support.hostile.invalid_topic_members import TOPIC_POISONS
+from tests.support.hostile.scheduler_requests import scheduler
 from tests.support.hostile.transport import elsewhere, headers, http, large, rest_api
 
 ALL_POISONS = (*POISONS, *TOPIC_POISONS)
@@ -126,7 +127,7 @@ def not_a_form(rng: Random, target: Target) -> Attack:
 
 KINDS: tuple[tuple[int, Callable[[Random, Target], Attack]], ...] = (
     (24, member_in_json), (24, member_in_query), (18, wrong_type), (8, not_json), (8, not_a_form), (8, elsewhere),
-    (5, headers), (4, http), (10, rest_api),
+    (5, headers), (4, http), (16, rest_api), (8, scheduler),
 )  # fmt: skip
 LARGE_EVERY = 400
 

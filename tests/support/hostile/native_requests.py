@@ -9,23 +9,8 @@ from typing import Any
 from urllib.parse import quote, quote_from_bytes
 
 from tests.support.hostile import values
-from tests.support.hostile.values import ANYTHING, NOT_A_NAME, NOT_AN_ID
-
-Native = tuple[str, str, Any]  # method, path below /v1, body: bytes, or what is written as JSON
-
-NOT_JSON = (
-    b"",
-    b"{",
-    b"x",
-    b"[1,]",
-    b'{"a":1}}',
-    b"\xff",
-    b"[" * 100_000,
-    b'{"a":' * 50_000,
-    b"\x00",
-    b"'a'",
-    b"{}{}",
-)
+from tests.support.hostile.event_requests import deliveries, events, schedules, transactions
+from tests.support.hostile.values import ANYTHING, NOT_A_NAME, NOT_AN_ID, NOT_JSON, Native, native_number
 
 
 def _name(rng: Random) -> str:
@@ -34,11 +19,6 @@ def _name(rng: Random) -> str:
         rng, lambda name: NOT_A_NAME(name) and 0 < len(name) < 5_000 and name not in {".", ".."}
     )
     return quote_from_bytes(text.encode(), safe="")
-
-
-def _number(rng: Random, low: int, high: int) -> str:
-    number = str(values.out_of(rng, low, high))
-    return quote(rng.choice((number, number, "x", "1.5", "NaN", "٣", "1e3", "'", "\x00", "9" * 5_000)))
 
 
 def queues(rng: Random, queue: str) -> Native:
@@ -53,7 +33,7 @@ def queues(rng: Random, queue: str) -> Native:
     )  # fmt: skip
     return rng.choice((
         ("POST", "/queues", rng.choice(new)), ("POST", "/queues", rng.choice(NOT_JSON)),
-        ("GET", f"/queues?limit={_number(rng, 1, 1_000)}", b""), ("GET", f"/queues/{_name(rng)}", b""),
+        ("GET", f"/queues?limit={native_number(rng, 1, 1_000)}", b""), ("GET", f"/queues/{_name(rng)}", b""),
         ("GET", f"/queues?next={quote(values.text(rng, lambda text: 0 < len(text) < 5_000))}", b""),
         ("DELETE", f"/queues/{_name(rng)}", b""), ("POST", f"/queues/{_name(rng)}/purge", b""),
         ("PATCH", f"/queues/{queue}", {"attributes": values.attribute(rng)}), ("PATCH", f"/queues/{queue}", {"x": 1}),
@@ -65,8 +45,8 @@ def messages(rng: Random, queue: str) -> Native:
     """What is below a queue."""
     at = f"/queues/{queue}/messages"
     bad: tuple[Any, ...] = (
-        [], {}, {"message": 1, "delay": rng.choice((-1, 901, "1", 1.5, 10**30))}, {"message": 1, "more": 1}, "x", 1,
-        None, {"message": 1, "group_id": values.text(rng, NOT_AN_ID)}, {"message": 1, "dedup_id": "x"},
+        [], {}, {"message": 1, "delay": rng.choice((-1, 31_536_001, "1", 1.5, 10**30))}, {"message": 1, "more": 1}, "x",
+        1, None, {"message": 1, "group_id": values.text(rng, NOT_AN_ID)}, {"message": 1, "dedup_id": "x"},
         [{"message": 1}, {}], {"message": 1, "headers": {"": 1}}, {"message": 1, "headers": {"a b": 1}},
         {"message": 1, "headers": []}, {"message": 1, "headers": {f"h{n}": 1 for n in range(11)}},
         [{"message": 1}] * 1_001, {"message": "x" * 1_048_577}, {"message": 1, "headers": {"n": 10**200}},
@@ -78,14 +58,15 @@ def messages(rng: Random, queue: str) -> Native:
     )  # fmt: skip
     return rng.choice((
         ("POST", at, rng.choice(bad)), ("POST", at, rng.choice((*NOT_JSON, b'{"message":NaN}', b'{"message":1e}'))),
-        ("GET", f"{at}?max={_number(rng, 1, 1_000)}", b""), ("GET", f"{at}?vt={_number(rng, 0, 43_200)}", b""),
-        ("GET", f"{at}?wait={_number(rng, 0, 20)}", b""), ("DELETE", at, rng.choice(deletion)),
-        ("DELETE", at, b"\xff"), ("DELETE", f"{at}/{_number(rng, 0, 2**63 - 1)}", b""),
+        ("GET", f"{at}?max={native_number(rng, 1, 1_000)}", b""),
+        ("GET", f"{at}?vt={native_number(rng, 0, 43_200)}", b""),
+        ("GET", f"{at}?wait={native_number(rng, 0, 20)}", b""), ("DELETE", at, rng.choice(deletion)),
+        ("DELETE", at, b"\xff"), ("DELETE", f"{at}/{native_number(rng, 0, 2**63 - 1)}", b""),
         ("PATCH", f"{at}/1", {"vt": rng.choice((-1, 43_201, "x", [], 1.5))}),
         ("GET", f"{at}/peek?state={quote(values.text(rng, lambda text: len(text) < 5_000))}", b""),
-        ("GET", f"{at}/peek?limit={_number(rng, 1, 1_000)}", b""),
-        ("GET", f"{at}/peek?after={_number(rng, 0, 2**63 - 1)}", b""),
-        ("GET", f"/queues/{queue}/archive?limit={_number(rng, 1, 1_000)}", b""),
+        ("GET", f"{at}/peek?limit={native_number(rng, 1, 1_000)}", b""),
+        ("GET", f"{at}/peek?after={native_number(rng, 0, 2**63 - 1)}", b""),
+        ("GET", f"/queues/{queue}/archive?limit={native_number(rng, 1, 1_000)}", b""),
         ("GET", f"/queues/{_name(rng)}/messages", b""), ("POST", f"/queues/{_name(rng)}/messages", {"message": 1}),
     ))  # fmt: skip
 
@@ -100,12 +81,14 @@ def metrics(rng: Random, queue: str) -> Native:
     ))  # fmt: skip
     return rng.choice((
         ("GET", f"/queues/{queue}/metrics?{query}", b""), ("GET", f"/queues/{_name(rng)}/metrics", b""),
-        ("GET", f"/metrics/lag?limit={_number(rng, 1, 200)}", b""), ("POST", f"/queues/{queue}/metrics", {}),
+        ("GET", f"/metrics/lag?limit={native_number(rng, 1, 200)}", b""), ("POST", f"/queues/{queue}/metrics", {}),
         ("GET", f"/metrics/lag?next={quote(values.text(rng, lambda text: 0 < len(text) < 5_000))}", b""),
     ))  # fmt: skip
 
 
-KINDS: tuple[Callable[[Random, str], Native], ...] = (queues, messages, metrics)
+KINDS: tuple[Callable[[Random, str], Native], ...] = (
+    queues, messages, metrics, events, transactions, deliveries, schedules,
+)  # fmt: skip
 
 
 def native(rng: Random, queue: str) -> tuple[str, str, bytes]:

@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
+from urllib.parse import quote
 
 Invalid = Callable[[str], bool]
 
 FRAGMENTS = (
-    "'; drop schema queue cascade; --", "' or 1=1 --", '" or ""="', "\\'; select pg_sleep(10); --", "$1", "$$",
-    "%s%n",
+    "'; drop schema queue cascade; --", "' or 1=1 --", '" or ""="', "\\'; select pg_sleep(10); --", "$1", "$$", "%s%n",
     "');delete from queue.log;--", "E'\\000'", "\\x00", "::int", "nextval('x')", "/*", "*/", "{{7*7}}",
-    "${jndi:ldap://x}", "../../etc/passwd", "..\\..\\", "<script>alert(1)</script>", "&amp;", "<!DOCTYPE x>", "]]>",
-    "\x00", "\x01", "\x1b[31m", "\x7f", "\r\n", "\n", "\t", " ", "\u202e", "\u2028", "\ufffd", "\ufffe", "\uffff",
-    "ä", "ß", "İ", "ﬁ", "٣", "漢字", "\U0001f389", "e\u0301", "\u200b", "null", "NaN", "Infinity", "-0", "1e999",
-    "0x10",
-    "true", "[]", "{}", "%00", "%ff", "%", "+", "=", "&", "a=b&c=d", ";", ":", "/", "\\", "#", "?", "@", "*", ".",
-    "~",
+    "${jndi:ldap://x}", "${${lower:j}ndi:dns://x}", "#{7*7}", "<%= 7*7 %>", "{% import os %}", "; cat /etc/passwd",
+    "`id`", "$(id)", "1 union select null", "admin'--", "../../etc/passwd", "..\\..\\", "<script>alert(1)</script>",
+    "&amp;", "<!DOCTYPE x>", "]]>", "\x00", "\x01", "\x1b[31m", "\x7f", "\r\n", "\n", "\t", " ", "\u202e", "\u2028",
+    "\ufffd", "\ufffe", "\uffff", "ä", "ß", "İ", "ﬁ", "٣", "漢字", "\U0001f389", "e\u0301", "\u200b", "null", "NaN",
+    "Infinity", "-0", "1e999", "0x10", "true", "[]", "{}", "%00", "%ff", "%", "+", "=", "&", "a=b&c=d", ";", ":", "/",
+    "\\", "#", "?", "@", "*", ".", "~",
 )  # fmt: skip
 
 NOT_A_NAME: Invalid = lambda text: re.fullmatch(r"[A-Za-z0-9_-]{1,80}", text) is None  # noqa: E731
@@ -188,6 +188,29 @@ def tags(rng: Random) -> dict[str, str]:
 def entry_ids(rng: Random) -> list[str]:
     """Ids of a batch that refuse the whole of it."""
     return rng.choice((
-        [], ["a", "a"], [str(n) for n in range(11)], [text(rng, NOT_A_NAME)], ["a", text(rng, NOT_A_NAME)],
-        ["x" * 81],
+        [], ["a", "a"], [str(n) for n in range(11)], [text(rng, NOT_A_NAME)], ["a", text(rng, NOT_A_NAME)], ["x" * 81],
     ))  # fmt: skip
+
+
+# --- the REST API ----------------------------------------------------------------------------------------------------
+Native = tuple[str, str, Any]  # method, path below /v1, body: bytes, or what is written as JSON
+
+NOT_JSON = (
+    b"",
+    b"{",
+    b"x",
+    b"[1,]",
+    b'{"a":1}}',
+    b"\xff",
+    b"[" * 100_000,
+    b'{"a":' * 50_000,
+    b"\x00",
+    b"'a'",
+    b"{}{}",
+)
+
+
+def native_number(rng: Random, low: int, high: int) -> str:
+    """A number outside of a range, or none, as a part of an address."""
+    number = str(out_of(rng, low, high))
+    return quote(rng.choice((number, number, "x", "1.5", "NaN", "٣", "1e3", "'", "\x00", "9" * 5_000)))

@@ -58,8 +58,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_service(database_url: str, direct_url: str | None = None, **settings: str) -> Iterator[Service]:
-    """Starts a service process and stops it; `settings` are environment variables.
+def running_service(
+    database_url: str, direct_url: str | None = None, log: Any = None, **settings: str
+) -> Iterator[Service]:
+    """Starts a service process and stops it; `settings` are environment variables, `log` is a file for its output.
 
     It checks twice a second for what nobody notifies it of, such as rows that a test inserts itself.
     """
@@ -70,6 +72,8 @@ def running_service(database_url: str, direct_url: str | None = None, **settings
     with subprocess.Popen(
         [*command, "--ready-fd", str(ready_fd)],
         stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
         pass_fds=[ready_fd],
         env={**os.environ, **addresses, "QUEUE_IDLE_CHECK_MS": "500", **settings},
     ) as process:

@@ -159,7 +159,9 @@ def receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None, lease_size: int = 10
 ) -> list[Delivery]:
     """Receive; the header must not tell of an error."""
-    header, *rows = call(connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None)
+    header, *rows = call(
+        connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None, None
+    )
     assert header.error is None, header
     return rows
 
@@ -260,3 +262,14 @@ def received_seconds_ago(connection: Connection, seconds: int) -> None:
         "where first_received_at is not null",
         (seconds,),
     )
+
+
+def make_search_due(db: Connection, arn: str) -> None:
+    """As when the last search of a FIFO queue took long, and is due again: what a busy machine leaves behind."""
+    changed = db.execute(
+        "update queue.fifo_search set full_took = '7 ms', full_due_at = searched_at - interval '1 second',"
+        " late_at = searched_at - interval '9 seconds'"
+        " where queue_id = (select queue_id from queue.queues where arn = %s)",
+        (arn,),
+    )
+    assert changed.rowcount == 1

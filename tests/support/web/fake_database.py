@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from struct import unpack_from
 from typing import Any, NamedTuple, TypeVar
 
 from penstock.effects import BatchStatement, Row, Statement
@@ -23,18 +22,9 @@ class EchoRow(NamedTuple):
 ECHO = BatchStatement("test.echo", ("int4[]", "int4[]"), EchoRow, entry=EchoEntry)
 
 
-def integers(array: bytes) -> list[int]:
-    """The elements of a binary int4 array (PostgreSQL, array_send): 20 bytes of header, then length and value.
-
-    Of an empty one there are 12, which count its dimensions.
-    """
-    count = unpack_from(">i", array, 12)[0] if len(array) > 12 else 0
-    return [unpack_from(">i", array, 24 + 8 * index)[0] for index in range(count)]
-
-
 def echo(statement: Statement[Row], arguments: Sequence[Any]) -> list[Row]:
     """A row (n, value) for each element of the first column, in reverse order."""
-    return [(n, value) for n, value in enumerate(integers(arguments[0]), 1)][::-1]
+    return [(n, value) for n, value in enumerate(arguments[0], 1)][::-1]
 
 
 Reply = Callable[[Statement[Row], Sequence[Any]], Sequence[Row]]
@@ -56,6 +46,10 @@ class FakeDatabase:
             await self._gate.wait()
         return statement.make_rows(self.reply(statement, arguments))
 
+    async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
+        """What the page of health asks: no rows."""
+        return []
+
     async def is_stuck(self) -> bool:
         """As the pool's: never."""
         return False
@@ -73,4 +67,4 @@ class FakeDatabase:
     @property
     def values(self) -> list[list[int]]:
         """The first column of each call."""
-        return [integers(arguments[0]) for _, arguments in self.calls]
+        return [list(arguments[0]) for _, arguments in self.calls]

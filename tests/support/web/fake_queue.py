@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, BatchStatement, Receive, Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, ReceivedRow
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch
-from tests.support.web.fake_database import ECHO, EchoEntry, EchoRow, integers
+from tests.support.web.fake_database import ECHO, EchoEntry, EchoRow
 
 ECHO_WITH_OPTION = BatchStatement(ECHO.name, (*ECHO.types, "bool"), EchoRow, entry=EchoEntry)
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -20,7 +21,7 @@ def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "")
 
 
 def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Receive[ReceivedRow]:
-    return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds)
+    return Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), count, visibility_seconds)
 
 
 def message(number: int, body: str | None = None, visibility_ms: int = 30_000) -> ReceivedRow:
@@ -44,8 +45,8 @@ class Queue:
 
     def __call__(self, statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if statement is CHANGE_VISIBILITIES:
-            assert set(integers(arguments[7])) == {0}
-            count = len(integers(arguments[7]))
+            assert set(arguments[7]) == {0}
+            count = len(arguments[7])
             self.given_back.append(count)
             return [(n, "changed", 0) for n in range(1, count + 1)]
         wanted = min(arguments[1], self.stored - self.taken)
@@ -61,7 +62,7 @@ def bodies(rows: Sequence[Row]) -> list[str]:
 
 def stored(_: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
     """A database that stores whatever is sent."""
-    return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
+    return [(n + 1, n, None, None, None, None) for n in range(len(arguments[3]))]
 
 
 async def empty(batcher: Batcher, arn: str) -> None:

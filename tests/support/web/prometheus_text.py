@@ -31,6 +31,10 @@ class Scrape:
         """One sample; its labels are exactly these."""
         return self.samples[name, tuple(sorted(labels.items()))]
 
+    def has(self, name: str, **labels: str) -> bool:
+        """Whether there is this sample, with exactly these labels."""
+        return (name, tuple(sorted(labels.items()))) in self.samples
+
     def values(self, name: str, label: str) -> dict[str, float]:
         """All samples of a metric by one of their labels; those that have it in common are added up."""
         found: dict[str, float] = {}

@@ -115,6 +115,11 @@ class Recorder:
         if self._walk is not None and _caller(frame) not in _PERIODIC:
             self._walk.enter(frame)
 
+    def has_passed(self, name: str) -> bool:
+        """Whether the request that is being recorded has passed a function of this name."""
+        walk = self._walk
+        return walk is not None and any(function.name == name for function in tuple(walk.functions))
+
     def end(self) -> None:
         """The response is being written."""
         if self._walk is not None:

@@ -1,4 +1,4 @@
-"""A few seconds of `make chaos`, without root."""
+"""A few seconds of `make chaos`, without root. `make test` leaves it out: CI ends with a minute of `make chaos`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tests.support.chaos.campaign import play
 from tests.support.chaos.faults import QUICK
 from tests.support.chaos.servers import running_servers
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("kill_service", "kill_database", "kill_backend", "swallow_connections", "halve_answers")
 
 
-@pytest.mark.xdist_group("chaos")
 def test_nothing_is_lost() -> None:
     faults = [fault for fault in QUICK if fault.name in NAMES]
     with running_servers(QUEUE_DATABASE_CALL_TIMEOUT_MS="1000") as servers:

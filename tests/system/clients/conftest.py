@@ -44,10 +44,9 @@ def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
         case ("lambda" | "http-api") as deployment:
             build = ROOT / ".aws-sam/build"
             assert build.is_dir(), "the functions are not built: run `make clients DEPLOYMENT=lambda`"
-            # Nobody waits a minute for a delivery; all functions stay warm.
-            with running_gateway(
-                build, "--ephemeral", "--most", "40", "--schedules-pause", "0.2", DATABASE_URL=""
-            ) as gateway:
+            # Nobody waits a minute for a delivery; all functions stay warm, but for a new environment now and then.
+            options = ("--ephemeral", "--most", "40", "--recycle", "100", "--schedules-pause", "0.2")
+            with running_gateway(build, *options, DATABASE_URL="") as gateway:
                 yield Functions(gateway.balancer if deployment == "lambda" else gateway.http_api)
         case "sam-local":
             server: TestServer = request.getfixturevalue("postgres")

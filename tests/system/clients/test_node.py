@@ -98,8 +98,13 @@ def printed(script: str, *arguments: str) -> Any:
     ],
 )
 def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
-    expected = {**SCENARIO, "errors": {"countsWhenPurged": [0, 0], **errors}}
-    assert printed("sdk.cjs", package, up.address) == expected
+    found = printed("sdk.cjs", package, up.address)
+    refused: dict[str, Any] = {"countsWhenPurged": [0, 0], **errors}
+    if os.environ.get("PENSTOCK_DEPLOYMENT") == "lambda":
+        # The load balancer refuses bodies of more than 1 MB by itself (AWS: "Use Lambda functions as targets of an
+        # Application Load Balancer"): each SDK has another name for its 413.
+        assert found["errors"].pop("longBatch") != refused.pop("longBatch")
+    assert found == {**SCENARIO, "errors": refused}
 
 
 @pytest.mark.clients

@@ -33,7 +33,7 @@ VICTIMS: tuple[Victim, ...] = ("service", "service", "backend", "database", "bac
 TOPIC = "arn:aws:sns:us-east-1:000000000000:news"
 SUBSCRIBE = """
 select count(*) from unnest(%s::text[]) q, lateral queue.add_subscription(%s, gen_random_uuid(), '000000000000', 'sqs',
-    q, '{"RawMessageDelivery": "true"}', null, null, null, 0, 0, null) s where s.error is null"""
+    q, '{"RawMessageDelivery": "true"}', null, null, null, 0, 0, null, null) s where s.error is null"""
 PUBLISHING = """
 select pid from pg_stat_activity
 where state = 'active' and query like '%publish_messages(%' and pid <> pg_backend_pid()"""

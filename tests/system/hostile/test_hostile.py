@@ -17,6 +17,7 @@ from psycopg import sql
 
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import IDLE_WORKERS, Deployments
+from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 from tests.support.database import TestServer
@@ -46,6 +47,7 @@ class Arena(NamedTuple):
         sns = Sns(Sqs(self.deployments, self.clock, "container", "query"))
         topic, fifo_topic, arn = sns.create(), sns.create_fifo(), sqs.arn(url)
         sns.publish(topic)  # the first one makes the installation's signing key
+        Scheduler(sqs).client.get_schedule_group(Name="default")  # the first read makes it
         return Target(
             url, fifo_url, arn, sqs.one(url)["ReceiptHandle"], topic, fifo_topic, sns.subscribe(topic, arn)
         )

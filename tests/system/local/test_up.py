@@ -6,9 +6,12 @@ import os
 import signal
 import socket
 import subprocess
+import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
+import boto3
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -48,6 +51,26 @@ def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> Non
         assert "password" not in conninfo_to_dict(up.dsn)  # libpq reads it from a file that others cannot
         assert Path(str(conninfo_to_dict(up.dsn)["passfile"])).stat().st_mode & 0o777 == 0o600
         assert (up.end(number), answers(up.dsn)) == (0, False)
+
+
+def test_the_lines_that_are_shown_work_with_a_key_made_as_they_say(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": b64encode(bytes(32)).decode()}
+    for name, value in {**settings, "DATABASE_URL": database.api_dsn}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    with running(DATABASE_URL=database.api_dsn) as up:
+        boto3_line, awscli_line = (up.lines[number].split(maxsplit=1)[1] for number in (2, 3))
+        assert all("`penstock keys create`" in line for line in (boto3_line, awscli_line))
+        made = subprocess.run([*COMMAND, "keys", "create"], capture_output=True, text=True, check=True)
+        for line in made.stdout.splitlines():
+            if line.startswith("AWS_"):
+                monkeypatch.setenv(*line.split("=", 1))
+        url = f"{up.address}/000000000000/hello"
+        assert eval(boto3_line, {"boto3": boto3})["QueueUrl"] == url
+        done = subprocess.run(awscli_line, shell=True, capture_output=True, text=True, check=False)
+        assert (done.returncode, url in done.stdout) == (0, True), done.stderr
 
 
 def test_says_at_each_start_that_strangers_are_let_in(database: Database) -> None:

@@ -17,7 +17,9 @@ from psycopg.conninfo import make_conninfo
 
 from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
+from penstock.postgres import database as database_module
 from penstock.postgres.database import Database as FunctionDatabase
+from penstock.postgres.network import IDLE_SECONDS
 from penstock_web.activity import Activity
 from penstock_web.database import listener, pipeline_pool
 from penstock_web.database import pool as pool_module
@@ -76,6 +78,32 @@ def test_a_functions_call_ends_and_the_next_one_works(
         with pytest.raises(ServiceUnavailable):
             function.call(SERIES, (1, 1))
     assert function.call(SERIES, (2, 2)) == [(2,)]  # pg8000: BEGIN got no answer, so it is made again
+    function.close()
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "pg8000"])
+def test_a_function_asks_a_connection_that_was_idle(
+    database: Database, proxy: LyingProxy, monkeypatch: pytest.MonkeyPatch, driver: str
+) -> None:
+    """As one that a load balancer has forgotten while the process was frozen: no client is told."""
+    with psycopg.connect(database.api_dsn) as connection:
+        info = connection.info
+        address = (
+            f"host=127.0.0.1 port={proxy.port} user={info.user} password={info.password} dbname={info.dbname}"
+        )
+    clock = [1000.0]
+    monkeypatch.setattr(database_module, "time", lambda: clock[0])
+    monkeypatch.setattr(database_module, "PING_SECONDS", 0.2)
+    function = FunctionDatabase(address, driver, call_seconds=60)
+    assert function.call(SERIES, (1, 1)) == [(1,)]
+    clock[0] += IDLE_SECONDS + 1
+    assert function.call(SERIES, (2, 2)) == [(2,)]
+    assert len(proxy.links) == 1  # it answered, so it is used on
+    proxy.swallow()
+    for skew in (1, -1):  # the clock of a process that goes on after a freeze may be set back
+        clock[0] += skew * (IDLE_SECONDS + 1)
+        assert function.call(SERIES, (3, 3)) == [(3,)]
+        proxy.swallow()
     function.close()
 
 

@@ -17,21 +17,20 @@ from typing import Any, NamedTuple
 
 import boto3
 import psycopg
-import pytest
 from botocore.config import Config
 
 from penstock.postgres.migrations import migrate
 from penstock.settings import Settings
 from penstock_web.cli.key_ring import KeyRing
-from penstock_web.local.binaries import Source, find_binaries
-from penstock_web.local.postgres import Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import LocalError, SystemAccount
-from tests.support.database import Database, TestServer, memory_directory
+from penstock_web.system_account import SystemAccount
+from tests.support.database import Database, TestServer, memory_directory, new_cluster
 from tests.support.programs.penstock_service import running_service
 
 PAGE = (Path(__file__).parents[3] / "docs/operations.md").read_text()
 BLOCKS = re.findall(r"^```(?:sh|ini)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+# As the page writes it where variables are not known.
+DOCUMENTED_BACKUP = "/var/backups/penstock"
 SETTINGS = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": b64encode(bytes(32)).decode()}
 ACCOUNT = SystemAccount.choose()
 
@@ -103,22 +102,6 @@ def run_block_as_server(words: str, log: Path, variables: Mapping[str, object]) 
     command = ["bash", "-euo", "pipefail", "-c", block(words)]
     done = ACCOUNT.run(command, log=log, environment=environment)
     assert done.returncode == 0, log.read_text()
-
-
-@contextmanager
-def cluster(source: Source, **settings: str) -> Iterator[Postgres]:
-    """A new cluster. Where CI is not set, a version that is not on this machine skips the test."""
-    try:
-        find_binaries(source)
-    except LocalError as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
-    with (
-        ephemeral_state(memory_directory()) as state,
-        running_postgres(state, ACCOUNT, source, {"fsync": "off", **settings}) as server,
-    ):
-        yield server
 
 
 def receive(sqs: Any, url: str, **options: Any) -> dict[str, str]:
@@ -204,7 +187,7 @@ def delete_if_it_can(sqs: Any, url: str, handle: str) -> None:
 def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
     """The old cluster is at epoch 3 of its transaction ids, the new one begins at some 700."""
     with ExitStack() as stack:
-        old = stack.enter_context(cluster("system"))
+        old = stack.enter_context(new_cluster("system"))
         ACCOUNT.run([old.binaries.path("pg_ctl"), "stop", "-w", "-D", old.data])
         done = ACCOUNT.run([old.binaries.path("pg_resetwal"), "--epoch=3", "-D", old.data])
         assert done.returncode == 0, done.stdout
@@ -215,15 +198,16 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
         migrate(old.service_dsn())
         with service(old.service_dsn()) as deployment:
             sent = before(deployment.sqs)
-            new = stack.enter_context(cluster("wheel"))
+            new = stack.enter_context(new_cluster("wheel"))
             assert new.binaries.major != old.binaries.major
             path = f"{new.binaries.directory}:{Path(sys.executable).parent}:{os.environ['PATH']}"
             variables = {
                 "PATH": path,
-                "BACKUP": tmp_path,
+                "BACKUP": tmp_path / "backups/penstock",
                 "DATABASE_DIRECT_URL": old.service_dsn(),
                 "NEW_DATABASE_URL": new.service_dsn(),
             }
+            run_block("install -d", variables)
             run_block("pg_dump --format=custom", variables, lz4=False)
             after(deployment.sqs, sent)
         output = run_block("penstock doctor --after-restore", variables)
@@ -239,12 +223,12 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
 def test_to_a_point_in_time() -> None:
     """A base backup, and the archived log up to a moment before the last messages."""
     with ephemeral_state(memory_directory()) as state:
-        backup = ACCOUNT.make_private_folder(state / "backup")
-        ACCOUNT.make_private_folder(backup / "wal")
+        backup = ACCOUNT.make_private_folder(state / "backups") / "penstock"
+        log = ACCOUNT.write(state / "log", "")
+        run_block_as_server("install -d", log, {"PATH": "/usr/bin:/bin", "BACKUP": backup})
         lines = dict(re.findall(r"^(\w+) = '?(.*?)'?$", block("archive_command = "), re.MULTILINE))
-        settings = {name: value.replace("$BACKUP", str(backup)) for name, value in lines.items()}
-        with cluster("any", **settings) as old:
-            log = ACCOUNT.write(state / "log", "")
+        settings = {name: value.replace(DOCUMENTED_BACKUP, str(backup)) for name, value in lines.items()}
+        with new_cluster("any", **settings) as old:
             variables = {
                 "PATH": f"{old.binaries.directory}:/usr/bin:/bin",
                 "BACKUP": backup,
@@ -299,3 +283,11 @@ def test_a_dump_leaves_no_gap_where_new_messages_would_be_lost(
         while found := connection.execute("select message from queue.receive('q', 600, 10)").fetchall():
             messages += [row[0] for row in found]
     assert sorted(messages) == list(range(10, 40))
+
+
+def test_every_variable_of_the_commands_is_explained() -> None:
+    section = PAGE.partition("\n## Backup and restore\n")[2].partition("\n## ")[0]
+    commands = "".join(text for text in BLOCKS if text in section)
+    used = set(re.findall(r"\$(\w+)", commands))
+    assert used == set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    assert DOCUMENTED_BACKUP in section

@@ -8,10 +8,15 @@ import pytest
 
 from infra.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 from penstock.http import HttpRequest, HttpResponse
-from penstock.lambda_runtime.events import UnknownEvent, answer, read
+from penstock.lambda_runtime.events import UnknownEvent, answer, fits, read, writes_ascii
+from penstock.response_limit import ResponseLimit
 
 every_form = pytest.mark.parametrize("form", EVENT_FORMS)
 PEERS = dict.fromkeys(("http_api", "function_url"), "192.0.2.1")  # the other forms of event_of name none
+# "Lambda quotas": 6 MB; "Lambda functions as targets": 1 MB. An unknown runtime is taken for one that writes ASCII.
+FUNCTION = ResponseLimit("a Lambda function (6 MB)", 6_000_000, is_ascii=True)
+LOAD_BALANCER = ResponseLimit("an Application Load Balancer (1 MB)", 1_000_000, is_ascii=True)
+LIMITS = {form: LOAD_BALANCER if form.startswith("alb") else FUNCTION for form in EVENT_FORMS}
 
 
 @every_form
@@ -29,6 +34,7 @@ def test_json_request(form: EventForm) -> None:
         {b"host": b"sqs.internal", b"content-type": b"application/x-amz-json-1.0", b"x-amz-target": b"T"},
         body,
         PEERS.get(form, ""),
+        response_limit=LIMITS[form],
     )
 
 
@@ -54,14 +60,16 @@ def test_repeated_headers_become_a_list() -> None:
 
 @every_form
 def test_nothing_but_a_method(form: EventForm) -> None:
-    assert read(event_of(form, Request("GET"))) == HttpRequest("GET", "/", b"", {}, b"", PEERS.get(form, ""))
+    assert read(event_of(form, Request("GET"))) == HttpRequest(
+        "GET", "/", b"", {}, b"", PEERS.get(form, ""), response_limit=LIMITS[form]
+    )
 
 
 @pytest.mark.parametrize("missing", ["headers", "rawQueryString", "body", "isBase64Encoded"])
 def test_absent_and_null_members_of_version_2(missing: str) -> None:
     event = event_of("http_api", Request("GET", "/1/q"))
     without = {name: value for name, value in event.items() if name != missing}
-    expected = HttpRequest("GET", "/1/q", b"", {}, b"", PEERS["http_api"])
+    expected = HttpRequest("GET", "/1/q", b"", {}, b"", PEERS["http_api"], response_limit=FUNCTION)
     assert read(without) == expected
     assert read({**event, missing: None}) == expected
 
@@ -122,3 +130,40 @@ def test_answer(form: EventForm) -> None:
     response = response_of(given)
     assert (response.status, response.body) == (403, "<a>ü</a>".encode())
     assert response.headers == [("content-type", "text/xml"), ("x-amzn-requestid", "1")]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "is_ascii"),
+    [
+        ("AWS_Lambda_python3.11", True),
+        ("AWS_Lambda_python3.12", False),
+        ("AWS_Lambda_python3.14", False),
+        ("", True),
+    ],
+)
+def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
+    """awslambdaric: UTF-8 from Python 3.12 on, else escapes (lambda_runtime_marshaller)."""
+    assert writes_ascii(runtime) is is_ascii
+
+
+@pytest.mark.parametrize(
+    ("body", "is_ascii", "longest"),
+    [
+        ("x", True, 1_000_000),
+        ('"', True, 500_000),
+        ("\n", False, 500_000),
+        ("\x01", False, 166_666),
+        ("\x7f", True, 166_666),
+        ("\x7f", False, 1_000_000),
+        ("é", True, 166_666),
+        ("é", False, 500_000),
+        ("😀", True, 83_333),
+        ("😀", False, 250_000),
+    ],
+)
+def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -> None:
+    """The result is JSON (RFC 8259, 7), and all of it counts: the frame has a hundred bytes here."""
+    limit = ResponseLimit("somewhere", 1_000_000, is_ascii)
+    frame = {"statusCode": 200, "isBase64Encoded": False, "headers": {"content-type": "application/json"}}
+    assert fits({**frame, "body": body * (longest - 110)}, limit)
+    assert not fits({**frame, "body": body * longest}, limit)

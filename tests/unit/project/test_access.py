@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from penstock.access.authorization import RULES, TOPIC_MEMBERS, invoked_arns, queues_of
+from penstock.access.authorization import PLATFORM_MEMBERS, RULES, TOPIC_MEMBERS, invoked_arns, queues_of
 from penstock.actions import ACTIONS, Action
 
-MEMBERS = {"queue_url", "queue_owner_aws_account_id", "task_handle", "source_arn", *TOPIC_MEMBERS}
+MEMBERS = {
+    "queue_url",
+    "queue_owner_aws_account_id",
+    "task_handle",
+    "source_arn",
+    *TOPIC_MEMBERS,
+    *PLATFORM_MEMBERS,
+}
 
 
 # EventBridge Scheduler's are the caller's own, but for what they invoke.

@@ -16,6 +16,7 @@ from infra.local_lambda.values import Values, expand_for_each
 from penstock.actions import ACTIONS, BY_ROUTE, load_operation
 from penstock.lambda_runtime.handler import Handler
 from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
+from penstock.settings import Settings
 from tests.support.functions.server import FUNCTIONS, file_name, load_handler
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
@@ -108,10 +109,59 @@ def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dic
         properties = functions[name.title().replace("_", "")]
         (event,) = properties["Events"].values()
         assert event["Properties"]["ScheduleExpression"] == "rate(1 minute)"
+        assert event["Properties"]["OmitName"] is True  # two stacks in one account cannot have the same names
         assert event["Properties"]["RetryPolicy"] == {"MaximumRetryAttempts": 0}
         assert properties["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
         assert properties["Timeout"] > LONGEST_INVOCATION_SECONDS
         assert "ReservedConcurrentExecutions" in properties
+
+
+def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]) -> None:
+    """They have no level, so they count as INFO ("Log-level filtering", Lambda Developer Guide)."""
+    levels = {name: each["Value"] for name, each in template["Mappings"]["ApplicationLogLevel"].items()}
+    assert list(levels) == template["Parameters"]["LogLevel"]["AllowedValues"]
+    assert levels["debug"] == "DEBUG"
+    assert set(levels.values()) == {"DEBUG", "INFO"}
+    logging = template["Globals"]["Function"]["LoggingConfig"]
+    assert logging["ApplicationLogLevel"] == {
+        "FindInMap": ["ApplicationLogLevel", {"Ref": "LogLevel"}, "Value"]
+    }
+    assert logging["LogFormat"] == "JSON"
+
+
+def test_functions_that_poll_run_until_their_next_invocation(
+    template: dict[str, Any], functions: dict[str, dict[str, Any]]
+) -> None:
+    """They are invoked each minute. Their timeout leaves the 15 seconds of the slowest endpoint; two run at once."""
+    parameters = template["Parameters"]
+    seconds = parameters["WorkerSeconds"]
+    assert seconds["Default"] == Settings.read({}).queue_lambda_worker_seconds > 60
+    assert parameters["ScheduledConcurrency"]["Default"] == 2
+    for name in ("DeliverWebhooks", "FireSchedules", "Move"):
+        properties = functions[name]
+        assert seconds["MaxValue"] + 15 < properties["Timeout"] < 2 * 60
+        variables = properties["Environment"]["Variables"]
+        assert variables["QUEUE_LAMBDA_WORKER_SECONDS"] == {"Ref": "WorkerSeconds"}
+        assert properties["ReservedConcurrentExecutions"]["If"][2] == {"Ref": "ScheduledConcurrency"}
+
+
+def test_functions_that_answer_everything_know_their_concurrency(
+    functions: dict[str, dict[str, Any]],
+) -> None:
+    """What they reserve; nothing where they reserve none."""
+    name = "QUEUE_LAMBDA_CONCURRENCY"
+    known = {
+        function: properties["Environment"]["Variables"][name]
+        for function, properties in functions.items()
+        if name in properties.get("Environment", {}).get("Variables", {})
+    }
+    assert known == {
+        function: {"If": [f"{function}Shares", "", {"Ref": f"{function}Concurrency"}]}
+        for function in ("Gateway", "Rest")
+    }
+    for function in known:
+        reserved = functions[function]["ReservedConcurrentExecutions"]["If"]
+        assert (reserved[0], reserved[2]) == (f"{function}Shares", {"Ref": f"{function}Concurrency"})
 
 
 def test_alarms_watch_every_function(template: dict[str, Any], functions: dict[str, dict[str, Any]]) -> None:

@@ -14,9 +14,10 @@ from infra.local_lambda.__main__ import PARAMETERS
 from infra.local_lambda.balancer import CloudFormationLoader
 from infra.local_lambda.values import expand_for_each
 from penstock.actions import ACTIONS
-from penstock.settings import Settings
+from penstock.settings import SETTINGS, Settings
 
 ROOT = Path(__file__).parents[3]
+SECRETS = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(each.name for each in SETTINGS if each.secret))
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +31,14 @@ def test_a_stack_of_functions_asks_for_signatures(template: dict[str, Any]) -> N
     assert template["Parameters"]["Access"]["Default"] == "sigv4"
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
     assert variables["QUEUE_ACCESS"] == {"Ref": "Access"}
-    condition, key, _ = variables["QUEUE_ENCRYPTION_KEY"]["Fn::If"]
-    assert condition == "Signed"
-    assert "{{resolve:secretsmanager:" in key["Fn::Sub"]
+    assert variables["QUEUE_SECRET"] == {"Ref": "DatabaseSecret"}
+
+
+def test_no_function_has_a_secret_in_its_variables(template: dict[str, Any]) -> None:
+    """Whoever may call lambda:GetFunctionConfiguration reads them."""
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert {name: variables.get(name, "") for name in SECRETS} == dict.fromkeys(SECRETS, "")
+    assert "{{resolve:" not in (ROOT / "template.yaml").read_text()
 
 
 def test_the_http_api_has_a_limit_of_its_own(template: dict[str, Any]) -> None:

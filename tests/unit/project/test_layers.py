@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -32,3 +34,20 @@ def test_layers_do_without_the_command_line(layer: str) -> None:
     assert named
     assert named <= locked
     assert not locked & COMMAND_LINE
+
+
+@pytest.mark.parametrize(("size", "code"), [(44_900_000, 0), (45_000_001, 1)])
+def test_both_layers_are_compiled_and_the_core_has_a_limit(tmp_path: Path, size: int, code: int) -> None:
+    """/opt is read-only on Lambda: what has no bytecode is compiled at each cold start."""
+    modules = [
+        tmp_path / "CoreLayer/python/penstock/module.py",
+        tmp_path / "WebLayer/python/fastapi/module.py",
+    ]
+    for module in modules:
+        module.parent.mkdir(parents=True)
+        module.write_text("")
+    with (tmp_path / "CoreLayer/python/large").open("wb") as sparse:
+        sparse.truncate(size)
+    command: list[str | Path] = [ROOT / "infra/local/compile_layer.sh", sys.executable, tmp_path]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == code
+    assert all(list(module.parent.glob("__pycache__/module.*.pyc")) for module in modules)

@@ -21,9 +21,10 @@ LARGER = {
 
 # Whoever imports one of these starts a server or uses one that runs.
 SERVERS = ("tests.support.database", "tests.support.programs", "pyspark.sql")
-# Unit tests that start a Python interpreter, since what a module imports or writes at its start is their subject.
+# Unit tests that start a Python interpreter or a script, since what that imports or says is their subject.
 WITH_INTERPRETER = {
     "access/test_secret_encryption.py",
+    "project/test_layers.py",
     "scheduler/expressions/test_imports.py",
     "test_telemetry.py",
 }

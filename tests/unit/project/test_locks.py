@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -28,8 +31,10 @@ def test_there_are_locks() -> None:
         "clients-dramatiq.lock",
         "clients-old.lock",
         "dev.lock",
+        "fuzz.lock",
         "ha.lock",
         "lambda.lock",
+        "local-lambda.lock",
         "metrics.lock",
         "sam.lock",
         "service.lock",
@@ -65,3 +70,37 @@ def test_extras_can_be_installed_beside_the_others(extra: str) -> None:
 @pytest.mark.parametrize("path", LAYERS, ids=lambda p: p.parent.name)
 def test_the_layers_have_the_versions_of_the_service(path: Path) -> None:
     assert pins(path).items() <= pins(ROOT / "requirements/service.lock").items()
+
+
+def test_make_lambda_has_what_it_imports() -> None:
+    """The tests have more: `make lambda` alone in a new clone would fail."""
+    locks = [pins(ROOT / f"requirements/{name}.lock") for name in ("service", "local-lambda")]
+    imported = {
+        name.partition(".")[0]
+        for path in (ROOT / "infra/local_lambda").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in names_of(node)
+    } - sys.stdlib_module_names
+    packages = packages_distributions()
+    missing = {
+        module
+        for module in imported - {"penstock", "penstock_web"}
+        if not any(name.lower() in lock for name in packages[module] for lock in locks)
+    }
+    assert "yaml" in imported
+    assert missing == set()
+
+
+def names_of(node: ast.AST) -> list[str]:
+    """The modules that a statement imports, but those of its own package."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        return [node.module]
+    return []
+
+
+def test_the_gateway_of_make_lambda_has_the_versions_of_the_tests() -> None:
+    assert (
+        pins(ROOT / "requirements/local-lambda.lock").items() <= pins(ROOT / "requirements/dev.lock").items()
+    )

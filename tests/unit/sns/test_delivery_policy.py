@@ -34,7 +34,7 @@ def delays(**retry: Any) -> list[float]:
         policy(backoffFunction="quadratic"), policy(numRetries=2, numNoDelayRetries=3),
         policy(numRetries=100, minDelayTarget=60, maxDelayTarget=60),
         json.dumps({"throttlePolicy": {"maxReceivesPerSecond": 0}}),
-        json.dumps({"requestPolicy": {"headerContentType": "image/png"}}),
+        json.dumps({"requestPolicy": {"headerContentType": "image/png"}}), "{}" + " " * 30_720,
     ],
 )  # fmt: skip
 def test_bad_policies(text: str) -> None:

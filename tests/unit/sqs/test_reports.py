@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from penstock import errors
+from penstock.aws.arn import ResolvedQueue
 from penstock.drivers import run
 from penstock.effects import Operation, Receive, Row, Statement
 from penstock.postgres.statements.messages import (
@@ -22,6 +23,7 @@ from penstock.sqs import delete, receive, send, visibility
 from penstock.sqs.types import SendMessageRequest
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
+QUEUE = ResolvedQueue(ARN)
 HANDLE = ReceiptHandle(1, 1, 1, 1, 1, 0, bytes(16))
 REST = [None] * 14
 EMPTY = RECEIVE_MESSAGES.make_row([None, 0, *REST])
@@ -53,7 +55,7 @@ def messages(*bodies: str) -> list[send.OutgoingMessage]:
 
 def test_new_messages_are_reported_with_their_sizes() -> None:
     rows = [(2, 8, None, None, None, None), (1, 7, None, None, None, None)]
-    assert reports(send.store(ARN, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 2, [1, 3])]
+    assert reports(send.store(QUEUE, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 2, [1, 3])]
 
 
 @pytest.mark.parametrize(
@@ -61,40 +63,40 @@ def test_new_messages_are_reported_with_their_sizes() -> None:
 )
 def test_what_was_not_added_is_not_counted(row: tuple[object, ...]) -> None:
     rows = [(1, 7, None, None, None, None), (2, *row)]
-    assert reports(send.store(ARN, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 1, [1])]
+    assert reports(send.store(QUEUE, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 1, [1])]
 
 
 def test_a_queue_that_does_not_exist_is_not_reported() -> None:
     rows = [(1, None, None, None, "QueueDoesNotExist", None)]
-    assert reports(send.store(ARN, messages("a")), (SEND_MESSAGES, rows)) == []
+    assert reports(send.store(QUEUE, messages("a")), (SEND_MESSAGES, rows)) == []
 
 
 def test_deleted_messages() -> None:
     rows = [(1, "deleted"), (2, "gone"), (3, "deleted")]
-    assert reports(delete.delete(ARN, [HANDLE] * 3), (DELETE_MESSAGES, rows)) == [Deleted(ARN, 2)]
+    assert reports(delete.delete(QUEUE, [HANDLE] * 3), (DELETE_MESSAGES, rows)) == [Deleted(ARN, 2)]
 
 
 def test_changed_visibility_timeouts() -> None:
     rows = [(1, "changed"), (2, "expired")]
-    change = visibility.change(ARN, [HANDLE] * 2, [5, 5])
+    change = visibility.change(QUEUE, [HANDLE] * 2, [5, 5])
     assert reports(change, (CHANGE_VISIBILITIES, rows)) == [VisibilityChanged(ARN, 1)]
 
 
 def test_received_messages_without_the_header() -> None:
     message = RECEIVE_MESSAGES.make_row([None, None, 1, *REST[1:]])
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, ARN, 10, None))
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), set())
     assert reports(operation, (RECEIVE_MESSAGES, [EMPTY, message])) == [Received(ARN, [message])]
 
 
 def test_an_empty_receive() -> None:
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, ARN, 10, None))
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), set())
     assert reports(operation, (RECEIVE_MESSAGES, [EMPTY])) == [Received(ARN, [])]
 
 
 def test_a_receive_that_fails_reports_nothing() -> None:
     found: list[Report] = []
     missing = RECEIVE_MESSAGES.make_row(["QueueDoesNotExist", *[None] * 15])
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, ARN, 10, None))
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), set())
     with pytest.raises(errors.QueueDoesNotExist):
         run(operation, Answers((RECEIVE_MESSAGES, [missing])), found.append)  # type: ignore[arg-type]
     assert found == []
@@ -104,5 +106,5 @@ def test_deletes_from_a_queue_that_is_gone_report_nothing() -> None:
     found: list[Report] = []
     answers = Answers((DELETE_MESSAGES, [(1, "no_queue")]), (DESCRIBE_QUEUE, []))
     with pytest.raises(errors.QueueDoesNotExist):
-        run(delete.delete(ARN, [HANDLE]), answers, found.append)  # type: ignore[arg-type]
+        run(delete.delete(QUEUE, [HANDLE]), answers, found.append)  # type: ignore[arg-type]
     assert found == []

@@ -1,14 +1,22 @@
 """What becomes of an operation's effects when its request ends early."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Any, cast
 
+import psycopg
 import pytest
 
-from penstock.effects import BatchCall, Operation, Pause, Receive, Row, Statement, Wake, Woken
+from penstock import drivers
+from penstock.aws.arn import ResolvedQueue
+from penstock.aws.codec.protocol import Protocol
+from penstock.effects import BatchCall, Operation, Pause, Receive, Row, Statement, Wake, Woken, compute
+from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
+from penstock.response_limit import receive_limit
 from penstock.settings import Settings
+from penstock.sqs.receive import receive_messages
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.driver import Resources, run_operation
@@ -39,7 +47,7 @@ def resources_on(database: FakeDatabase) -> Resources:
 def receiving(
     count: int = 1, arn: str = ORDERS, wait_seconds: float | None = 20
 ) -> Operation[list[ReceivedRow]]:
-    return (yield from Receive(RECEIVE_MESSAGES, arn, count, None, wait_seconds=wait_seconds))
+    return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), count, None, wait_seconds=wait_seconds))
 
 
 def test_answers_go_back_into_the_operation() -> None:
@@ -68,6 +76,43 @@ def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
         assert await run_operation(operation(), resources) is False
 
     run(scenario())
+
+
+def test_a_long_computation_holds_up_nobody() -> None:
+    """It ends only when the event loop has done something meanwhile."""
+    goes_on = threading.Event()
+
+    def operation(wait: bool) -> Steps:
+        return (
+            yield from compute(lambda: goes_on.wait(60) if wait else "at once", 1_000_000 if wait else 10)
+        )
+
+    async def scenario() -> None:
+        resources = resources_on(FakeDatabase())
+        long = asyncio.ensure_future(run_operation(operation(wait=True), resources))
+        assert await run_operation(operation(wait=False), resources) == "at once"
+        goes_on.set()
+        assert await long is True
+
+    asyncio.run(scenario())
+
+
+def test_an_error_of_a_computation_ends_the_operation() -> None:
+    def operation() -> Steps:
+        return (yield from compute(lambda: int("x"), 1_000_000))
+
+    async def scenario() -> None:
+        with pytest.raises(ValueError, match="invalid literal"):
+            await run_operation(operation(), resources_on(FakeDatabase()))
+
+    asyncio.run(scenario())
+
+
+def test_in_a_function_a_computation_is_a_call() -> None:
+    def operation() -> Steps:
+        return (yield from compute(threading.get_ident, 1_000_000))
+
+    assert drivers.run(operation(), cast("drivers.StatementExecutor", None)) == threading.get_ident()
 
 
 def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
@@ -158,7 +203,7 @@ def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
         database = FakeDatabase(reply)
         resources = resources_on(database)
         ticket = resources.long_polls.next_ticket()
-        await resources.long_polls.wait(ORDERS, 0.1, ticket)  # this process is registered
+        await resources.long_polls.wait(ResolvedQueue(ORDERS), 0.1, ticket)  # this process is registered
         begun_at = asyncio.get_running_loop().time()
         database.hold()
         poll = asyncio.get_running_loop().create_task(run_operation(receiving(), resources))
@@ -201,7 +246,7 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
             return queue(statement, arguments)
 
         def operation() -> Steps:
-            return (yield from Receive(RECEIVE_MESSAGES, ORDERS, 3, None))
+            return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None))
 
         resources = resources_on(FakeDatabase(reply))
         request = loop.create_task(run_operation(operation(), resources))
@@ -220,7 +265,7 @@ def test_what_is_handed_to_who_waits_is_its_answer() -> None:
         request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
         await settle()
         (waiter,) = resources.long_polls.claim(ORDERS, 3)
-        assert waiter.receive == Receive(RECEIVE_MESSAGES, ORDERS, 3, None, wait_seconds=20)
+        assert waiter.receive == Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)
         waiter.serve([HEADER, message(1), message(2)])
         assert await request == [HEADER, message(1), message(2)]
         assert len(database.calls) == 1
@@ -241,5 +286,66 @@ def test_what_is_handed_to_who_has_just_left_goes_back() -> None:
         assert request.cancelled()
         await resources.batcher.drain()
         assert queue.given_back == [2]
+
+    run(scenario())
+
+
+class LongMessageFound(psycopg.Error):
+    """What psycopg raises for the state with which `queue.receive_messages` refuses long messages."""
+
+    sqlstate = LONG_MESSAGE
+
+
+def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
+    """Also while others wait, who are not woken for it."""
+
+    async def scenario() -> None:
+        queue = Queue(stored=0)
+
+        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+            if statement is RECEIVE_MESSAGES and queue.stored:
+                raise LongMessageFound
+            return queue(statement, arguments)
+
+        resources = resources_on(FakeDatabase(reply))
+        limit = receive_limit(None, Protocol.JSON)
+        effect = Receive(
+            RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit, assume_short=True
+        )
+        loop = asyncio.get_running_loop()
+        first, second = [
+            loop.create_task(run_operation(receive_messages(effect, set()), resources)) for _ in range(2)
+        ]
+        await settle()
+        queue.stored = 1
+        resources.long_polls.wake(ORDERS, 1)
+        await settle()
+        assert first.done()
+        assert [row.body for row in first.result()] == ["body 1"]
+        assert not second.done()
+        second.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("assume_short", [True, False])
+def test_who_comes_to_an_empty_queue_makes_no_call_whether_its_messages_are_long_or_short(
+    assume_short: bool,
+) -> None:
+    async def scenario() -> None:
+        database = FakeDatabase(Queue(stored=0))
+        resources = resources_on(database)
+        effect = Receive(
+            RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20,
+            limit=receive_limit(None, Protocol.JSON), assume_short=assume_short,
+        )  # fmt: skip
+        loop = asyncio.get_running_loop()
+        polls = []
+        for _ in range(2):
+            polls.append(loop.create_task(run_operation(receive_messages(effect, set()), resources)))
+            await settle()
+        assert len(database.calls) == 1
+        resources.long_polls.drain()
+        assert await asyncio.gather(*polls) == [[], []]
 
     run(scenario())

@@ -1,15 +1,32 @@
-"""Long bodies of the REST API: what would hold up the event loop is refused before it is decoded."""
+"""Long bodies, mostly of the REST API: what would hold up the event loop is refused before it is decoded, and the rest
+is decoded in a thread, in steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, MutableMapping
+from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from penstock.errors import InvalidParameterValue
+from penstock.aws.codec.protocol import Protocol
+from penstock.effects import LONG_COMPUTATION_BYTES
+from penstock.environment import Environment
+from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
+from penstock.gateway import RejectedRequest
+from penstock.receipt_handle import ReceiptHandles
+from penstock.settings import Settings
+from penstock_web.application import Application
+from penstock_web.http import aws_protocols
 from penstock_web.native.documents import MAX_MESSAGES, read_event, read_messages, read_transaction
 from penstock_web.native.schedules.documents import read_patch, read_schedule, read_schedules
+from tests.support.web.fake_database import FakeDatabase
+from tests.unit.web.test_driver import resources_on
 
 FEW, MANY = ("{" + ",".join(f'"a{n}":1' for n in range(number)) + "}" for number in (1_000, 100_000))
 LONG = '"' + "x" * 300_000 + '"'
@@ -64,3 +81,129 @@ def test_what_is_refused(read: Callable[[bytes], Any], body: bytes, reason: str)
 def test_what_is_long_and_good(read: Callable[[bytes], Any], body: bytes) -> None:
     assert len(body) > 262_144
     read(body)
+
+
+# --- steps -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [
+        (read_messages, of('{"message":[1,2,3,4,5,6,7,8,9,10]}', MAX_MESSAGES)),
+        (
+            read_transaction,
+            b'{"send":' + of('{"queue":"q","message":[1,2,3,4,5,6,7,8,9,10]}', MAX_MESSAGES) + b"}",
+        ),
+        (
+            read_transaction,
+            b'{"publish":' + of('{"routing_key":"q","message":[1,2,3,4,5,6,7,8,9,10]}', MAX_MESSAGES) + b"}",
+        ),
+        (read_schedules, of('{"target":{"queue":"q","message":[1,2,3,4,5,6,7,8,9,10]}}', MAX_MESSAGES)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_other_threads_may_go_on_between_two_messages(read: Callable[[bytes], Any], body: bytes) -> None:
+    """The interpreter gives its lock away only in Python code: some runs for each message, in each of two passes."""
+    steps = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal steps
+        steps += event == "call" and frame.f_code.co_name == "__post_init__"
+
+    assert len(body) > LONG_COMPUTATION_BYTES
+    sys.setprofile(count)
+    try:
+        read(body)
+    finally:
+        sys.setprofile(None)
+    assert steps >= 2 * MAX_MESSAGES
+
+
+@pytest.mark.parametrize("read", [read_event, read_messages, read_schedule, read_patch])
+def test_what_is_longer_than_a_message_can_be_is_not_decoded(read: Callable[[bytes], Any]) -> None:
+    """One message is one step. The text would be no JSON."""
+    with pytest.raises(RequestEntityTooLarge):
+        read(b'{"message":[' + b"1," * 2_500_000)
+
+
+def event(length: int) -> str:
+    return '{"routing_key":"a","message":"' + "x" * length + '"}'
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "reader", "body"),
+    [
+        ("POST", "/v1/queues/orders/messages", "messages.read_messages", "[{}]".center),
+        ("POST", "/v1/events/a.b", "events.routes.read_event", "{}".center),
+        (
+            "POST",
+            "/v1/events/a.b",
+            "events.operations.outgoing_event",
+            lambda n: f'{{"message":"{"x" * n}"}}',
+        ),
+        ("POST", "/v1/transactions", "transactions.read_transaction", "{}".center),
+        ("POST", "/v1/transactions", "transactions.outgoing_parts", lambda n: f'{{"publish":[{event(n)}]}}'),
+        ("POST", "/v1/schedules", "schedules.routes.read_schedule", "{}".center),
+        ("PUT", "/v1/schedules", "schedules.routes.read_schedules", "[]".center),
+        ("PUT", "/v1/schedules/x", "schedules.routes.read_schedule", "{}".center),
+        ("PATCH", "/v1/schedules/x", "schedules.routes.read_patch", "{}".center),
+        ("POST", "/v1/previews", "schedules.routes.read_preview", "{}".center),
+    ],
+)
+def test_long_bodies_are_read_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, method: str, path: str, reader: str, body: Callable[[int], str]
+) -> None:
+    """And short ones at once. `body`: one with a text, or blanks, of a length."""
+    threads: list[str] = []
+
+    def read(*_: object) -> Any:
+        threads.append(threading.current_thread().name)
+        raise InvalidParameterValue("seen")
+
+    module, _, name = reader.rpartition(".")
+    monkeypatch.setattr(import_module(f"penstock_web.native.{module}"), name, read)
+    for length in (10, 100_000):
+        assert asyncio.run(ask(method, path, body(length).encode())) == 400
+    assert [thread.startswith("compute") for thread in threads] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("body", "is_long"), [(b"x" * 100, False), (b"x" * 2_000_000, True), (b"&" * 1_000, False), (b"&" * 1_001, True)],
+    ids=["short", "long", "1,000 parameters", "1,001 parameters"],
+)  # fmt: skip
+def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, body: bytes, is_long: bool
+) -> None:
+    threads: list[str] = []
+
+    def decode(*_: object) -> Any:
+        threads.append(threading.current_thread().name)
+        raise RejectedRequest(InvalidParameterValue("seen"), Protocol.JSON, "id", "sqs")
+
+    monkeypatch.setattr(aws_protocols, "decode", decode)
+    assert asyncio.run(ask("POST", "/", body)) == 400
+    assert [thread.startswith("compute") for thread in threads] == [is_long]
+
+
+async def ask(method: str, path: str, body: bytes) -> int:
+    """The status of the answer of an application without a database."""
+    environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
+    application = Application(environment, resources_on(FakeDatabase()))
+    sent: list[MutableMapping[str, Any]] = []
+    left = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> MutableMapping[str, Any]:
+        if not left:
+            await asyncio.Event().wait()
+        return left.pop()
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"host", b"localhost"),
+    ]
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
+             "headers": headers, "root_path": "", "scheme": "http", "http_version": "1.1"}  # fmt: skip
+    await application(scope, receive, send)
+    return int(sent[0]["status"])

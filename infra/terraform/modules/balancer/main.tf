@@ -44,6 +44,15 @@ resource "aws_lb" "this" {
   xff_header_processing_mode = "append"
   drop_invalid_header_fields = true
   enable_deletion_protection = var.deletion_protection
+
+  dynamic "access_logs" {
+    for_each = var.log_bucket == "" ? [] : [var.log_bucket]
+    content {
+      bucket  = access_logs.value
+      prefix  = var.name
+      enabled = true
+    }
+  }
 }
 
 resource "aws_lb_target_group" "this" {

@@ -6,3 +6,8 @@ output "target_group_arn" {
   description = "Known once a listener uses it: ECS refuses a target group without a load balancer"
   value       = aws_lb_listener.https.default_action[0].target_group_arn
 }
+
+output "requests_label" {
+  description = "Names balancer and target group for CloudWatch's metric RequestCountPerTarget"
+  value       = "${aws_lb.this.arn_suffix}/${aws_lb_target_group.this.arn_suffix}"
+}

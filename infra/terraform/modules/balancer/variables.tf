@@ -7,3 +7,9 @@ variable "certificate_arn" { type = string }
 variable "idle_timeout_seconds" { type = number }
 variable "deregistration_delay_seconds" { type = number }
 variable "deletion_protection" { type = bool }
+
+variable "log_bucket" {
+  description = "Bucket for access logs; empty: none"
+  type        = string
+  default     = ""
+}

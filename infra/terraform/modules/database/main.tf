@@ -63,6 +63,12 @@ locals {
   }
 }
 
+# Its id is part of the final snapshot's name, since RDS does not delete a database whose snapshot has a name that is taken:
+# another one for each database that takes this one's place.
+resource "terraform_data" "instance" {
+  triggers_replace = [var.name, var.database, var.user]
+}
+
 resource "aws_db_instance" "this" {
   identifier_prefix = "${var.name}-"
   engine            = "postgres"
@@ -90,7 +96,7 @@ resource "aws_db_instance" "this" {
   copy_tags_to_snapshot     = true
   deletion_protection       = var.deletion_protection
   skip_final_snapshot       = false
-  final_snapshot_identifier = "${var.name}-final"
+  final_snapshot_identifier = "${var.name}-final-${substr(terraform_data.instance.id, 0, 8)}"
 
   auto_minor_version_upgrade   = true
   apply_immediately            = false

@@ -1,4 +1,6 @@
-# More tasks when the present ones are busy. A task that only waits, in long polls, uses no processor.
+# More tasks when the present ones are busy. A task that only waits, in long polls, uses no processor. With two policies
+# there are as many tasks as the one that wants more says. There is none by the age of messages: the service writes no
+# metrics to CloudWatch, and waiting messages want more consumers, not more of the service.
 
 resource "aws_appautoscaling_target" "this" {
   service_namespace  = "ecs"
@@ -24,6 +26,27 @@ resource "aws_appautoscaling_policy" "cpu" {
 
     predefined_metric_specification {
       predefined_metric_type = "ECSServiceAverageCPUUtilization"
+    }
+  }
+}
+
+resource "aws_appautoscaling_policy" "requests" {
+  count = var.requests_per_task > 0 && var.tasks.most > var.tasks.least ? 1 : 0
+
+  name               = "requests"
+  policy_type        = "TargetTrackingScaling"
+  service_namespace  = aws_appautoscaling_target.this.service_namespace
+  resource_id        = aws_appautoscaling_target.this.resource_id
+  scalable_dimension = aws_appautoscaling_target.this.scalable_dimension
+
+  target_tracking_scaling_policy_configuration {
+    target_value       = var.requests_per_task
+    scale_in_cooldown  = 300
+    scale_out_cooldown = 60
+
+    predefined_metric_specification {
+      predefined_metric_type = "ALBRequestCountPerTarget"
+      resource_label         = var.requests_label
     }
   }
 }

@@ -39,4 +39,16 @@ variable "target_group_arn" {
   default     = null
 }
 
+variable "requests_per_task" {
+  description = "Requests a minute of a task, beyond which there are more tasks; 0: processor time alone decides"
+  type        = number
+  default     = 0
+}
+
+variable "requests_label" {
+  description = "What names these requests for Application Auto Scaling"
+  type        = string
+  default     = ""
+}
+
 variable "log_retention_days" { type = number }

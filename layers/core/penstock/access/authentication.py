@@ -21,7 +21,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-from penstock.effects import Call, Operation, Row, Statement
+from penstock.effects import Call, Compute, Operation, Row, Statement
 from penstock.errors import (
     AccessDenied,
     InternalFailure,
@@ -43,6 +43,7 @@ from . import sigv4
 from .authorization import RequestContext, authorize
 from .failures import FailureCounter
 from .public_links import PUBLIC_ACTIONS, is_public_link
+from .request_rate import check_rate
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
 from .users import User, caller
@@ -124,6 +125,7 @@ def access_rule(settings: Settings) -> AccessRule | None:
 
 def run_public_link(call: "GuardedActionCall") -> AnyOperation:
     """The operation of a public link. Raises MissingAuthenticationToken when the request is for another action."""
+    check_rate(call.context, len(call.context.http.body))
     decoded = call.read()
     if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
         raise MissingAuthenticationToken
@@ -227,21 +229,26 @@ class RequireSignature:
     def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> AnyOperation:
         """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
 
-        The account is the key's. Nothing of the request but its signature is read before that is verified.
+        The account is the key's. Nothing of the request but its signature is read before that is verified. Raises
+        RequestThrottled when the account makes too many requests.
         """
         context = call.context
         key = yield from self._access_keys.find(claim.access_key_id, context.client_address)
         if key is None:
             raise InvalidClientTokenId
+        rate = context.environment.request_rate
+        if rate is not None:
+            rate.check_before(key.account_id)  # who makes too many requests has none of them verified
         sigv4.verify(context.http, claim, key.secret.decode(), time())
-        decoded = call.read()
+        context.account_id, context.region, context.user = key.account_id, claim.region, key.user
+        check_rate(context, len(context.http.body))
+        decoded = (yield from Compute(call.read)) if context.http.takes_long else call.read()
         if claim.service != decoded.action.service:
             raise SignatureDoesNotMatch(
                 f"Credential should be scoped to correct service: '{decoded.action.service}'."
             )
         if claim.region != decoded.scope.region:  # a path may name another region
             raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
-        context.account_id, context.region, context.user = key.account_id, claim.region, key.user
         yield from authorize(decoded.action.service, decoded.action.name, decoded.request, context)
         return (yield from decoded.action.operation(decoded.request, context))
 

@@ -7,13 +7,14 @@ the schedule fires.
 """
 
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
+from penstock.aws.platform_arn import parse_application_arn, parse_endpoint_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
 from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
 from penstock.effects import BatchCall, BatchStatement, Operation
@@ -26,6 +27,7 @@ from penstock.postgres.statements.access import (
     ResourceEntry,
 )
 
+from . import request_rate
 from .policy.evaluation import Verdict, evaluate
 from .policy.requests import AccessRequest, Principal
 from .topic_actions import OWNER_ACTIONS
@@ -36,6 +38,12 @@ LONGEST_TASK_HANDLE = 1_024
 ANY = "*"
 # Members that name a topic by its ARN.
 TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
+# Members that name a platform application or one of its endpoints. These have no policies: they are their account's.
+PLATFORM_MEMBERS = {
+    "platform_application_arn": parse_application_arn,
+    "endpoint_arn": parse_endpoint_arn,
+    "target_arn": parse_endpoint_arn,
+}
 
 
 class RequestContext(Protocol):
@@ -57,6 +65,10 @@ class RequestContext(Protocol):
     @property
     def condition_keys(self) -> dict[str, str]:
         """What conditions may compare."""
+
+    @property
+    def environment(self) -> request_rate.Environment:
+        """What the requests of the process share."""
 
     def queue_arn(self, queue_url: str, /) -> str:
         """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
@@ -102,6 +114,8 @@ def authorize(service: str, action: str, request: object, context: RequestContex
         check_user(service, action, ANY, context)
     for arn in arns:
         yield from authorize_one(service, action, arn, context)
+    if getattr(request, "phone_number", None) is not None:  # of Publish
+        check_user("penstock", "PublishToPhoneNumber", ANY, context)
     if action == "StartMessageMoveTask":
         destination = getattr(request, "destination_arn", None)
         if destination and parse_queue_arn(destination) is not None:
@@ -109,8 +123,11 @@ def authorize(service: str, action: str, request: object, context: RequestContex
 
 
 def new_resource(service: str, request: object, context: RequestContext) -> str:
-    """The ARN of the queue or topic that a request makes; `*` for one that concerns the account."""
+    """The ARN of the queue, topic or application that a request makes; `*` for one that concerns the account."""
     name = getattr(request, "queue_name", None) or getattr(request, "name", None)
+    platform = getattr(request, "platform", None)
+    if platform is not None:
+        name = f"app/{platform}/{name}"
     return ANY if name is None else f"arn:aws:{service}:{context.region}:{context.account_id}:{name}"
 
 
@@ -160,17 +177,38 @@ def authorize_one(
     service: str, action: str, arn: str, context: RequestContext, acting: ActingService | None = None
 ) -> Operation[None]:
     """Raises AccessDenied unless the caller may do this with the queue or topic, or the service that acts for it."""
+    rows = yield from BatchCall(RULES[service].policy_statement, [ResourceEntry(arn)])
+    row = rows[0] if rows else PolicyRow(1, None, arn.split(":")[4], None)
+    check_policies(service, action, arn, row, context, acting)
+
+
+def authorize_each(
+    service: str, action: str, arns: Sequence[str], context: RequestContext
+) -> Operation[None]:
+    """Raises AccessDenied unless the caller may do this with every one of these queues or topics."""
+    entries = [ResourceEntry(arn) for arn in arns]
+    found = {row.n: row for row in (yield from BatchCall(RULES[service].policy_statement, entries))}
+    for number, arn in enumerate(arns, 1):
+        row = found.get(number) or PolicyRow(number, None, arn.split(":")[4], None)
+        check_policies(service, action, arn, row, context, None)
+
+
+def check_policies(
+    service: str,
+    action: str,
+    arn: str,
+    row: PolicyRow,
+    context: RequestContext,
+    acting: ActingService | None,
+) -> None:
+    """Raises AccessDenied unless policies of the caller and of the queue or topic, which is in `row`, allow this."""
     rules = RULES[service]
-    rows = yield from BatchCall(rules.policy_statement, [ResourceEntry(arn)])
-    account_id = arn.split(":")[4]
-    (row,) = rows or [PolicyRow(1, None, account_id, None)]
     request = access_request(service, action, arn, context)
     of_user = context.caller.verdict(request)
     if context.account_id == row.receiver and action in rules.receiver_actions:
         row = row._replace(owner=context.account_id)
-    foreign = context.account_id not in (row.owner, account_id)
-    is_root = request.principal.is_root
-    if is_root and not foreign and action in rules.owner_always_allowed:
+    foreign = context.account_id not in (row.owner, arn.split(":")[4])
+    if request.principal.is_root and not foreign and action in rules.owner_always_allowed:
         return
     verdicts = [evaluate(row.policy, request)]
     if acting is not None:
@@ -223,12 +261,20 @@ def source_of_task(task_handle: str) -> str:
 
 
 def topics_of(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
-    """ARNs of the topic, or the subscription, that a request is about. The operation refuses other texts."""
+    """ARNs of the topic, the subscription, or the platform application or endpoint that a request is about.
+
+    The operation refuses other texts.
+    """
     for member in TOPIC_MEMBERS:
         arn = getattr(request, member, None)
         if arn:
             known = parse_topic_arn(arn) if member != "subscription_arn" else topic_of_subscription(arn)
-            return [arn] if known is not None else []
+            if known is not None:
+                return [arn]
+    for member, parse in PLATFORM_MEMBERS.items():
+        arn = getattr(request, member, None)
+        if arn and parse(arn) is not None:
+            return [arn]
     return []
 
 
@@ -282,7 +328,12 @@ RULES = {
         policy_statement=READ_POLICIES,
     ),
     "sns": ServiceRules(
-        account_actions=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
+        account_actions=frozenset((
+            "CreateTopic", "ListTopics", "ListSubscriptions", "CreatePlatformApplication", "ListPlatformApplications",
+            "SetSMSAttributes", "GetSMSAttributes", "CheckIfPhoneNumberIsOptedOut", "ListPhoneNumbersOptedOut",
+            "OptInPhoneNumber", "ListOriginationNumbers", "GetSMSSandboxAccountStatus", "CreateSMSSandboxPhoneNumber",
+            "VerifySMSSandboxPhoneNumber", "DeleteSMSSandboxPhoneNumber", "ListSMSSandboxPhoneNumbers",
+        )),
         grantable_actions=frozenset((*OWNER_ACTIONS, "PublishBatch")),
         owner_always_allowed=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
         receiver_actions=frozenset(("GetSubscriptionAttributes", "Unsubscribe")),

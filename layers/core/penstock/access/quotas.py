@@ -1,4 +1,5 @@
-"""How many queues, topics, subscriptions and schedules an account may have, so that none fills the installation.
+"""How many queues, topics, subscriptions, schedules and webhooks an account may have, so that none fills the
+installation. How many requests it may make is in `request_rate`, how often its schedules fire in queue.claim_schedules.
 
 Quotas are settings; 0 is any number. AWS's are the defaults where AWS has one ("Amazon SNS endpoints and quotas",
 "Amazon EventBridge Scheduler endpoints and quotas", AWS General Reference).
@@ -10,6 +11,9 @@ from typing import Protocol
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
+
+TOO_MANY_WEBHOOKS = "RequestThrottled"
+"""The error of SQL functions that publish when queue.find_webhook_excess has found too many webhooks of an account."""
 
 
 class Environment(Protocol):
@@ -35,14 +39,15 @@ def check_quota(
     context: RequestContext,
     error: Callable[[str], Exception],
     group: str | None = None,
+    more: int = 1,
 ) -> Operation[None]:
-    """Raises `error` when the caller's account has as many of this kind as it may have, and none of this name.
+    """Raises `error` when so many `more` of this kind are too many for the account, which has none of this name.
 
-    `kind`: queues, topics, subscriptions or schedules. `group`: of a schedule.
+    `kind`: queues, topics, subscriptions, schedules, platform_applications, platform_endpoints. `group`: of a schedule.
     """
-    if (yield from is_reached(kind, name, context, group)):
+    if (yield from is_reached(kind, name, context, group, more)):
         most = quota_of(kind, context)
-        raise error(f"An account can have {most} {kind}.")
+        raise error(f"An account can have {most} {kind.replace('_', ' ')}.")
 
 
 def quota_of(kind: str, context: RequestContext) -> int:
@@ -51,11 +56,17 @@ def quota_of(kind: str, context: RequestContext) -> int:
 
 
 def is_reached(
-    kind: str, name: str | None, context: RequestContext, group: str | None = None
+    kind: str, name: str | None, context: RequestContext, group: str | None = None, more: int = 1
 ) -> Operation[bool]:
-    """Whether the account can have no other of this kind, and has none of this name."""
+    """Whether the account cannot have so many `more` of this kind, and has none of this name."""
     most = quota_of(kind, context)
     if most == 0:
         return False
-    (row,) = yield from Call(QUOTA_REACHED, (context.account_id, context.region, kind, group, name, most))
+    count = max(0, most - more + 1)
+    (row,) = yield from Call(QUOTA_REACHED, (context.account_id, context.region, kind, group, name, count))
     return row.reached
+
+
+def too_many_webhooks(settings: Settings) -> str:
+    """The text of that error."""
+    return f"{settings.quota_webhooks} webhooks of an account can wait for their delivery."

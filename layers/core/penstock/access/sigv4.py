@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from penstock.aws.arn import is_region
 from penstock.errors import (
     IncompleteSignature,
     InvalidClientTokenId,
@@ -36,7 +37,6 @@ LONGEST_CACHED = 2048
 SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
-_REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 _SIGNATURE = re.compile(r"[0-9a-f]{64}").fullmatch
 _EXPIRES = re.compile(r"[0-9]{1,7}").fullmatch
 _PARTS = ("Credential", "SignedHeaders", "Signature")
@@ -160,7 +160,7 @@ def _scope(credential: str) -> tuple[str, str, str, str]:
     if len(parts) != 5 or len(credential) > LONGEST_CACHED:
         raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
     key, date, region, service, end = parts
-    if end != "aws4_request" or not _REGION(region):
+    if end != "aws4_request" or not is_region(region):
         raise _bad_scope()
     return key, date, region, service
 

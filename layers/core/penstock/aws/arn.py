@@ -1,11 +1,13 @@
 """Amazon Resource Names of queues. Operations and SQL functions address a queue by its ARN text."""
 
 import re
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,80}").fullmatch
+_REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 _ACCOUNT = re.compile(r"[0-9]{12}").fullmatch
 _ARN = re.compile(r"arn:(aws[a-z-]*):sqs:([a-z0-9-]+):([0-9]{12}):(.+)").fullmatch
 
@@ -26,6 +28,23 @@ class QueueArn(NamedTuple):
         return f"arn:aws:sqs:{self.region}:{self.account_id}:{self.name}"
 
 
+@dataclass(frozen=True)
+class ResolvedQueue:
+    """The queue that a request names, resolved once. What needs to know which queue it is gets this, and no name."""
+
+    arn: str
+
+    @cached_property
+    def is_fifo(self) -> bool:
+        """Whether the queue is FIFO: messages of one group must not go to two receives at once."""
+        return self.arn.endswith(".fifo")
+
+    @cached_property
+    def merge_key(self) -> str:
+        """The key of its merged calls: a FIFO queue's own, since it may wait for a lock; empty for all others."""
+        return self.arn if self.is_fifo else ""
+
+
 def is_queue_name(name: str) -> bool:
     """1-80 of `[A-Za-z0-9_-]`; a FIFO name ends in `.fifo`, which counts towards the length."""
     return _NAME(name) is not None
@@ -41,12 +60,23 @@ def is_account_id(text: str) -> bool:
     return _ACCOUNT(text) is not None
 
 
-@lru_cache(maxsize=4096)
+def is_region(text: str) -> bool:
+    """1-32 of `[a-z0-9-]`: any name that a region could have, as AWS adds some each year."""
+    return _REGION(text) is not None
+
+
 def queue_arn(region: str, account_id: str, name: str) -> str | None:
-    """The ARN text, or None when account or name cannot be one. Cached: every request on a queue needs it."""
+    """The ARN text, or None when account or name cannot be one."""
+    queue = resolve_queue(region, account_id, name)
+    return None if queue is None else queue.arn
+
+
+@lru_cache(maxsize=4096)
+def resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
+    """The queue, or None when account or name cannot be one. Cached: every request on a queue needs it."""
     if not is_account_id(account_id) or not is_queue_name(name):
         return None
-    return f"arn:aws:sqs:{region}:{account_id}:{name}"
+    return ResolvedQueue(f"arn:aws:sqs:{region}:{account_id}:{name}")
 
 
 def parse_queue_arn(text: str) -> QueueArn | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from penstock.drivers import run
+from penstock.drivers import ignore, run
 from penstock.environment import Environment, RequestIds
 from penstock.postgres.database import Database, import_driver
 from penstock.receipt_handle import ReceiptHandles
@@ -13,6 +13,7 @@ from penstock.settings import SettingError, Settings
 from penstock.telemetry import lambda_logger, traced
 
 from .metrics import Metrics
+from .waits import bounded_waits
 
 if TYPE_CHECKING:
     import psycopg
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from penstock.effects import Operation, Row
     from penstock.postgres.psycopg_connection import PsycopgConnection
+    from penstock.reports import Report
+
+    from .secret import Secret
 
 T = TypeVar("T")
 
@@ -27,28 +31,36 @@ T = TypeVar("T")
 class ExecutionEnvironment:
     """The state that a function keeps between invocations.
 
-    Its parts are made at their first use, since an import must not fail or wait.
+    Its parts are made at their first use, since an import must not fail or wait. `bounds_waits`: whether requests wait
+    for messages only as `waits` says: in functions of many actions.
     """
 
-    def __init__(self, variables: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, variables: Mapping[str, str] = os.environ, *, bounds_waits: bool = False) -> None:
         self.variables = variables
+        self._bounds_waits = bounds_waits
         self.request_ids = RequestIds()
         import_driver(variables.get("QUEUE_DATABASE_DRIVER", ""))
 
     @cached_property
     def settings(self) -> Settings:
-        """From the environment variables. Raises SettingError, also when there is no DATABASE_URL."""
-        settings = Settings.read(self.variables)
+        """From the environment variables and the secret that they name.
+
+        Raises SettingError, also when there is no DATABASE_URL, and ServiceUnavailable without the secret.
+        """
+        settings = self._given_settings if self._secret is None else self._read_secret(self._secret)
         if not settings.database_url:
             raise SettingError("DATABASE_URL is not set")
         return settings
 
     @cached_property
+    def _given_settings(self) -> Settings:
+        """From the environment variables alone, which are there even when the secret is not. Raises SettingError."""
+        return Settings.read(self.variables)
+
+    @cached_property
     def database(self) -> Database:
         """The one connection, which reconnects after errors."""
-        return Database(
-            self.settings.database_url, self.settings.queue_database_driver, self.settings.call_seconds
-        )
+        return self._database(self.settings.queue_database_driver)
 
     @cached_property
     def environment(self) -> Environment:
@@ -65,26 +77,33 @@ class ExecutionEnvironment:
     def logger(self) -> "Logger":
         """The logger. It imports powertools, which cold starts do without."""
         try:
-            return lambda_logger(self.settings.log_level)
+            return lambda_logger(self._given_settings.log_level)
         except SettingError:  # the caller logs this error
             return lambda_logger("info")
 
     @cached_property
     def metrics(self) -> Metrics:
         """Writes counts and gauges."""
-        return Metrics(self.settings.queue_account_id, self.settings.queue_region)
+        return Metrics(self._given_settings.queue_account_id, self._given_settings.queue_region)
 
     def run(self, operation: "Operation[T]") -> T:
         """The operation's result. With QUEUE_USAGE_METRICS, writes metrics of the queues that the operation used."""
         if not self.settings.queue_usage_metrics:
-            return run(operation, self.database)
+            return self._run(operation)
         from .usage import Usage  # noqa: PLC0415 - most functions do without
 
         usage = Usage()
         try:
-            return run(operation, self.database, usage.count)
+            return self._run(operation, usage.count)
         finally:
             self.metrics.count_usage(usage.queues)
+
+    def _run(self, operation: "Operation[T]", count: "Callable[[Report], None]" = ignore) -> T:
+        if not self._bounds_waits:
+            return run(operation, self.database, count)
+        name = self.variables.get("AWS_LAMBDA_FUNCTION_NAME", "")
+        with bounded_waits(self.settings, name, self.database) as waits:
+            return run(operation, self.database, count, waits.grant)
 
     def psycopg_connection(self) -> "psycopg.Connection[Row]":
         """A psycopg connection for workers that need transactions, also with pg8000. Raises ServiceUnavailable."""
@@ -103,7 +122,7 @@ class ExecutionEnvironment:
     @cached_property
     def _is_traced(self) -> bool:
         try:
-            return self.settings.queue_tracing
+            return self._given_settings.queue_tracing
         except SettingError:  # the invocation itself raises it
             return False
 
@@ -111,4 +130,26 @@ class ExecutionEnvironment:
     def _psycopg(self) -> Database:
         if self.settings.queue_database_driver == "psycopg":
             return self.database
-        return Database(self.settings.database_url, call_seconds=self.settings.call_seconds)
+        return self._database("psycopg")
+
+    def _database(self, driver: str) -> Database:
+        settings = self.settings
+        return Database(settings.database_url, driver, settings.call_seconds, self._new_address)
+
+    @cached_property
+    def _secret(self) -> "Secret | None":
+        if self.variables.get("DATABASE_URL") or not self.variables.get("QUEUE_SECRET"):
+            return None
+        from .secret import Secret  # noqa: PLC0415 - a function without one does not need it
+
+        return Secret(self.variables["QUEUE_SECRET"])
+
+    def _new_address(self) -> str | None:
+        """The database's address after a rotation; None: as before, or asked for a moment ago."""
+        if self._secret is None or not self._secret.may_be_read():
+            return None
+        return self._read_secret(self._secret).database_url or None
+
+    def _read_secret(self, secret: "Secret") -> Settings:
+        given = {name: value for name, value in self.variables.items() if value}
+        return Settings.read({**secret.read(), **given})

@@ -14,12 +14,14 @@ API Gateway and function URLs answer for their own names alone, and say which on
 a load balancer answers for every name that leads to it.
 """
 
+import os
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from penstock.http import HttpRequest, HttpResponse
+from penstock.response_limit import FUNCTION_BYTES, HEAD_BYTES, LOAD_BALANCER_BYTES, ResponseLimit
 
 Event = Mapping[str, Any]  # JSON, whose form depends on its source
 Answer = dict[str, Any]
@@ -53,6 +55,7 @@ def _read_2(event: Event, context: Event) -> HttpRequest:
         _body(event),
         http.get("sourceIp") or "",
         is_host_checked(event),
+        response_limit(event),
     )
 
 
@@ -61,6 +64,29 @@ def is_host_checked(event: Event) -> bool:
     domain = (event.get("requestContext") or {}).get("domainName")
     hosts = [value for name, value in _pairs(event, "headers", "multiValueHeaders") if name.lower() == "host"]
     return bool(domain) and [host.lower() for host in hosts] == [str(domain).lower()]
+
+
+LONGEST_ESCAPE = 12  # bytes of a character in a function's result: two of \uXXXX
+
+_UTF_8_RUNTIMES = frozenset(f"AWS_Lambda_python3.{minor}" for minor in (12, 13, 14))
+
+
+def writes_ascii(runtime: str | None) -> bool:
+    """Whether a runtime (AWS_EXECUTION_ENV) escapes what is not ASCII in a function's result, as old ones do.
+
+    Source: awslambdaric 4.2.2, lambda_runtime_marshaller.
+    """
+    return runtime not in _UTF_8_RUNTIMES
+
+
+_IS_ASCII = writes_ascii(os.environ.get("AWS_EXECUTION_ENV"))
+LOAD_BALANCER = ResponseLimit("an Application Load Balancer (1 MB)", LOAD_BALANCER_BYTES, _IS_ASCII)
+FUNCTION = ResponseLimit("a Lambda function (6 MB)", FUNCTION_BYTES, _IS_ASCII)
+
+
+def response_limit(event: Event) -> ResponseLimit:
+    """How long the function's result may be."""
+    return LOAD_BALANCER if "elb" in (event.get("requestContext") or ()) else FUNCTION
 
 
 def _without_stage(path: str, stage: str) -> str:
@@ -82,6 +108,7 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
         _body(event),
         peer,
         is_host_checked(event),
+        response_limit(event),
     )
 
 
@@ -126,3 +153,10 @@ def answer(event: Event, response: HttpResponse) -> Answer:
     else:
         result["headers"] = dict(headers)
     return result
+
+
+def fits(result: Answer, limit: ResponseLimit) -> bool:
+    """Whether the result is as short as AWS wants it, once the runtime has written it as JSON."""
+    if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
+        return True
+    return limit.written_bytes(result) <= limit.max_bytes

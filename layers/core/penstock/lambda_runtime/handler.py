@@ -11,7 +11,7 @@ from contextlib import suppress
 from penstock import gateway
 from penstock.actions import BY_NAME, load_operation, load_operations
 from penstock.aws.codec.protocol import protocol_of
-from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
+from penstock.errors import AwsError, InternalFailure, ResponseTooLarge, ServiceUnavailable
 from penstock.http import HttpRequest, HttpResponse
 from penstock.settings import SettingError
 from penstock.sns.certificates import find_certificate, is_certificate
@@ -33,7 +33,13 @@ class Handler:
         return self.environment.traced(lambda: self._answer(event, lambda_context), lambda_context)
 
     def _answer(self, event: events.Event, lambda_context: object) -> events.Answer:
-        return events.answer(event, self.respond(events.read(event), lambda_context))
+        http = events.read(event)
+        limit = http.response_limit
+        answer = events.answer(event, self.respond(http, lambda_context))
+        if limit is None or events.fits(answer, limit):
+            return answer
+        too_large = ResponseTooLarge.of(limit.way)
+        return events.answer(event, self._failure(too_large, http, None, lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
         """The answer to a request. Every error becomes an answer; errors of the service are logged."""
@@ -53,7 +59,7 @@ class Handler:
     ) -> HttpResponse:
         request_id = call.context.request_id if call else self.environment.request_ids()
         answered = error if isinstance(error, AwsError) else InternalFailure()
-        service = call.action.service if call else self.service or gateway.service_of(http)
+        service = call.service if call else self.service or gateway.service_of(http)
         if not answered.sender_fault:
             self._log(error, request_id, call, lambda_context)
         self._count(answered, service, call)
@@ -90,4 +96,4 @@ def lambda_handler(service: str, action: str) -> Handler:
 def gateway_handler() -> Handler:
     """The handler of every action of every service."""
     load_operations()
-    return Handler(None, None, ExecutionEnvironment())
+    return Handler(None, None, ExecutionEnvironment(bounds_waits=True))

@@ -1,12 +1,13 @@
 """Functions that a schedule invokes: each runs one worker and writes the worker's counts as metrics.
 
-handler = transaction_handler(deliver)              # functions/deliver_webhooks.py
+handler = polling_handler(deliver)                  # functions/deliver_webhooks.py
 handler = statement_handler(maintain)               # functions/maintain.py
 handler = reporting_handler(collect)                # functions/collect.py
 """
 
+from collections import Counter
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.settings import Settings
@@ -27,12 +28,23 @@ LONGEST_INVOCATION_SECONDS = 45
 Run = Callable[[ExecutionEnvironment], Counts]
 
 
-class TransactionWorker(Protocol):
-    """A module of `penstock.workers` that needs a connection of psycopg, for transactions of several calls."""
+class PollingWorker(Protocol):
+    """A module of `penstock.workers` whose work must not wait for the next invocation.
+
+    It needs a connection of psycopg, also when QUEUE_DATABASE_DRIVER is pg8000. A run ends when nothing is due for a
+    while.
+    """
 
     LONGEST_RUN_SECONDS: float
 
-    def run_once(self, settings: Settings, connection: "Connection[Row]") -> Counts: ...
+    def run_once(
+        self,
+        settings: Settings,
+        connection: "Connection[Row]",
+        longest_run_seconds: float = ...,
+    ) -> Counts: ...
+
+    def poll_seconds(self, settings: Settings) -> float | None: ...
 
 
 class StatementWorker(Protocol):
@@ -81,13 +93,39 @@ class ScheduledHandler:
         return totals
 
 
-def transaction_handler(worker: TransactionWorker) -> ScheduledHandler:
-    """The handler of a worker, given as its module, that needs psycopg, also when QUEUE_DATABASE_DRIVER is pg8000."""
+class PollingHandler(ScheduledHandler):
+    """Runs a worker again and again for QUEUE_LAMBDA_WORKER_SECONDS, since a function that has ended hears of nothing.
 
-    def run(environment: ExecutionEnvironment) -> Counts:
-        return worker.run_once(environment.settings, environment.psycopg_connection())
+    That is a little longer than a minute, until its next invocation is there: for some seconds there are two, which
+    share the work as any workers do. Reserved concurrency keeps a third one away.
+    """
 
-    return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
+    def __init__(self, worker: PollingWorker, environment: ExecutionEnvironment) -> None:
+        def run(environment: ExecutionEnvironment) -> Counts:
+            return worker.run_once(environment.settings, environment.psycopg_connection())
+
+        super().__init__(name_of(worker), run, worker.LONGEST_RUN_SECONDS, environment)
+        self._worker = worker
+
+    def _work(self) -> dict[str, int]:
+        settings = self.environment.settings
+        pause = self._worker.poll_seconds(settings)
+        if pause is None or not settings.queue_lambda_worker_seconds:
+            return super()._work()
+        ends = monotonic() + settings.queue_lambda_worker_seconds
+        totals: Counter[str] = Counter()
+        try:
+            while (left := ends - monotonic()) > 0:
+                totals.update(self._worker.run_once(settings, self.environment.psycopg_connection(), left))
+                sleep(max(0.0, min(pause, ends - monotonic())))
+        finally:  # what was committed counts, also before a run that fails
+            self.environment.metrics.count({"Worker": self.name}, totals)
+        return totals
+
+
+def polling_handler(worker: PollingWorker) -> PollingHandler:
+    """The handler of a worker, given as its module, whose work must not wait for the next minute."""
+    return PollingHandler(worker, ExecutionEnvironment())
 
 
 def statement_handler(worker: StatementWorker) -> ScheduledHandler:

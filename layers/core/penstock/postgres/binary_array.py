@@ -80,6 +80,8 @@ _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
     "int8[]": (Int8Array, Struct(">q").pack, 8),
 }
 
+TYPES = tuple(_KINDS)
+
 
 def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
     """The array of these values; None when all of them are None, which our functions read as "null for all".

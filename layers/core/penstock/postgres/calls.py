@@ -1,13 +1,15 @@
 """The database call of an effect: its statement and arguments, before a driver encodes them."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from penstock.effects import BatchCall, Call, Receive, Row, Statement, Transact
+from penstock.response_limit import MESSAGE_HEAD_BYTES
 
-from .statements.messages import HANDLE_TYPES, MESSAGE_TYPES
+from .statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_ANSWER
 
 SMALLEST_LEASE = 10
+SHORTEST_NOTED_BYTES = 12_000  # queue.delivery_row: of a message that a receive can refuse
 
 RowT = TypeVar("RowT", bound=Row)
 DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[RowT]
@@ -23,7 +25,7 @@ def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[
     if isinstance(effect, Transact):
         return effect.statement, [*transaction_columns(effect.handles, effect.messages), *effect.options]
     if isinstance(effect, Receive):
-        return effect.statement, receive_arguments(effect, effect.count, effect.count)
+        return receive_call(effect, effect.count, effect.count)
     return effect.statement, list(effect.arguments)
 
 
@@ -37,18 +39,20 @@ def transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list
     return [*columns_of(handles, len(HANDLE_TYPES)), *columns_of(messages, len(MESSAGE_TYPES))]
 
 
-def receive_arguments(
-    receive: Receive[Row], count: int, lease: int, *, own_transaction: bool = True
-) -> list[object]:
-    """The arguments of a receive of `count` messages, of which at most `lease` expire together.
+def receive_call(
+    receive: Receive[RowT], count: int, most: int, *, own_transaction: bool = True
+) -> tuple[Statement[RowT], list[object]]:
+    """The call of a receive of `count` messages, for requests of which each asks for at most `most`.
 
-    On a FIFO queue each merged receive gets a lease: no two get messages of one group, and all ask for equally many.
+    So many messages expire together, or more where that is few. On a FIFO queue each merged receive gets a lease: no
+    two get messages of one group, and all ask for equally many.
     `own_transaction`: the receive has a transaction to itself, which does not wait for the disk. A crash may then lose
     the fact that messages were received, and they are received again.
+    A receive that assumes short messages fails with LONG_MESSAGE if `most` as long as the longest one may be too much.
     """
-    lease = receive.count if receive.is_fifo else max(SMALLEST_LEASE, lease)
-    return [
-        receive.queue_arn,
+    lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
+    arguments: list[object] = [
+        receive.queue.arn,
         count,
         lease,
         receive.visibility_seconds,
@@ -56,3 +60,11 @@ def receive_arguments(
         own_transaction and receive.attempt_id is None,  # the attempt must be known after a crash
         receive.attempt_id,
     ]
+    limit = receive.limit
+    if limit is None or (most == 1 and not limit.way):  # the container hands out any single message
+        return receive.statement, [*arguments, None]
+    short_bytes = limit.max_bytes // (limit.growth * most) - MESSAGE_HEAD_BYTES
+    may_fail = receive.assume_short and own_transaction and receive.attempt_id is None
+    if may_fail and short_bytes >= SHORTEST_NOTED_BYTES:
+        return receive.statement, [*arguments, short_bytes]
+    return cast("Statement[RowT]", RECEIVE_ANSWER), [*arguments, limit.max_bytes, limit.format]

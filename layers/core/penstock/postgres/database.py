@@ -1,6 +1,8 @@
 """The one connection of a function's execution environment: kept between invocations, replaced when it breaks.
 
     found closed before a call              the call is made on a new connection
+    idle for over a minute, and a question  the same: a network or pooler that has forgotten the connection tells nobody
+    gets no answer in two seconds
     rolled back, server is read only        the database undid the call: it is made once more, after a failover (the
                                             server was the primary) on a new connection
     lost before COMMIT was sent             the call took no effect: it is made once more on a new connection (pg8000
@@ -15,17 +17,22 @@ docs/decisions/0008-two-drivers.md; only the one that is used is imported.
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from time import time
 from typing import Protocol, TypeVar, cast
 
 from penstock.effects import Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.settings import DRIVERS
 
-from .network import CALL_SECONDS
+from .network import CALL_SECONDS, IDLE_SECONDS, PING_SECONDS
 from .session_settings import SessionState
-from .sqlstates import meaning
+from .sqlstates import LONG_MESSAGE, meaning
 
 RowT = TypeVar("RowT", bound=Row)
+
+
+class LongMessageFound(Exception):  # noqa: N818 - nothing failed
+    """A receive that assumes short messages found a long one, and was undone."""
 
 
 class DriverError(Exception):
@@ -51,8 +58,10 @@ class DriverError(Exception):
         """Whether the same call may succeed later."""
         return self.meaning.is_temporary
 
-    def client_error(self) -> ServiceUnavailable | InternalFailure:
-        """The error for the client."""
+    def client_error(self) -> ServiceUnavailable | InternalFailure | LongMessageFound:
+        """The error for the client, or for the driver of an operation."""
+        if self.sqlstate == LONG_MESSAGE:
+            return LongMessageFound()
         return ServiceUnavailable() if self.is_transient else InternalFailure()
 
 
@@ -65,6 +74,8 @@ class DriverConnection(Protocol):
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]: ...
 
     def is_lost(self) -> bool: ...
+
+    def answers(self, seconds: float, /) -> bool: ...
 
     def close(self) -> None: ...
 
@@ -89,13 +100,22 @@ class Database:
     """Makes calls one after the other on one connection. `driver`: psycopg or pg8000.
 
     A call that takes longer than `call_seconds` ends its connection: it is unknown whether it took effect.
+    `new_address` is asked when no connection can be made: another address, since the password has changed, or None.
     """
 
-    def __init__(self, url: str, driver: str = "psycopg", call_seconds: float = CALL_SECONDS) -> None:
+    def __init__(
+        self,
+        url: str,
+        driver: str = "psycopg",
+        call_seconds: float = CALL_SECONDS,
+        new_address: Callable[[], str | None] | None = None,
+    ) -> None:
         self._url = url
+        self._new_address = new_address
         self._call_seconds = call_seconds
         self._driver = driver
         self._connection: DriverConnection | None = None
+        self._used_at = 0.0  # wall clock: others stand still while Lambda freezes the process
 
     def connection(self) -> DriverConnection:
         """The connection, a new one when the old one is gone. Raises ServiceUnavailable."""
@@ -109,7 +129,7 @@ class Database:
 
         Raises ServiceUnavailable when the database cannot be reached, breaks the connection or reports a transient
         error: unless it was not reached, it is unknown whether the call took effect. Raises InternalFailure for every
-        other database error.
+        other database error, LongMessageFound for LONG_MESSAGE.
         """
         try:
             return self._attempt(statement, arguments)
@@ -130,15 +150,35 @@ class Database:
     def _attempt(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         connection = self.connection()
         try:
-            return connection.call(statement, arguments)
+            rows = connection.call(statement, arguments)
         except DriverError as error:
             if error.ends_connection:
                 self.close()
             raise
+        self._used_at = time()
+        return rows
 
     def _live_connection(self) -> DriverConnection:
-        if self._connection is not None and self._connection.is_lost():
+        if self._connection is not None and self._has_gone(self._connection):
             self.close()
         if self._connection is None:
-            self._connection = connection_factory(self._driver)(self._url, self._call_seconds)
+            self._connection = self._open()
+            self._used_at = time()
         return self._connection
+
+    def _open(self) -> DriverConnection:
+        open_connection = connection_factory(self._driver)
+        try:
+            return open_connection(self._url, self._call_seconds)
+        except DriverError:
+            address = self._new_address() if self._new_address else None
+            if address is None or address == self._url:
+                raise
+        self._url = address
+        return open_connection(address, self._call_seconds)
+
+    def _has_gone(self, connection: DriverConnection) -> bool:
+        if connection.is_lost():
+            return True
+        idle = abs(time() - self._used_at)
+        return idle > IDLE_SECONDS and not connection.answers(PING_SECONDS)

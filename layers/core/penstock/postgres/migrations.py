@@ -5,7 +5,7 @@
     sql/functions/SUBJECT/*.sql    all of them again, in one transaction, whenever one of them has changed
     sql/former/*.sql               with the functions: those that only the previous release still calls
     sql/views/*.sql                with the functions, after them: what readers of the tables see
-    sql/grants.sql                 with the functions
+    sql/grants.sql                 at each run; the roles before everything else, where that is allowed (roles.py)
 
 Every runner takes one advisory lock, so any number may start at once: the first works, the others wait and find
 nothing to do. A migration inserts its number first, in its own transaction: it is either applied and recorded or
@@ -32,11 +32,13 @@ from typing import Final
 import psycopg
 from packaging.version import Version
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock import __version__
 from penstock.effects import Row
 
-from . import adoption, function_settings
+from . import adoption, function_settings, roles
+from .iam_token import with_token
 from .session_settings import SESSION_SETTINGS
 
 Connection = psycopg.Connection[Row]
@@ -70,7 +72,7 @@ set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0; 
 
 _GRANTS: Final = """
 select md5(coalesce(string_agg(g.acl, ' ' order by g.acl), '')) from (
-    select p.oid || coalesce(p.proacl::text, '') as acl from pg_proc p where p.pronamespace = 'queue'::regnamespace
+    select concat(p.oid, p.proowner, p.proacl) as acl from pg_proc p where p.pronamespace = 'queue'::regnamespace
     union all
     select c.oid || coalesce(c.relacl::text, '') from pg_class c where c.relnamespace = 'queue'::regnamespace
     union all
@@ -102,7 +104,8 @@ class Applied:
 
     `grants`: the functions were those of this release, but grants were missing, as after a restore. `adopted`: the
     baseline whose record the database was given instead of those of the migrations before it. `warning`: why the
-    functions of this release were not applied, though they differ.
+    functions of this release were not applied, though they differ. `missing_roles`: commands that the migrating role
+    may not run, without which applications have no role for the SQL interface.
     """
 
     migrations: list[str] = field(default_factory=list)
@@ -110,6 +113,7 @@ class Applied:
     grants: bool = False
     adopted: str = ""
     warning: str = ""
+    missing_roles: list[str] = field(default_factory=list)
 
 
 def sql_directory() -> Path:
@@ -119,16 +123,22 @@ def sql_directory() -> Path:
 
 
 def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
-    """Applies what is missing and, with `role`, gives that role its settings. Raises MigrationError."""
+    """Applies what is missing and, with `role`, gives that role its settings. Raises MigrationError, TokenError."""
     directory = directory or sql_directory()
-    with psycopg.connect(dsn, autocommit=True) as connection:
+    with psycopg.connect(
+        make_conninfo("", **with_token(conninfo_to_dict(dsn))), autocommit=True
+    ) as connection:
         _check_encoding(connection)
         connection.execute(
             _SESSION.encode()
         )  # first: the role's lock_timeout would end the wait for another runner
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         connection.execute(_BOOTSTRAP.encode())
+        missing_roles = roles.make_roles(connection)
+        if problem := roles.owner_problem(connection, missing_roles):
+            raise MigrationError(problem)
         applied = _apply_missing(connection, directory)
+        applied.missing_roles = missing_roles
         if role:
             tune_role(connection, role)
     return applied

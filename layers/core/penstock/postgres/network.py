@@ -19,6 +19,12 @@ KEEPALIVE_IDLE_SECONDS: Final = 5
 KEEPALIVE_INTERVAL_SECONDS: Final = 2
 KEEPALIVE_COUNT: Final = 3
 USER_TIMEOUT_SECONDS: Final = 4
+IDLE_SECONDS: Final = 60
+"""A function's connection that was idle for longer is asked before a call: a frozen process keeps none alive, and a
+Network Load Balancer forgets one after 350 s, or 60 where that was set ("Update the TCP idle timeout for your Network
+Load Balancer listener", Elastic Load Balancing)."""
+PING_SECONDS: Final = 2.0
+"""How long it may take to answer that question."""
 
 LIBPQ_LIMITS: Final[dict[str, Any]] = {
     "connect_timeout": CONNECT_SECONDS,

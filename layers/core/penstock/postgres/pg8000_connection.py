@@ -11,7 +11,6 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pg8000.core import CoreConnection
 from pg8000.exceptions import DatabaseError, InterfaceError
@@ -19,7 +18,9 @@ from pg8000.exceptions import DatabaseError, InterfaceError
 from penstock.effects import Row, Statement
 
 from . import text_array
+from .address import hosts_of, parse_address
 from .database import DriverError
+from .iam_token import TokenError, with_token
 from .network import (
     CONNECT_SECONDS,
     KEEPALIVE_COUNT,
@@ -84,6 +85,18 @@ class Pg8000Connection:
         readable, _, _ = select.select([socket_of(self._connection).fileno()], [], [], 0)
         return bool(readable)
 
+    def answers(self, seconds: float) -> bool:
+        """Whether the server answers within so many seconds; if not, the connection is of no more use."""
+        connected = socket_of(self._connection)
+        call_seconds = connected.gettimeout()
+        connected.settimeout(seconds)
+        try:
+            self._connection.execute_simple("select 1")
+        except _FAILURES:
+            return False
+        connected.settimeout(call_seconds)
+        return True
+
     def is_read_only(self) -> bool:
         """Whether the server accepts no writes, as a standby. Raises DriverError."""
         try:
@@ -113,17 +126,25 @@ def driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
 
 
 def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
-    """A new connection, to the first of the address's hosts that can be used. Raises DriverError."""
+    """A new connection, to the first of the address's hosts that can be used. Raises DriverError, SettingError."""
     failures = []
-    for host in hosts(url):
+    try:
+        address = with_token(parse_address(url))
+    except TokenError as error:
+        raise DriverError(str(error), None, took_no_effect=True) from error
+    # Whether it asks for a server that accepts writes; pg8000 knows no other wish.
+    wants_primary = address.get("target_session_attrs") in ("read-write", "primary")
+    for host in hosts_of(address):
         try:
-            connection = CoreConnection(**parameters(url), **host, timeout=CONNECT_SECONDS)
+            connection = CoreConnection(
+                **other_parameters(address), **host_parameters(*host), timeout=CONNECT_SECONDS
+            )
         except _FAILURES as error:
             failures.append(str(driver_error(error, took_no_effect=True)))
             continue
         limit_socket(socket_of(connection), call_seconds)
         opened = Pg8000Connection(connection)
-        if not wants_primary(url) or not opened.is_read_only():
+        if not wants_primary or not opened.is_read_only():
             opened.apply_settings()
             return opened
         opened.close()
@@ -142,43 +163,19 @@ def limit_socket(connected: socket.socket, call_seconds: float) -> None:
             connected.setsockopt(socket.IPPROTO_TCP, number, value)
 
 
-def hosts(url: str) -> list[dict[str, Any]]:
-    """The hosts of an address as pg8000's parameters: `host:port,host:port`, or the folder of a socket in `?host=`."""
-    address = urlsplit(url)
-    more = dict(parse_qsl(address.query))
-    places = [split_port(each) for each in address.netloc.rpartition("@")[2].split(",")]
-    if "host" in more:
-        places = [(each, places[0][1]) for each in more["host"].split(",")]
-    return [
-        {"unix_sock": f"{name}/.s.PGSQL.{port}"}
-        if name.startswith("/")
-        else {"host": unquote(name).strip("[]") or "localhost", "port": port}
-        for name, port in places
-    ]
+def host_parameters(name: str, port: int) -> dict[str, Any]:
+    """A host's, or a folder's with the socket of a server, as pg8000 names them."""
+    return {"unix_sock": f"{name}/.s.PGSQL.{port}"} if name.startswith("/") else {"host": name, "port": port}
 
 
-def split_port(place: str) -> tuple[str, int]:
-    """Host and port; `[::1]:5433` gives `[::1]` and 5433."""
-    name, _, port = place.rpartition(":")
-    return (name, int(port)) if port.isdecimal() and not name.endswith(":") else (place, 5432)
-
-
-def wants_primary(url: str) -> bool:
-    """Whether `target_session_attrs` asks for a server that accepts writes; pg8000 knows no other wish."""
-    return dict(parse_qsl(urlsplit(url).query)).get("target_session_attrs") in ("read-write", "primary")
-
-
-def parameters(url: str) -> dict[str, Any]:
+def other_parameters(address: dict[str, str]) -> dict[str, Any]:
     """The rest of an address as pg8000's parameters."""
-    address = urlsplit(url)
-    more = dict(parse_qsl(address.query))
-    user, _, password = address.netloc.rpartition("@")[0].partition(":")
     return {
-        "user": unquote(user),
-        "password": unquote(password),
-        "database": unquote(address.path.removeprefix("/")) or None,
-        "application_name": more.get("application_name"),
-        "ssl_context": tls(more.get("sslmode", ""), more.get("sslrootcert")),
+        "user": address.get("user", ""),
+        "password": address.get("password", ""),
+        "database": address.get("dbname") or None,
+        "application_name": address.get("application_name"),
+        "ssl_context": tls(address.get("sslmode", ""), address.get("sslrootcert")),
     }
 
 

@@ -14,6 +14,7 @@ from penstock.effects import Row, Statement
 from . import binary_array
 from .call_deadline import connection_parameters, limit_call
 from .database import DriverError
+from .iam_token import TokenError, with_token
 from .network import CALL_SECONDS
 from .session_settings import SessionState, apply_settings_query
 from .sqlstates import INTERNAL_ERROR
@@ -33,8 +34,11 @@ class LimitedConnection(psycopg.Connection[Row]):
 
 
 def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
-    """A connection as the service needs it. Raises psycopg.OperationalError."""
-    parameters = connection_parameters(url)
+    """A connection as the service needs it. Raises psycopg.OperationalError, SettingError."""
+    try:
+        parameters = with_token(connection_parameters(url))
+    except TokenError as error:
+        raise psycopg.OperationalError(str(error)) from error
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
     connection.call_seconds = call_seconds
     try:
@@ -86,13 +90,24 @@ class PsycopgConnection(TransactionExecutor):
         readable, _, _ = select.select([self.connection.fileno()], [], [], 0)
         return bool(readable)
 
+    def answers(self, seconds: float) -> bool:
+        """Whether the server answers within so many seconds; if not, the connection is of no more use."""
+        call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
+        try:
+            self.connection.execute("select 1")
+        except psycopg.Error:
+            return False
+        finally:
+            self.connection.call_seconds = call_seconds
+        return True
+
     def close(self) -> None:
         """Closes the connection."""
         self.connection.close()
 
 
 def open_connection(url: str, call_seconds: float) -> PsycopgConnection:
-    """A new connection. Raises DriverError."""
+    """A new connection. Raises DriverError, SettingError."""
     try:
         return PsycopgConnection(connect(url, call_seconds))
     except psycopg.OperationalError as error:

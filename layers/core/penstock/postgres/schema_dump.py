@@ -89,7 +89,8 @@ where p.pronamespace = 'queue'::regnamespace
 order by p.proname, pg_get_function_identity_arguments(p.oid)
 """
 
-# The owner's own rights are left out, and MAINTAIN, which only versions from 17 on have.
+# The owner's own rights are left out, and MAINTAIN, which only versions from 17 on have; and what grants.sql gives,
+# which depends on the roles that there are.
 _GRANTS: Final = """
 select format('grant %s on %s %s to %s;', string_agg(lower(g.privilege_type), ', ' order by g.privilege_type),
     o.kind, o.name, case when g.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(g.grantee)) end)
@@ -102,7 +103,9 @@ from (
     select 'function', format('queue.%I(%s)', proname, pg_get_function_identity_arguments(oid)), proowner, proacl
     from pg_proc where pronamespace = 'queue'::regnamespace
 ) o (kind, name, owner, acl) cross join lateral aclexplode(o.acl) g
-where g.grantee <> o.owner and g.privilege_type <> 'MAINTAIN'
+where g.grantee <> o.owner and g.privilege_type <> 'MAINTAIN' and g.grantee not in (
+    select r.oid from pg_roles r
+    where r.rolname in ('penstock_api', 'penstock_app', 'penstock_metrics', 'penstock_owner', 'penstock_reader'))
 group by o.kind, o.name, g.grantee
 order by o.kind desc, o.name, 1
 """

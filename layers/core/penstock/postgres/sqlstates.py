@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 INTERNAL_ERROR = "XX000"
+LONG_MESSAGE = "QU010"  # a receive that assumes short messages found a long one, and was undone
 
 
 class Meaning(Enum):

@@ -61,6 +61,7 @@ class ServiceQuotaExceededException(SchedulerError):
 class ThrottlingException(SchedulerError):
     json_type = query_code = "ThrottlingException"
     status = 429
+    retry_after_seconds = 1
 
 
 class InternalServerException(SchedulerError):
@@ -86,11 +87,15 @@ COMMON: Mapping[type[AwsError], str] = {
     errors.InvalidClientTokenId: "UnrecognizedClientException",
     errors.MissingAuthenticationToken: "MissingAuthenticationTokenException",
     errors.RequestEntityTooLarge: "RequestEntityTooLargeException",
-    errors.RequestThrottled: "ThrottlingException",
     errors.RequestTimeout: "RequestTimeoutException",
     errors.ServiceUnavailable: "ServiceUnavailableException",
     errors.SignatureDoesNotMatch: "InvalidSignatureException",
 }
+
+
+def as_scheduler_error(error: AwsError) -> AwsError:
+    """The error as EventBridge Scheduler has it, where its status is another one, too."""
+    return ThrottlingException(error.message) if isinstance(error, errors.RequestThrottled) else error
 
 
 def rest_type(error: AwsError) -> str:

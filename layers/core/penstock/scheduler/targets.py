@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import parse_topic_arn
+from penstock.settings import Settings
 from penstock.sns.publish import MOST_BYTES as TOPIC_BYTES
 from penstock.sqs import validation
 
@@ -29,7 +30,7 @@ UNSUPPORTED_PARAMETERS = (
 )
 
 
-def checked(target: Target) -> Target:
+def checked(target: Target, settings: Settings) -> Target:
     """The target as it is stored, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
@@ -45,6 +46,7 @@ def checked(target: Target) -> Target:
     else:
         _check_topic(target, group_id)
         _check_input(target.input, TOPIC_BYTES)
+    _check_regions(target, settings)
     return replace(target, retry_policy=filled_in(target.retry_policy))
 
 
@@ -65,6 +67,17 @@ def _check_topic(target: Target, group_id: str | None) -> None:
         raise ValidationException(
             "SqsParameters.MessageGroupId is for queues and for FIFO topics, which require it."
         )
+
+
+def _check_regions(target: Target, settings: Settings) -> None:
+    """What QUEUE_REGIONS lacks is in another installation, which this one does not call."""
+    dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
+    for arn in (target.arn, dead_letters):
+        if arn is not None and not settings.serves(arn.split(":")[3]):
+            raise ValidationException(
+                f"{arn[:256]} is in another region. The setting QUEUE_REGIONS has those that this installation "
+                f"serves: {settings.queue_regions}."
+            )
 
 
 def _check_input(text: str | None, most_bytes: int) -> None:

@@ -16,7 +16,12 @@ from penstock.aws.topic_arn import TopicArn
 from penstock.sqs.attributes import KEYS_REFUSED, is_access_policy
 from penstock.sqs.validation import encoded
 
-from .delivery_policy import check_delivery_policy, check_topic_policy, effective_topic_policy
+from .delivery_policy import (
+    check_delivery_policy,
+    check_topic_policy,
+    effective_topic_policy,
+    readable_topic_policy,
+)
 from .errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -96,6 +101,16 @@ SUBSCRIPTION: Mapping[str, Check] = {
     "ReplayPolicy": _json_object,
 }
 
+# "Amazon SNS raw message delivery" (SNS Developer Guide).
+RAW_PROTOCOLS = ("sqs", "http", "https", "firehose")
+BOOLEANS = frozenset(("FifoTopic", "ContentBasedDeduplication", "RawMessageDelivery"))
+
+
+def plain_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Attributes with truth values, which clients may write in any letter case (`True`), in lower case."""
+    return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
+
+
 _REASONS = {"RawMessageDelivery": "Invalid value [{}]. Must be true or false."}
 
 
@@ -153,6 +168,8 @@ def readable_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pen
     }
     if arn.fifo:
         values["ContentBasedDeduplication"] = "false"
+    if stored.get("DeliveryPolicy"):
+        stored = {**stored, "DeliveryPolicy": readable_topic_policy(stored["DeliveryPolicy"])}
     return {**values, **stored}
 
 
@@ -168,8 +185,12 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
             )
         if name == "RedrivePolicy":
             check_redrive_policy(value)
-        if name == "DeliveryPolicy" and value and protocol == "sqs":
-            raise InvalidParameter.named("Delivery protocol [sqs] does not support DeliveryPolicy")
+        if name == "RawMessageDelivery" and value == "true" and protocol not in RAW_PROTOCOLS:
+            raise InvalidParameter.named(
+                f"{name}: Delivery protocol [{protocol}] does not support raw message delivery."
+            )
+        if name == "DeliveryPolicy" and value and protocol not in ("http", "https"):
+            raise InvalidParameter.named(f"Delivery protocol [{protocol}] does not support DeliveryPolicy")
         if name == "DeliveryPolicy" and value:
             check_delivery_policy(value)
 

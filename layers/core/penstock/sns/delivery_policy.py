@@ -21,6 +21,7 @@ from .errors import InvalidParameter
 Policy = Mapping[str, Any]  # JSON, whose members are checked before they are stored
 
 MOST_RETRY_SECONDS: Final = 3_600
+MOST_CHARACTERS: Final = 30_720  # our choice, as of an access policy; all members together have under 1,000
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 # Member: least and greatest value.
@@ -92,6 +93,26 @@ def effective_topic_policy(topic: str | None) -> Policy:
     return {"http": {**answer, "defaultRequestPolicy": policy["requestPolicy"]}}
 
 
+def readable_policy(text: str) -> str:
+    """A subscription's policy as it is read back: without members that are null."""
+    return msgspec.json.encode(_without_nulls(_read(text))).decode()
+
+
+def readable_topic_policy(text: str) -> str:
+    """A topic's policy as it is read back: the same, and with `disableSubscriptionOverrides`."""
+    first = {"defaultHealthyRetryPolicy": None, "disableSubscriptionOverrides": False}  # in AWS's order
+    http = _read(text).get("http") or {}
+    return msgspec.json.encode({"http": _without_nulls({**first, **http})}).decode()
+
+
+def _without_nulls(section: Policy) -> dict[str, object]:
+    return {
+        name: _without_nulls(value) if isinstance(value, dict) else value
+        for name, value in section.items()
+        if value is not None
+    }
+
+
 def retry_delays(retry: Policy) -> list[float]:
     """Seconds before each retry, first to last: immediate, pre-backoff, backoff and post-backoff phase."""
     retries = {**DEFAULT_RETRY, **_given(retry)}
@@ -123,12 +144,13 @@ _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_delivery_policy(text: str) -> None:
     """A subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
-    _check_sections(_object(_parse(text), ""), "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
+    document = _object(_parse_given(text), "")
+    _check_sections(document, "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
 
 
 def check_topic_policy(text: str) -> None:
     """A topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
-    document = _object(_parse(text), "")
+    document = _object(_parse_given(text), "")
     _check_names(document, {"http"})
     http = _object(document.get("http"), "http")
     _check_sections(
@@ -194,6 +216,12 @@ def _object(value: object, path: str) -> Policy:
     if not isinstance(value, dict):
         raise invalid_policy(f"{path} must be a JSON object".lstrip())
     return value
+
+
+def _parse_given(text: str) -> object:
+    if len(text) > MOST_CHARACTERS:
+        raise invalid_policy(f"must not be longer than {MOST_CHARACTERS} characters")
+    return _parse(text)
 
 
 def _parse(text: str) -> Any:

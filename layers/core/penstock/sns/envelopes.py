@@ -16,7 +16,7 @@ from penstock.effects import Operation
 from penstock.sqs.types import MessageAttributeValue
 
 from . import notification
-from .outgoing_message import OutgoingMessage
+from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .signatures import Signer
 from .signing_keys import current_signer
 from .topics import describe_topic, stored_attributes
@@ -29,6 +29,9 @@ NO_ENVELOPE = "none"
 """Used instead of a signature version when all subscriptions are queues with raw delivery: there is no envelope."""
 
 MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter queue gets the envelope
+
+ENVELOPED = frozenset((DEFAULT_TEXT, "sqs", "http", "https", "email-json", "lambda", "firehose"))
+"""Protocols whose messages have envelopes; to phones, mobile apps and readers of e-mail only the text goes."""
 
 Attributes = Mapping[str, MessageAttributeValue]
 
@@ -97,6 +100,9 @@ def envelope_contents(
         envelope = partial(notification.notification, (yield from signing_context(version, context)))
     message_id, at = as_text(message.message_id), notification.timestamp()
     for protocol, text in message.texts.items():
+        if protocol not in ENVELOPED:
+            found[protocol] = {"raw": text}
+            continue
         parts = envelope(str(topic), message_id, text, message.subject, at, message.attributes)
         found[protocol] = {"raw": text, **parts._asdict()}
     return found

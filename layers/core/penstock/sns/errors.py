@@ -104,6 +104,7 @@ class Throttled(SnsError):
     json_type = "ThrottledException"
     query_code = "Throttled"
     status = 429
+    retry_after_seconds = 1
 
 
 class TopicEmptyBatchRequest(SnsError):
@@ -134,6 +135,37 @@ class TopicBatchRequestTooLong(SnsError):
     json_type = "BatchRequestTooLongException"
     query_code = "BatchRequestTooLong"
     default_message = "The length of all the batch messages put together is more than the limit."
+
+
+class EndpointDisabled(SnsError):
+    json_type = "EndpointDisabledException"
+    query_code = "EndpointDisabled"
+    default_message = "Endpoint is disabled"
+
+
+class PlatformApplicationDisabled(SnsError):
+    json_type = "PlatformApplicationDisabledException"
+    query_code = "PlatformApplicationDisabled"
+    default_message = "The platform application is disabled"
+
+
+class OptedOut(SnsError):
+    json_type = "OptedOutException"
+    query_code = "OptedOut"
+    default_message = "The phone number is opted out of receiving text messages"
+
+
+class UserError(SnsError):
+    json_type = "UserErrorException"
+    query_code = "UserError"
+
+
+class Verification(SnsError):
+    """A wrong password of a phone number; the model gives the exception no other code and status than its own name."""
+
+    json_type = "VerificationException"
+    query_code = "VerificationException"
+    default_message = "The one-time password is wrong or has expired"
 
 
 class InternalError(SnsError):

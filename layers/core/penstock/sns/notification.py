@@ -5,7 +5,8 @@
     SubscriptionConfirmation  for a URL, which confirms with the Token or by a request to SubscribeURL
     UnsubscribeConfirmation   for a URL that gets no more; the same token would subscribe it again
 
-Order of members, texts and links are those of AWS's examples. Sources: "Parsing message formats" and "Verifying the
+Order of members, layout, texts and links are those of AWS's examples: a member a line, indented by two spaces, with a
+space before the colon, since some compare messages as text. Sources: "Parsing message formats" and "Verifying the
 signatures of Amazon SNS messages" (SNS Developer Guide).
 """
 
@@ -91,7 +92,7 @@ def numbered_notification(
 
     AWS signs none of these, which reach queues only (issue 3000 of aws/aws-sdk-net).
     """
-    opening = _encode({"Type": "Notification", "MessageId": message_id}).decode()[:-1] + ',"SequenceNumber":"'
+    opening = f'{{\n{lines({"Type": "Notification", "MessageId": message_id})},\n  "SequenceNumber" : "'
     members = {"TopicArn": topic_arn} | content(message, subject, at)
     return EnvelopeParts(f'",{head(members, base_url)[1:]}', tail(attributes), opening)
 
@@ -105,14 +106,23 @@ def content(message: str, subject: str | None, at: str) -> dict[str, str]:
 def head(members: Mapping[str, str], base_url: str) -> str:
     """An envelope up to the subscription's ARN in its link; an ARN needs no encoding there (RFC 3986, query)."""
     link = f"{base_url}/?Action=Unsubscribe&SubscriptionArn="
-    return _encode({**members, "UnsubscribeURL": link}).decode()[:-2]
+    return f"{{\n{lines({**members, 'UnsubscribeURL': link})}"[:-1]
 
 
 def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
-    """The rest of an envelope, after the subscription's ARN."""
-    return (
-        f'","MessageAttributes":{_encode(readable_attributes(attributes)).decode()}}}' if attributes else '"}'
-    )
+    """The rest of an envelope, after the subscription's ARN. Each attribute is an object in a line of its own."""
+    if not attributes:
+        return '"\n}'
+    shown = [
+        f"    {_encode(name).decode()} : {_encode(value).decode()}"
+        for name, value in readable_attributes(attributes).items()
+    ]
+    return '",\n  "MessageAttributes" : {\n' + ",\n".join(shown) + "\n  }\n}"
+
+
+def lines(members: Mapping[str, str]) -> str:
+    """Members of an envelope, whose names need no escapes, as AWS lays them out, without the brackets."""
+    return ",\n".join([f'  "{name}" : {_encode(value).decode()}' for name, value in members.items()])
 
 
 def sign(members: dict[str, str], names: tuple[str, ...], signing: SigningContext) -> None:
@@ -168,4 +178,4 @@ def token_message(
         "SignatureVersion": signing.version,
     }
     sign(members, CONFIRMATION_SIGNED, signing)
-    return _encode(members).decode()
+    return f"{{\n{lines(members)}\n}}"

@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from penstock.sqs.types import MessageAttributeValue
 
+DEFAULT_TEXT = "*"
+"""Stands for all protocols that have no text of their own."""
+
 
 class OutgoingMessage(NamedTuple):
     """A message that passed its checks. `texts` by protocol; `size`: bytes of the message as sent, and attributes."""

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ import msgspec
 from penstock.access.deliveries import check_deliveries
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
+from penstock.aws.platform_arn import parse_endpoint_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -25,14 +26,20 @@ from penstock.postgres.statements.subscriptions import (
     SubscriptionRow,
 )
 from penstock.sns.filter_policy.compile import compile_policy
+from penstock.sqs.validation import encoded
 
 from . import attributes as topic_attributes
 from . import envelopes, errors, paging
 from . import types as sns
-from .delivery_policy import effective_policy
+from .delivery_policy import effective_policy, readable_policy
+from .mobile.platform_endpoints import check_platform_endpoint
+from .sms.phone_numbers import is_phone_number
 from .topics import LARGE_MESSAGES, as_json, describe_topic, topic_arn
 
 PAGE = 100
+CONFIRMED_BY_ENDPOINT = frozenset(("http", "https", "email", "email-json"))
+"""Protocols whose endpoints confirm a subscription; the others' are confirmed at once (Subscribe, API reference)."""
+
 PENDING = "pending confirmation"
 PENDING_IN_LISTS = "PendingConfirmation"
 
@@ -45,17 +52,31 @@ class RedrivePolicy(msgspec.Struct):
 
 _text = msgspec.json.Decoder(dict[str, str])
 _redrive_policy = msgspec.json.Decoder(RedrivePolicy)
+_EMAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+").fullmatch
+_FUNCTION = re.compile(
+    r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,140}(?::[A-Za-z0-9$_-]{1,128})?"
+).fullmatch
+_STREAM = re.compile(
+    r"arn:aws[a-z-]*:firehose:[a-z0-9-]+:[0-9]{12}:deliverystream/[A-Za-z0-9_.-]{1,64}"
+).fullmatch
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}").fullmatch  # required, says Subscribe
 _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
-    """Subscribes a queue, by its ARN, at once; or a URL, whose endpoint has to confirm first."""
+    """Subscribes an endpoint: at once, or, for URLs and e-mail, when it has confirmed."""
     topic = topic_arn(request.topic_arn, context)
-    endpoint = check_endpoint(request.protocol, request.endpoint or "", topic)
-    attributes = request.attributes or {}
-    policy = check_attributes(attributes, request.protocol)
+    attributes = topic_attributes.plain_booleans(request.attributes or {})
+    try:
+        endpoint = check_endpoint(request.protocol, request.endpoint or "", topic, context)
+        policy = check_attributes(attributes, request.protocol)
+    except errors.InvalidParameter:
+        yield from describe_topic(topic)  # on AWS a topic that is missing comes first
+        raise
+    if request.protocol == "application":
+        yield from check_platform_endpoint(endpoint)
     token = confirmation = None
-    if request.protocol != "sqs":
+    if request.protocol in CONFIRMED_BY_ENDPOINT:
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
         confirmation = yield from envelopes.confirmation(topic, token, context)
     yield from check_quota("subscriptions", None, context, errors.SubscriptionLimitExceeded)
@@ -65,7 +86,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         (row,) = yield from Call(
             ADD_SUBSCRIPTION,
             (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
-             confirmation, *limits(context), policies),
+             confirmation, *limits(context), policies, context.caller_arn),
         )  # fmt: skip
         if row.error is None:
             break
@@ -116,7 +137,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[
         return
     (subscription,) = rows
     text = None
-    if subscription.protocol != "sqs":
+    if subscription.protocol in CONFIRMED_BY_ENDPOINT:
         try:
             text = yield from envelopes.unsubscribe_confirmation(topic, arn, secrets.token_hex(80), context)
         except errors.NotFound:  # another request has just deleted the topic with its subscriptions
@@ -188,7 +209,8 @@ def set_subscription_attributes(
     request: sns.SetSubscriptionAttributesRequest, context: Context
 ) -> Operation[None]:
     """Changes one attribute; a missing or empty value removes it."""
-    arn, name, value = request.subscription_arn, request.attribute_name, request.attribute_value or ""
+    arn, name = request.subscription_arn, request.attribute_name
+    value = topic_attributes.plain_booleans({name: request.attribute_value or ""})[name]
     error: str | None = "Changed"
     while error == "Changed":
         found = yield from described_subscription(arn, context)
@@ -235,13 +257,19 @@ def readable_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
         "Protocol": row.protocol,
         "Endpoint": row.endpoint,
         "PendingConfirmation": str(not row.confirmed).lower(),
-        "ConfirmationWasAuthenticated": str(row.authenticated or row.protocol == "sqs").lower(),
+        "ConfirmationWasAuthenticated": str(
+            row.authenticated or row.protocol not in CONFIRMED_BY_ENDPOINT
+        ).lower(),
         "RawMessageDelivery": "false",
-        "SubscriptionPrincipal": f"arn:aws:iam::{row.owner}:root",
+        "SubscriptionPrincipal": row.principal or f"arn:aws:iam::{row.owner}:root",
     }
     if stored.get("FilterPolicy"):
         values["FilterPolicyScope"] = "MessageAttributes"
-    if row.protocol != "sqs":
+    else:
+        stored.pop("FilterPolicyScope", None)
+    if stored.get("DeliveryPolicy"):
+        stored["DeliveryPolicy"] = readable_policy(stored["DeliveryPolicy"])
+    if row.protocol in ("http", "https"):
         policy = effective_policy(stored.get("DeliveryPolicy"), row.topic_delivery_policy)
         values["EffectiveDeliveryPolicy"] = as_json(policy)
     return values | stored
@@ -257,11 +285,30 @@ def described_subscription(arn: str, context: Context) -> Operation[Subscription
     return found
 
 
+# --- endpoints -------------------------------------------------------------------------------------------------------
+def is_email_address(text: str) -> bool:
+    """Whether a text is an address of e-mail; without quotes, comments and line breaks (RFC 5321)."""
+    return len(text) <= 254 and _EMAIL(text) is not None
+
+
+ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "email": (is_email_address, "Email address"),
+    "email-json": (is_email_address, "Email address"),
+    "sms": (is_phone_number, "Invalid SMS endpoint: {}"),
+    "application": (parse_endpoint_arn, "Application endpoint arn invalid: {}"),
+    "lambda": (_FUNCTION, "Lambda endpoint ARN"),
+    "firehose": (_STREAM, "Firehose endpoint ARN"),
+}
+"""By protocol: what its endpoints look like, and the error for others. The text for `sms` is AWS's, others are ours."""
+
+
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None:
     """The compiled filter policy of a new subscription. Errors name the map `Attributes`, in which attributes are."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
+        if protocol == "firehose" and not _ROLE(attributes.get("SubscriptionRoleArn", "")):
+            raise errors.InvalidParameter.named("SubscriptionRoleArn: the ARN of a role is required")
         return compiled_filter(attributes)
     except errors.InvalidParameter as error:
         raise error.within("Attributes") from error
@@ -278,24 +325,33 @@ def subscription_topic(arn: str, context: Context) -> TopicArn:
     return topic
 
 
-def check_endpoint(protocol: str, endpoint: str, topic: TopicArn) -> str:
-    """The endpoint, which must fit its protocol: a queue's ARN, or a URL of that scheme. Raises InvalidParameter."""
+def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Context) -> str:
+    """The endpoint, which must fit its protocol. Raises InvalidParameter. A queue may be in another region."""
     if protocol == "sqs":
         queue = parse_queue_arn(endpoint)
-        if queue is None or queue.region != topic.region:
+        if queue is None or not context.environment.settings.serves(queue.region):
             raise errors.InvalidParameter.named("SQS endpoint ARN")
-        return endpoint
-    if protocol not in ("http", "https"):
+    elif protocol not in ("http", "https", *ENDPOINTS):
         raise errors.InvalidParameter.named(
             f"Amazon SNS does not support this protocol string: {protocol[:64]}"
         )
-    if topic.fifo:
+    elif topic.fifo:
         raise errors.InvalidParameter.named("Invalid protocol type: " + protocol)
+    elif protocol in ENDPOINTS:
+        is_valid, refusal = ENDPOINTS[protocol]
+        if encoded(endpoint) is None or not is_valid(endpoint):
+            raise errors.InvalidParameter.named(refusal.format(endpoint[:64]))
+    else:
+        check_url(protocol, endpoint)
+    return endpoint
+
+
+def check_url(protocol: str, endpoint: str) -> None:
+    """Raises InvalidParameter for a text that is no URL of the protocol."""
     if not endpoint.startswith(f"{protocol}://"):
         raise errors.InvalidParameter.named("Endpoint must match the specified protocol")
     if not is_url(endpoint):
         raise errors.InvalidParameter.named("Endpoint")
-    return endpoint
 
 
 def is_url(text: str) -> bool:

@@ -32,8 +32,8 @@ _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
 
 
 def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation[sns.CreateTopicResult]:
-    """Makes a topic, or finds an existing one whose attributes and tags equal every supplied one."""
-    attributes = request.attributes or {}
+    """Makes a topic, or finds an existing one that has every supplied attribute and tag."""
+    attributes = topic_attributes.plain_booleans(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or request.name.endswith(".fifo") != fifo:
         raise errors.InvalidParameter.named("Topic Name")
@@ -42,6 +42,8 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
         topic_attributes.check_key(attributes, context.environment.settings)
     except errors.InvalidParameter as refused:
         raise refused.within("Attributes") from refused
+    if not fifo:
+        attributes.pop("FifoTopic", None)  # says what the name says, also of a topic that exists
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise data_protection_unavailable()
@@ -83,7 +85,8 @@ def get_topic_attributes(
 def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Context) -> Operation[None]:
     """Changes one attribute; a missing or empty value removes it."""
     arn = topic_arn(request.topic_arn, context)
-    name, value = request.attribute_name, request.attribute_value or ""
+    name = request.attribute_name
+    value = topic_attributes.plain_booleans({name: request.attribute_value or ""})[name]
     if name == "FifoTopic":
         raise errors.InvalidParameter.named("AttributeName")
     topic_attributes.check_topic_attributes(

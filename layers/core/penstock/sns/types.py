@@ -217,7 +217,7 @@ class SetSubscriptionAttributesRequest(Request):
 
 # --- publishing ------------------------------------------------------------------------------------------------------
 class PublishRequest(Request):
-    """One of TopicArn, TargetArn and PhoneNumber; only topics are served here."""
+    """One of TopicArn, TargetArn (of a topic, or of an endpoint of a mobile app) and PhoneNumber."""
 
     message: str
     topic_arn: str | None = None
@@ -259,3 +259,206 @@ class PublishBatchResultEntry(Result):
 class PublishBatchResult(Result):
     successful: list[PublishBatchResultEntry]
     failed: list[BatchResultErrorEntry]
+
+
+# --- mobile apps -----------------------------------------------------------------------------------------------------
+class PlatformApplication(Result):
+    """An application in a list."""
+
+    platform_application_arn: str
+    attributes: dict[str, str]
+
+
+class PlatformEndpoint(Result):
+    """An endpoint in a list; the model calls it Endpoint."""
+
+    endpoint_arn: str
+    attributes: dict[str, str]
+
+
+class CreatePlatformApplicationRequest(Request):
+    name: str
+    platform: str
+    attributes: dict[str, str]
+
+
+class CreatePlatformApplicationResult(Result):
+    platform_application_arn: str | None = None
+
+
+class DeletePlatformApplicationRequest(Request):
+    platform_application_arn: str
+
+
+class GetPlatformApplicationAttributesRequest(Request):
+    platform_application_arn: str
+
+
+class GetPlatformApplicationAttributesResult(Result):
+    attributes: dict[str, str] | None = None
+
+
+class SetPlatformApplicationAttributesRequest(Request):
+    platform_application_arn: str
+    attributes: dict[str, str]
+
+
+class ListPlatformApplicationsRequest(Request):
+    next_token: str | None = None
+
+
+class ListPlatformApplicationsResult(Result):
+    platform_applications: list[PlatformApplication]
+    next_token: str | None = None
+
+
+class CreatePlatformEndpointRequest(Request):
+    platform_application_arn: str
+    token: str
+    custom_user_data: str | None = None
+    attributes: dict[str, str] | None = None
+
+
+class CreatePlatformEndpointResult(Result):
+    endpoint_arn: str | None = None
+
+
+class DeleteEndpointRequest(Request):
+    endpoint_arn: str
+
+
+class GetEndpointAttributesRequest(Request):
+    endpoint_arn: str
+
+
+class GetEndpointAttributesResult(Result):
+    attributes: dict[str, str] | None = None
+
+
+class SetEndpointAttributesRequest(Request):
+    endpoint_arn: str
+    attributes: dict[str, str]
+
+
+class ListEndpointsByPlatformApplicationRequest(Request):
+    platform_application_arn: str
+    next_token: str | None = None
+
+
+class ListEndpointsByPlatformApplicationResult(Result):
+    endpoints: list[PlatformEndpoint]
+    next_token: str | None = None
+
+
+# --- text messages: members of the older actions begin with a small letter --------------------------------------------
+class SetSMSAttributesRequest(Request):
+    attributes: dict[str, str] = field(name="attributes")
+
+
+class SetSMSAttributesResult(Result):
+    pass
+
+
+class GetSMSAttributesRequest(Request):
+    attributes: list[str] | None = field(default=None, name="attributes")
+
+
+class GetSMSAttributesResult(Result):
+    attributes: dict[str, str] | None = field(default=None, name="attributes")
+
+
+class CheckIfPhoneNumberIsOptedOutRequest(Request):
+    phone_number: str = field(name="phoneNumber")
+
+
+class CheckIfPhoneNumberIsOptedOutResult(Result):
+    is_opted_out: bool | None = field(default=None, name="isOptedOut")
+
+
+class ListPhoneNumbersOptedOutRequest(Request):
+    next_token: str | None = field(default=None, name="nextToken")
+
+
+class ListPhoneNumbersOptedOutResult(Result):
+    phone_numbers: list[str] = field(name="phoneNumbers")
+    next_token: str | None = field(default=None, name="nextToken")
+
+
+class OptInPhoneNumberRequest(Request):
+    phone_number: str = field(name="phoneNumber")
+
+
+class OptInPhoneNumberResult(Result):
+    pass
+
+
+class PhoneNumberInformation(Result):
+    """A phone number that an account sends from."""
+
+    created_at: str | None = None
+    phone_number: str | None = None
+    status: str | None = None
+    iso2_country_code: str | None = field(default=None, name="Iso2CountryCode")
+    route_type: str | None = None
+    number_capabilities: list[str] | None = None
+
+
+class ListOriginationNumbersRequest(Request):
+    next_token: str | None = None
+    max_results: int | None = None
+
+
+class ListOriginationNumbersResult(Result):
+    phone_numbers: list[PhoneNumberInformation]
+    next_token: str | None = None
+
+
+class SMSSandboxPhoneNumber(Result):
+    """A phone number of the SMS sandbox."""
+
+    phone_number: str
+    status: str
+
+
+class GetSMSSandboxAccountStatusRequest(Request):
+    pass
+
+
+class GetSMSSandboxAccountStatusResult(Result):
+    is_in_sandbox: bool
+
+
+class CreateSMSSandboxPhoneNumberRequest(Request):
+    phone_number: str
+    language_code: str | None = None
+
+
+class CreateSMSSandboxPhoneNumberResult(Result):
+    pass
+
+
+class VerifySMSSandboxPhoneNumberRequest(Request):
+    phone_number: str
+    one_time_password: str
+
+
+class VerifySMSSandboxPhoneNumberResult(Result):
+    pass
+
+
+class DeleteSMSSandboxPhoneNumberRequest(Request):
+    phone_number: str
+
+
+class DeleteSMSSandboxPhoneNumberResult(Result):
+    pass
+
+
+class ListSMSSandboxPhoneNumbersRequest(Request):
+    next_token: str | None = None
+    max_results: int | None = None
+
+
+class ListSMSSandboxPhoneNumbersResult(Result):
+    phone_numbers: list[SMSSandboxPhoneNumber]
+    next_token: str | None = None

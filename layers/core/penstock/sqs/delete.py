@@ -5,6 +5,7 @@ reference of DeleteMessage). On a FIFO queue a handle whose visibility timeout i
 was received again since.
 """
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake, Woken
 from penstock.postgres.statements.messages import DELETE_MESSAGES, ReceiptHandle
@@ -23,9 +24,9 @@ from .types import (
 
 def delete_message(request: DeleteMessageRequest, context: Context) -> Operation[None]:
     """Deletes one message."""
-    arn = context.queue_arn(request.queue_url)
-    handle = yield from handles.open_handle(arn, request.receipt_handle, context)
-    (outcome,) = yield from delete(arn, [handle])
+    queue = context.queue(request.queue_url)
+    handle = yield from handles.open_handle(queue, request.receipt_handle, context)
+    (outcome,) = yield from delete(queue, [handle])
     refused = handles.outcome_error(outcome, request.receipt_handle)
     if refused is not None:
         raise refused
@@ -36,20 +37,20 @@ def delete_message_batch(
 ) -> Operation[DeleteMessageBatchResult]:
     """Deletes up to ten messages; bad handles fail one by one."""
     validation.check_batch(request.entries, "DeleteMessageBatchRequestEntry")
-    arn = context.queue_arn(request.queue_url)
+    queue = context.queue(request.queue_url)
     result = DeleteMessageBatchResult()
     good: list[tuple[str, str, ReceiptHandle]] = []
     for entry in request.entries:
-        handle = context.environment.receipts.open(arn, entry.receipt_handle)
+        handle = context.environment.receipts.open(queue, entry.receipt_handle)
         if handle is None:
             failure = failed_entry(handles.invalid_handle(entry.receipt_handle))
             result.failed.append(BatchResultErrorEntry(id=entry.id, **failure))  # type: ignore[arg-type]
         else:
             good.append((entry.id, entry.receipt_handle, handle))
     if not good:
-        yield from handles.check_queue(arn)
+        yield from handles.check_queue(queue.arn)
         return result
-    outcomes = yield from delete(arn, [handle for _, _, handle in good])
+    outcomes = yield from delete(queue, [handle for _, _, handle in good])
     for (entry_id, text, _), outcome in zip(good, outcomes, strict=True):
         if outcome != "deleted" and (refused := handles.outcome_error(outcome, text)) is not None:
             failure = failed_entry(refused)
@@ -59,11 +60,11 @@ def delete_message_batch(
     return result
 
 
-def delete(arn: str, receipt_handles: list[ReceiptHandle]) -> Operation[list[str]]:
+def delete(queue: ResolvedQueue, receipt_handles: list[ReceiptHandle]) -> Operation[list[str]]:
     """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
-    fifo = arn.endswith(".fifo")
-    rows = yield from BatchCall(DELETE_MESSAGES, receipt_handles, merge_key=arn if fifo else "")
-    if fifo:
+    arn = queue.arn
+    rows = yield from BatchCall(DELETE_MESSAGES, receipt_handles, merge_key=queue.merge_key)
+    if queue.is_fifo:
         yield Wake(
             arn, 1, Woken.FOR_MORE
         )  # the next messages of their groups, if there are any, may be received now

@@ -1,17 +1,18 @@
 """Reads the receipt handles of requests, and raises AWS's errors for invalid ones."""
 
 from penstock import errors
+from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.messages import ReceiptHandle
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 
 
-def open_handle(arn: str, handle: str, context: Context) -> Operation[ReceiptHandle]:
+def open_handle(queue: ResolvedQueue, handle: str, context: Context) -> Operation[ReceiptHandle]:
     """The content of a handle of this queue. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for other texts."""
-    opened = context.environment.receipts.open(arn, handle)
+    opened = context.environment.receipts.open(queue, handle)
     if opened is None:
-        yield from check_queue(arn)
+        yield from check_queue(queue.arn)
         raise invalid_handle(handle)
     return opened
 

@@ -16,7 +16,7 @@ from .types import Message, PeekRequest, ReceiveMessageResult
 
 MOST_MESSAGES = 1_000
 MOST_BYTES = 8 * 1_048_576
-PAGE = 100
+MOST_GROWTH = 7  # by escapes in a function's result
 
 # In place of a receipt handle: a message that was not received cannot be deleted.
 NOT_RECEIVED = "NOT-RECEIVED"
@@ -25,31 +25,32 @@ NOT_RECEIVED = "NOT-RECEIVED"
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """The visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
 
-    At most 1,000, and none after 8 MiB of bodies (our choice: the answer is not streamed). Raises QueueDoesNotExist.
+    At most 1,000, with at most 8 MiB of bodies and attributes, from a Lambda function a seventh of what it may answer;
+    one at least (our choice: the answer is not streamed). Raises QueueDoesNotExist.
     """
-    arn = context.queue_arn(request.queue_url)
+    queue = context.queue(request.queue_url)
+    limit = context.http.response_limit
+    most_bytes = MOST_BYTES if limit is None else limit.max_bytes // MOST_GROWTH
     states = {"visible": True, "in_flight": request.show_invisible, "delayed": request.show_delayed}
     messages: list[Message] = []
     for state in (state for state, included in states.items() if included):
-        for row in (yield from _rows(arn, state, MOST_MESSAGES - len(messages))):
-            message = message_result(received(row), arn, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+        for row in (yield from _rows(queue.arn, state, MOST_MESSAGES - len(messages), most_bytes)):
+            most_bytes -= len(row.body.encode()) + len((row.attributes or "").encode())
+            if messages and most_bytes < 0:
+                break
+            message = message_result(received(row), queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
             _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
             messages.append(message)
     if not messages:
-        yield from handles.check_queue(arn)
+        yield from handles.check_queue(queue.arn)
     return ReceiveMessageResult(messages=messages)
 
 
-def _rows(arn: str, state: str, most: int) -> Operation[list[PeekedRow]]:
-    """Up to `most` rows of `queue.peek_messages`, read in pages."""
-    rows: list[PeekedRow] = []
-    size_bytes, page = 0, None
-    while page is None or (len(page) == PAGE and len(rows) < most and size_bytes < MOST_BYTES):
-        after = rows[-1].public_id if rows else None
-        page = yield from Call(PEEK_MESSAGES, (arn, state, after, PAGE))
-        rows += page
-        size_bytes += sum(len(row.body) for row in page)
-    return rows[:most]
+def _rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[list[PeekedRow]]:
+    """Up to `most` rows of `queue.peek_messages`, and none after `most_bytes`."""
+    if most <= 0 or most_bytes <= 0:
+        return []
+    return (yield from Call(PEEK_MESSAGES, (arn, state, None, most, most_bytes)))
 
 
 def received(row: PeekedRow) -> ReceivedRow:

@@ -7,10 +7,12 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock import errors
+from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
-from penstock.effects import Operation, Pause, Receive, Wake
+from penstock.effects import FOUND_LONG, Operation, Pause, Receive, Wake
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 from penstock.reports import Received
+from penstock.response_limit import receive_limit
 
 from . import attributes, digests, validation
 from .sql_errors import sql_error
@@ -18,6 +20,7 @@ from .types import Message, MessageAttributeValue, ReceiveMessageRequest, Receiv
 
 FULL_PAUSE_SECONDS = 1.0
 ALL_WAITERS = 1_000_000
+MOST_LONG_QUEUES = 10_000  # that a process remembers
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
@@ -25,7 +28,7 @@ _system = msgspec.json.Decoder(dict[str, str])
 
 def receive_message(request: ReceiveMessageRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """Receives up to ten messages; waits for the first one when the request or the queue says so."""
-    arn = context.queue_arn(request.queue_url)
+    queue = context.queue(request.queue_url)
     validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
     validation.check_range("WaitTimeSeconds", request.wait_time_seconds)
@@ -36,73 +39,97 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
     )
     user = attributes.select_message_attributes(request.message_attribute_names)
     receive = receive_of(
-        arn,
+        queue,
         1 if request.max_number_of_messages is None else request.max_number_of_messages,
         request.visibility_timeout,
         request.wait_time_seconds,
         context,
         # "applies only to FIFO queues" (API reference)
-        request.receive_request_attempt_id if arn.endswith(".fifo") else None,
+        request.receive_request_attempt_id if queue.is_fifo else None,
     )
-    rows = yield from receive_messages(receive)
-    return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in rows])
+    rows = yield from receive_messages(receive, context.environment.long_queues)
+    seal = context.environment.receipts.seal
+    return ReceiveMessageResult(
+        messages=[message_result(row, queue, seal(queue, row.handle), system, user) for row in rows]
+    )
 
 
 def receive_of(
-    arn: str,
+    queue: ResolvedQueue,
     count: int,
     visibility_seconds: int | None,
     wait_seconds: float | None,
     context: Context,
     attempt_id: str | None = None,
 ) -> Receive[ReceivedRow]:
-    """The effect that receives messages, within the limit of messages in flight. None: the queue's own."""
+    """The effect that receives messages, within the limits of messages in flight and of the answer.
+
+    None: the queue's own.
+    """
     limit = context.environment.settings.queue_in_flight_limit or None  # 0: any number
-    return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds, limit, wait_seconds, attempt_id)
+    return Receive(
+        RECEIVE_MESSAGES,
+        queue,
+        count,
+        visibility_seconds,
+        limit,
+        wait_seconds,
+        attempt_id,
+        receive_limit(context.http.response_limit, context.protocol),
+        assume_short=queue.arn not in context.environment.long_queues,
+    )
 
 
-def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
-    """The messages of a receive.
+def receive_messages(receive: Receive[ReceivedRow], long_queues: set[str]) -> Operation[list[ReceivedRow]]:
+    """The messages of a receive. `long_queues`: of the process; their receives are measured from the beginning.
 
     Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
     be repeated. At the limit of messages in flight, a receive that does not wait raises OverLimit on a standard queue,
     and any other tries again each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
+    Raises ResponseTooLarge when all messages that can be received are too long for the answer, at the end of the wait.
     """
-    deadline = None
+    began, deadline = monotonic(), None
     while True:
         header, *messages = yield from receive
         if header.error is None:
-            yield Received(receive.queue_arn, messages)
+            yield Received(receive.queue.arn, messages)
             return messages
-        if header.error != "OverLimit":
-            yield Wake(receive.queue_arn, ALL_WAITERS)  # they find it deleted, too
+        if header.error == FOUND_LONG:
+            receive = _measured(receive, long_queues, monotonic() - began)
+            continue
+        if header.error not in ("OverLimit", "ResponseTooLarge"):
+            yield Wake(receive.queue.arn, ALL_WAITERS)  # they find it deleted, too
             raise sql_error(header.error, receive.attempt_id)
         if deadline is None:
-            seconds = header.wait_seconds or 0 if receive.wait_seconds is None else receive.wait_seconds
-            if seconds == 0 and not receive.is_fifo:
-                raise errors.OverLimit
-            deadline = monotonic() + seconds
+            deadline = began + _seconds_to_try(receive, header)
         left = deadline - monotonic()
         if left <= 0 or not (yield from Pause(min(left, FULL_PAUSE_SECONDS))):
-            yield Received(receive.queue_arn, ())
+            if header.error == "ResponseTooLarge" and receive.limit is not None:
+                raise errors.ResponseTooLarge.of_message(receive.limit.way)
+            yield Received(receive.queue.arn, ())
             return []
-        receive = replace(receive, wait_seconds=max(0, deadline - monotonic()))
+        receive = replace(receive, wait_seconds=max(0, deadline - monotonic()), waited_seconds=0)
 
 
-def message(
-    row: ReceivedRow,
-    arn: str,
-    context: Context,
-    system: attributes.AttributeSelection,
-    user: attributes.AttributeSelection,
-) -> Message:
-    """A delivery as the client sees it, with the attributes that it asked for."""
-    return message_result(row, arn, context.environment.receipts.seal(arn, row.handle), system, user)
+def _measured(
+    receive: Receive[ReceivedRow], long_queues: set[str], waited_seconds: float
+) -> Receive[ReceivedRow]:
+    if len(long_queues) >= MOST_LONG_QUEUES:
+        long_queues.clear()
+    long_queues.add(receive.queue.arn)
+    return replace(receive, assume_short=False, waited_seconds=waited_seconds)
+
+
+def _seconds_to_try(receive: Receive[ReceivedRow], header: ReceivedRow) -> float:
+    seconds = header.wait_seconds or 0 if receive.wait_seconds is None else receive.wait_seconds
+    if seconds == 0 and header.error == "OverLimit" and not receive.queue.is_fifo:
+        raise errors.OverLimit
+    return seconds
 
 
 def message_result(
     row: ReceivedRow,
-    arn: str,
+    queue: ResolvedQueue,
     receipt_handle: str,
     system: attributes.AttributeSelection,
     user: attributes.AttributeSelection,
@@ -115,7 +142,7 @@ def message_result(
         body=row.body,
     )
     if system is not attributes.NO_ATTRIBUTES:
-        answer.attributes = system.pick(system_attributes(row, arn)) or None
+        answer.attributes = system.pick(system_attributes(row, queue)) or None
     if row.attributes is not None and user:
         chosen = user.pick(_attributes.decode(row.attributes))
         if chosen:
@@ -124,14 +151,14 @@ def message_result(
     return answer
 
 
-def system_attributes(row: ReceivedRow, arn: str) -> dict[str, str]:
+def system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str, str]:
     """The message's system attributes, all of them. Times are milliseconds since 1970, as text.
 
     SenderId is the queue's account, since the sender is not stored (our choice). In a dead-letter queue
     ApproximateReceiveCount continues: it counts "across all queues" (ReceiveMessage, API reference).
     """
     values = {
-        "SenderId": arn.split(":")[4],
+        "SenderId": queue.arn.split(":")[4],
         "SentTimestamp": str(row.sent_at_ms),
         "ApproximateReceiveCount": str(row.receive_count),
         "ApproximateFirstReceiveTimestamp": str(row.first_received_at_ms),
@@ -143,6 +170,6 @@ def system_attributes(row: ReceivedRow, arn: str) -> dict[str, str]:
                 int(stored["ApproximateReceiveCount"]) + row.receive_count
             )
         values.update(stored)
-    if arn.endswith(".fifo"):
+    if queue.is_fifo:
         values["SequenceNumber"] = f"{row.id:020d}"
     return values

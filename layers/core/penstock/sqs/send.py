@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from penstock import errors
+from penstock.aws.arn import ResolvedQueue
 from penstock.aws.message_id import as_text, new_message_id
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation
@@ -47,12 +48,17 @@ class OutgoingMessage(NamedTuple):
 
 def send_message(request: SendMessageRequest, context: Context) -> Operation[SendMessageResult]:
     """Stores one message. The answer comes after the commit."""
-    arn = context.queue_arn(request.queue_url)
+    queue = context.queue(request.queue_url)
     longest = minimum_bytes(request) if request.message_attributes else len(request.message_body)
     validation.check_message_size(longest)  # before megabytes are encoded
-    message = outgoing_message(request, arn, context.trace_header)
-    validation.check_message_size(message.stored.size_bytes)
-    (stored,) = yield from store(arn, [message])
+    message = outgoing_message(request, queue.arn, context.trace_header)
+    size = message.stored.size_bytes
+    validation.check_message_size(size)
+    rows = yield from BatchCall(
+        SEND_MESSAGES, [message.stored], (False,), queue.merge_key, queue.arn, size_bytes=size
+    )
+    yield from report_sent(queue, rows, [size])
+    (stored,) = rows
     if stored.error is not None:
         raise sql_error(stored.error, stored.detail)
     return SendMessageResult(
@@ -69,18 +75,18 @@ def send_message_batch(
 ) -> Operation[SendMessageBatchResult]:
     """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one."""
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
-    arn = context.queue_arn(request.queue_url)
+    queue = context.queue(request.queue_url)
     validation.check_batch_size(sum(map(minimum_bytes, request.entries)))  # likewise
     trace = context.trace_header
-    checked = [(entry, checked_entry(entry, arn, trace)) for entry in request.entries]
+    checked = [(entry, checked_entry(entry, queue.arn, trace)) for entry in request.entries]
     validation.check_batch_size(
         sum(message.stored.size_bytes for _, message in checked if isinstance(message, OutgoingMessage))
     )
     result = SendMessageBatchResult()
     accepted = [(e, m) for e, m in checked if isinstance(m, OutgoingMessage)]
     if not accepted:
-        yield from handles.check_queue(arn)
-    stored = (yield from store(arn, [message for _, message in accepted])) if accepted else []
+        yield from handles.check_queue(queue.arn)
+    stored = (yield from store(queue, [message for _, message in accepted])) if accepted else []
     for (entry, message), row in zip(accepted, stored, strict=True):
         if row.error == "QueueDoesNotExist":
             raise errors.QueueDoesNotExist
@@ -92,23 +98,24 @@ def send_message_batch(
 
 
 def store(
-    arn: str, messages: Sequence[OutgoingMessage], async_commit: bool = False
+    queue: ResolvedQueue, messages: Sequence[OutgoingMessage], async_commit: bool = False
 ) -> Operation[list[SentRow]]:
-    """Appends the messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
+    """Appends messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
+    entries = [message.stored for message in messages]
+    sizes = [entry.size_bytes for entry in entries]
     rows = yield from BatchCall(
-        SEND_MESSAGES,
-        [message.stored for message in messages],
-        (async_commit,),
-        merge_key=arn if arn.endswith(".fifo") else "",
-        queue_arn=arn,
-        size_bytes=sum([message.stored.size_bytes for message in messages]),
+        SEND_MESSAGES, entries, (async_commit,), queue.merge_key, queue.arn, size_bytes=sum(sizes)
     )
-    if len(rows) > 1:
-        rows = sorted(rows)
-    if rows[0].error != "QueueDoesNotExist":
-        sizes = [message.stored.size_bytes for message, row in zip(messages, rows, strict=True) if row.is_new]
-        yield Sent(arn, len(sizes), sizes)
+    rows = sorted(rows)
+    yield from report_sent(queue, rows, sizes)
     return rows
+
+
+def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[int]) -> Operation[None]:
+    """Reports which messages of these sizes were added to the queue, unless there is none."""
+    if rows[0].error != "QueueDoesNotExist":
+        added = [size for size, row in zip(sizes, rows, strict=True) if row.is_new]
+        yield Sent(queue.arn, len(added), added)
 
 
 def minimum_bytes(entry: Entry) -> int:

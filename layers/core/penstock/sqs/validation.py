@@ -16,6 +16,7 @@ from .types import MessageAttributeValue
 MAXIMUM_MESSAGE_BYTES = 1_048_576
 MAXIMUM_ATTRIBUTES = 10
 MAXIMUM_ENTRIES = 10
+MAXIMUM_DELAY_SECONDS = 900
 MAXIMUM_TAGS = 50
 MAXIMUM_TRACE_HEADER = (
     8_192  # our choice: it does not count towards the size of the message; X-Ray's have 100
@@ -243,7 +244,7 @@ def check_label(value: str) -> None:
 
 
 _RANGES = {
-    "DelaySeconds": (0, 900, "DelaySeconds must be >= 0 and <= 900."),
+    "DelaySeconds": (0, MAXIMUM_DELAY_SECONDS, "DelaySeconds must be >= 0 and <= 900."),
     "VisibilityTimeout": (0, 43_200, "VisibilityTimeout must be an integer between 0 and 43200."),
     "MaxNumberOfMessages": (1, 10, "Must be between 1 and 10, if provided."),
     "WaitTimeSeconds": (0, 20, "Must be >= 0 and <= 20, if provided."),

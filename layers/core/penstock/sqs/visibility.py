@@ -1,6 +1,7 @@
 """ChangeMessageVisibility and ChangeMessageVisibilityBatch."""
 
 from penstock import errors
+from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ReceiptHandle, VisibilityEntry
@@ -23,9 +24,9 @@ ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
 def change_message_visibility(request: ChangeMessageVisibilityRequest, context: Context) -> Operation[None]:
     """Hides the message for `visibility_timeout` seconds from now; 0 makes it visible at once."""
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
-    arn = context.queue_arn(request.queue_url)
-    handle = yield from handles.open_handle(arn, request.receipt_handle, context)
-    (outcome,) = yield from change(arn, [handle], [request.visibility_timeout])
+    queue = context.queue(request.queue_url)
+    handle = yield from handles.open_handle(queue, request.receipt_handle, context)
+    (outcome,) = yield from change(queue, [handle], [request.visibility_timeout])
     if outcome != "changed":
         raise outcome_error(outcome, request.receipt_handle, request.visibility_timeout)
 
@@ -35,19 +36,19 @@ def change_message_visibility_batch(
 ) -> Operation[ChangeMessageVisibilityBatchResult]:
     """The same for up to ten messages; entries fail one by one."""
     validation.check_batch(request.entries, ENTRY)
-    arn = context.queue_arn(request.queue_url)
+    queue = context.queue(request.queue_url)
     result = ChangeMessageVisibilityBatchResult()
     good: list[tuple[ChangeMessageVisibilityBatchRequestEntry, ReceiptHandle]] = []
     for number, entry in enumerate(request.entries, 1):
         try:
-            good.append((entry, checked_handle(entry, number, arn, context)))
+            good.append((entry, checked_handle(entry, number, queue, context)))
         except errors.AwsError as error:
             fail_entry(result, entry.id, error)
     if not good:
-        yield from handles.check_queue(arn)
+        yield from handles.check_queue(queue.arn)
         return result
     seconds = [entry.visibility_timeout or 0 for entry, _ in good]
-    outcomes = yield from change(arn, [handle for _, handle in good], seconds)
+    outcomes = yield from change(queue, [handle for _, handle in good], seconds)
     for (entry, _), outcome in zip(good, outcomes, strict=True):
         if outcome == "changed":
             result.successful.append(ChangeMessageVisibilityBatchResultEntry(id=entry.id))
@@ -59,25 +60,27 @@ def change_message_visibility_batch(
 
 
 def checked_handle(
-    entry: ChangeMessageVisibilityBatchRequestEntry, number: int, arn: str, context: Context
+    entry: ChangeMessageVisibilityBatchRequestEntry, number: int, queue: ResolvedQueue, context: Context
 ) -> ReceiptHandle:
     """The entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
     if entry.visibility_timeout is None:
         raise errors.MissingParameter.named(f"{ENTRY}.{number}.VisibilityTimeout")
     validation.check_range("VisibilityTimeout", entry.visibility_timeout)
-    handle = context.environment.receipts.open(arn, entry.receipt_handle)
+    handle = context.environment.receipts.open(queue, entry.receipt_handle)
     if handle is None:
         raise handles.invalid_handle(entry.receipt_handle)
     return handle
 
 
-def change(arn: str, receipt_handles: list[ReceiptHandle], seconds: list[int]) -> Operation[list[str]]:
+def change(
+    queue: ResolvedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int]
+) -> Operation[list[str]]:
     """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     entries = [
         VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)
     ]
-    merge_key = arn if arn.endswith(".fifo") else ""
-    rows = sorted((yield from BatchCall(CHANGE_VISIBILITIES, entries, merge_key=merge_key)))
+    arn = queue.arn
+    rows = sorted((yield from BatchCall(CHANGE_VISIBILITIES, entries, merge_key=queue.merge_key)))
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))
     outcomes = [row.outcome for row in rows]

@@ -11,13 +11,16 @@ import asyncio
 import ssl
 from collections import Counter
 from contextlib import suppress
+from ipaddress import ip_network
 from time import monotonic
 from typing import Final
 from uuid import UUID
 
 import psycopg
 
+from penstock.delivery.webhooks.carrier import HttpCarrier
 from penstock.delivery.webhooks.guard import AddressGuard, read_networks
+from penstock.delivery.webhooks.request import GATEWAY, read_secrets
 from penstock.delivery.webhooks.resolver import resolve
 from penstock.delivery.webhooks.run import WAIT_FOR_MORE_MS, DeliveryRun
 from penstock.delivery.webhooks.sender import Resolver, Sender
@@ -31,8 +34,10 @@ from . import Counts
 
 LONGEST_RUN_SECONDS = 20.0
 """After this time a run claims nothing; requests under way end within 15 seconds."""
-MOST_PER_ENDPOINT: Final = 20
-"""Concurrent requests of one process to one endpoint."""
+EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+"""The gateway's address is a setting of the operator, and no subscriber's choice: it may be anywhere."""
+MOST_PER_HOST: Final = 20
+"""Concurrent requests of one process to one host and port, for one account."""
 
 
 class Deliverer:
@@ -63,7 +68,12 @@ class Deliverer:
         self.wait_ms: int | None = None
         """After a run that delivered nothing: milliseconds until a webhook is due, None: none is pending. Else 0."""
 
-    def run_once(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
+    def run_once(
+        self,
+        settings: Settings,
+        connection: "psycopg.Connection[Row]",
+        longest_run_seconds: float | None = None,
+    ) -> Counts:
         """Delivers until nothing is due for a while, or the run's time is over; then waits for requests under way.
 
         Raises psycopg.Error; webhooks that were settled before stay settled.
@@ -71,14 +81,21 @@ class Deliverer:
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
             return counts
-        store = Store(connection, self._watcher, MOST_PER_ENDPOINT, traced=self._tracer is not None)
+        store = Store(
+            connection,
+            self._watcher,
+            MOST_PER_HOST,
+            traced=self._tracer is not None,
+            has_gateway=bool(settings.sns_gateway_url),
+        )
         self.wait_ms = store.wait_ms()
         if self.unwritten or _is_near(self.wait_ms):
             self.wait_ms = 0
             expired = store.expire()
             counts.update(expired)
             self._observer.counted(expired)
-            asyncio.run(self._deliver(settings, store, counts))
+            seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
+            asyncio.run(self._deliver(settings, store, counts, seconds))
         return counts
 
     def stop(self) -> None:
@@ -93,21 +110,42 @@ class Deliverer:
             with suppress(RuntimeError):  # the run's loop is closed: it has ended
                 run.loop.call_soon_threadsafe(run.wake)
 
-    async def _deliver(self, settings: Settings, store: Store, counts: "Counter[str]") -> None:
+    async def _deliver(
+        self, settings: Settings, store: Store, counts: "Counter[str]", longest_run_seconds: float
+    ) -> None:
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
         sender = Sender(guard, self._resolver, self._tls)
-        run = DeliveryRun(settings, store, sender, counts, self.unwritten, self._observer, self._tracer)
+        gateway = Sender(AddressGuard(EVERY_NETWORK), self._resolver, self._tls)
+        secrets = read_secrets(settings.webhook_signing_secret)
+        seconds = float(settings.queue_http_delivery_timeout_secs)
+        webhooks = HttpCarrier(sender, secrets, seconds)
+        carriers = {GATEWAY: HttpCarrier(gateway, secrets, seconds, settings.sns_gateway_url)}
+        run = DeliveryRun(
+            settings,
+            store,
+            lambda kind: carriers.get(kind, webhooks),
+            counts,
+            self.unwritten,
+            self._observer,
+            self._tracer,
+        )
         self._run = run
         try:
-            await self._run.work(monotonic() + self._longest_run_seconds, lambda: self._stopping)
+            await self._run.work(monotonic() + longest_run_seconds, lambda: self._stopping)
         finally:
             self._run = None
             await sender.close()
+            await gateway.close()
 
 
 _deliverer = Deliverer()
 run_once = _deliverer.run_once
 """One bounded run, for functions."""
+
+
+def poll_seconds(settings: Settings) -> float | None:
+    """The pause between two runs of a function that polls; None: it has nothing to do."""
+    return settings.queue_http_delivery_poll_ms / 1000 if settings.queue_http_delivery_enabled else None
 
 
 def _is_near(wait_ms: int | None) -> bool:

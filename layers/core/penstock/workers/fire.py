@@ -24,7 +24,7 @@ from penstock.trace_context import Tracer
 from . import Counts
 
 LONGEST_RUN_SECONDS = 58.0
-"""A function is invoked every minute, and waits for schedules that are due before the next invocation."""
+"""A function that does not poll waits for schedules that are due before its next invocation, a minute later."""
 LOCKED_SECONDS: Final = 0.05
 """Pause when other workers have locked all schedules that are due."""
 OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
@@ -33,7 +33,8 @@ OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 class Firer:
     """The worker of one process. `stop` and `wake` may be called from any thread.
 
-    `continues`: a run waits for schedules that become due before its time is over; else it ends when none is due.
+    `continues`: a run waits for schedules that become due before its time is over, and queries for nearer ones every
+    QUEUE_SCHEDULE_POLL_MS, since nobody wakes it; else it ends when none is due.
     """
 
     def __init__(
@@ -54,15 +55,21 @@ class Firer:
         self.wait_ms: int | None = None
         """After a run: milliseconds until a schedule is due; None: no schedule will be due."""
 
-    def run_once(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
+    def run_once(
+        self,
+        settings: Settings,
+        connection: "psycopg.Connection[Row]",
+        longest_run_seconds: float | None = None,
+    ) -> Counts:
         """One bounded run on an autocommit connection. Raises psycopg.Error; earlier batches stay committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
             environment = self._environment_of(settings)
             store = Store(connection, environment, counts, self._observer, self._tracer)
-            deadline = monotonic() + self._longest_run_seconds
-            while (waits := self._next(store, deadline)) is not None:
+            seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
+            deadline = monotonic() + seconds
+            while (waits := self._next(store, deadline, settings.queue_schedule_poll_ms)) is not None:
                 if not fire_batch(store, waits, settings):
                     self._awake.wait(LOCKED_SECONDS)
         return counts
@@ -76,7 +83,7 @@ class Firer:
         """Ends the pause of a run under way, since a schedule may be due earlier than it knew."""
         self._awake.set()
 
-    def _next(self, store: Store, deadline: float) -> NextScheduleRow | None:
+    def _next(self, store: Store, deadline: float, poll_ms: int) -> NextScheduleRow | None:
         """Waits until a schedule is due, if that is within the run's time; None: the run is over."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
@@ -86,7 +93,7 @@ class Firer:
                 return waits
             if not self._continues or waits.ms is None or waits.ms > left * 1000:
                 return None
-            self._awake.wait(waits.ms / 1000)
+            self._awake.wait(min(waits.ms, poll_ms) / 1000)
         return None
 
     def _environment_of(self, settings: Settings) -> Environment:
@@ -105,3 +112,8 @@ def fire_batch(store: Store, waits: NextScheduleRow, settings: Settings) -> int:
 _firer = Firer()
 run_once = _firer.run_once
 """One bounded run, for functions."""
+
+
+def poll_seconds(settings: Settings) -> float | None:
+    """The pause between two runs of a function that polls; None: it has nothing to do."""
+    return settings.queue_schedule_poll_ms / 1000 if settings.queue_schedule_enabled else None

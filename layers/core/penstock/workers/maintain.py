@@ -1,6 +1,6 @@
 """Cleans the database: acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs
-of schedules, old windows of metrics. Updates statistics where autovacuum is late, and truncates empty tables whose
-files still take space.
+of schedules, old outgoing messages, old windows of metrics. Finds accounts with too many webhooks. Updates statistics
+where autovacuum is late, and truncates empty tables whose files still take space.
 
 All processes and functions share one round through the queues: each takes the next few queues, no two the same ones.
 The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, of any process. A run is bounded in
@@ -15,8 +15,10 @@ from penstock.effects import Statement
 from penstock.postgres.statements.installation import (
     CHECK_SERVER,
     CLEAN_METRICS,
+    CLEAN_OUTGOING,
     CLEAN_SCHEDULE_RUNS,
     COUNT_CHANGES,
+    FIND_WEBHOOK_EXCESS,
     JUMP_IDS,
     MAINTAIN_INSTALLATION,
     MAINTAIN_QUEUE,
@@ -146,6 +148,8 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
 
 def _clean_installation(settings: Settings, connection: "StatementExecutor") -> int:
     rows = number(connection, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
+    rows += number(connection, FIND_WEBHOOK_EXCESS, settings.quota_webhooks)
+    rows += number(connection, CLEAN_OUTGOING, ROWS_A_TABLE, settings.sns_outbox_days, settings.quota_outbox)
     rows += number(connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds)
     return rows + number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
 

@@ -24,9 +24,13 @@ PAUSE_SECONDS = 0.1
 """Pause when nothing can move now: every task has used up its rate, or other transactions have locked the messages."""
 
 
-def run_once(settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:  # noqa: ARG001 - as every worker
+def run_once(
+    settings: Settings,  # noqa: ARG001 - as every worker
+    connection: "psycopg.Connection[Row]",
+    longest_run_seconds: float = LONGEST_RUN_SECONDS,
+) -> Counts:
     """One bounded run on an autocommit connection. Raises psycopg.Error; earlier steps stay committed."""
-    deadline = monotonic() + LONGEST_RUN_SECONDS
+    deadline = monotonic() + longest_run_seconds
     steps = messages = 0
     calls = TransactionExecutor(connection)
     while monotonic() < deadline and (tasks := calls.call(RUNNING_MOVE_TASKS, ())):
@@ -39,6 +43,11 @@ def run_once(settings: Settings, connection: "psycopg.Connection[Row]") -> Count
         if messages == before:
             sleep(PAUSE_SECONDS)
     return {"steps": steps, "messages": messages}
+
+
+def poll_seconds(settings: Settings) -> float:
+    """The pause between two runs of a function that polls."""
+    return settings.queue_move_interval_ms / 1000
 
 
 def step(calls: TransactionExecutor, task_id: UUID) -> int:

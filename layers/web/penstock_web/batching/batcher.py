@@ -3,9 +3,10 @@
     submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
 A pending batch holds effects that may share a call: equal statement, options and merge key, or equal queue and
-visibility timeout. When no call is under way the batcher flushes an effect at once: an idle process adds no delay, and
-a busier one makes larger flushes. A flush runs in a task of its own, so a cancelled request cannot cancel it. The
-batcher removes a pending batch that is empty.
+visibility timeout. Sends of long messages have one of their own, so that short ones do not wait for their bytes. When
+no call is under way the batcher flushes an effect at once: an idle process adds no delay, and a busier one makes larger
+flushes. A flush runs in a task of its own, so a cancelled request cannot cancel it. The batcher removes a pending batch
+that is empty.
 
 A failure affects only the requests that caused it. When the database refuses the data of a flush, the batcher halves
 the flush until the bad entry is alone; it does the same with transactions of which one is refused, and with calls that
@@ -21,13 +22,18 @@ from functools import partial
 from time import monotonic
 from typing import Any, cast
 
+import psycopg
+from msgspec.structs import replace
+
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
-from penstock.postgres.sqlstates import Meaning, meaning
+from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, meaning
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
+    FOUND_LONG_ROWS,
     SEND_MESSAGES,
     ReceivedRow,
     SendEntry,
@@ -50,7 +56,7 @@ from .merge import (
     rows_by_effect,
     rows_by_transaction,
 )
-from .pending_batch import BYTES_PER_ENTRY, Entry, PendingBatch, RowsFuture
+from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, Entry, PendingBatch, RowsFuture
 from .queue_shares import QueueShares
 from .write_backpressure import WriteBackpressure
 
@@ -65,7 +71,8 @@ IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
 # It repeats no call for a request that has waited longer: two calls that hang would take all of its time (408).
 LATEST_REPETITION_SECONDS = 5.0
 
-ExecuteEffects = Callable[[Sequence[Mergeable]], Awaitable[list[Row]]]
+ExecuteEntries = Callable[[Sequence[Entry]], Awaitable[Sequence[Sequence[Row]]]]
+"""Makes the call of a flush. Returns the rows of each entry."""
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +94,8 @@ class Batcher:
     """All pending batches of a process.
 
     `limit`: most entries that may wait; `linger_seconds`: how long a send waits for others. `on_answer` is called with
-    the statement and the number of rows of each call. `direct_handoff` stores messages and serves waiting receives.
+    the statement and the number of rows of each call, headers of receives excepted. `direct_handoff` stores messages
+    and serves waiting receives.
     `write_backpressure`: receives of long messages wait for it.
     """
 
@@ -104,14 +112,16 @@ class Batcher:
         self._contention = contention or Contention(execute, execute)
         self._shares = QueueShares(self._contention.queue_share)
         self._locked_keys = LockedKeys()
-        self._execute_statement = execute
+        self._execute: ExecuteEntries = partial(self._call, execute)
+        self._execute_briefly: ExecuteEntries = partial(
+            self._call_and_wake, self._contention.execute_hurriedly
+        )
+        self._execute_locked: ExecuteEntries = partial(self._call_and_wake, self._contention.execute_waiting)
         self._write_backpressure = write_backpressure or WriteBackpressure()
         self._direct_handoff = direct_handoff
-        self._send: ExecuteEffects = self._execute
+        self._send: ExecuteEntries = self._execute
         if direct_handoff is not None:
-            self._send = cast(
-                "ExecuteEffects", partial(direct_handoff.send, return_messages=self.return_messages)
-            )
+            self._send = partial(direct_handoff.send, return_messages=self.return_messages)
         self._on_answer = on_answer
         self._limit = limit
         self._linger_seconds = linger_seconds
@@ -128,24 +138,30 @@ class Batcher:
             raise ServiceUnavailable
         loop = self._loop = self._loop or asyncio.get_running_loop()
         future: RowsFuture = loop.create_future()
-        queue_arn = None
+        key, queue = effect.batch_key, None
         if isinstance(effect, Receive):
-            weight, queue_arn = effect.count, effect.queue_arn
+            weight, queue = effect.count, effect.queue
         else:
             weight = len(effect) + effect.size_bytes // BYTES_PER_ENTRY
             if weight > len(effect) and isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
                 sizes = [message.size_bytes for message in cast("Sequence[SendEntry]", effect.entries)]
-                self._lengths.sent(effect.queue_arn, max(sizes))
+                self._lengths.sent(ResolvedQueue(effect.queue_arn), max(sizes))
+                if weight >= LONG_WEIGHT:
+                    key = (key, LONG_WEIGHT)
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
-        batch = self._batch(effect.statement, effect.batch_key, queue_arn, locked_key)
+        batch = self._batch(effect.statement, key, queue, locked_key)
         batch.pending.append(Entry(effect, future, weight, monotonic()))
         self._pending_entries += 1
         return future
 
     def _batch(
-        self, statement: Statement[Row], key: Hashable, queue_arn: str | None, locked_key: Hashable | None
+        self,
+        statement: Statement[Row],
+        key: Hashable,
+        queue: ResolvedQueue | None,
+        locked_key: Hashable | None,
     ) -> PendingBatch:
-        """The pending batch of effects with this key, which a task flushes. `queue_arn`: of receives.
+        """The pending batch of effects with this key, which a task flushes. `queue`: of receives.
 
         `locked_key`: what its effects need and somebody else's open transaction has locked.
         """
@@ -155,7 +171,7 @@ class Batcher:
         if batch is None:
             stores = statement is SEND_MESSAGES
             linger_seconds = self._linger_seconds if stores else 0.0
-            batch = self._batches[key] = PendingBatch(queue_arn, linger_seconds, self._lengths)
+            batch = self._batches[key] = PendingBatch(queue, linger_seconds, self._lengths)
             execute = self._send if stores else self._execute
             self._start(self._run_batch(key, batch, execute if locked_key is None else self._execute_locked))
         return batch
@@ -170,7 +186,7 @@ class Batcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run_batch(self, key: Hashable, batch: PendingBatch, execute: ExecuteEffects) -> None:
+    async def _run_batch(self, key: Hashable, batch: PendingBatch, execute: ExecuteEntries) -> None:
         loop = asyncio.get_running_loop()
         idle = loop.time() - self._last_flush_ended_at > IDLE_SECONDS
         try:
@@ -183,23 +199,23 @@ class Batcher:
                 before = len(batch.pending)
                 entries = batch.next_flush()
                 self._pending_entries -= before - len(batch.pending)
-                if entries and batch.queue_arn is not None:
-                    await self._shares.start(batch.queue_arn)
+                if entries and batch.queue is not None:
+                    await self._shares.start(batch.queue)
                     try:
                         await self._flush(entries, execute)
                     finally:
-                        self._shares.end(batch.queue_arn)
+                        self._shares.end(batch.queue)
                 elif entries:
                     await self._flush(entries, execute)
         finally:
             self._last_flush_ended_at = loop.time()
             del self._batches[key]
 
-    async def _flush(self, entries: Sequence[Entry], execute: ExecuteEffects, *, retry: bool = True) -> None:
+    async def _flush(self, entries: Sequence[Entry], execute: ExecuteEntries, *, retry: bool = True) -> None:
         statement = entries[0].effect.statement
         WAITING_SINCE.set(entries[0].since)
         try:
-            rows = await execute([entry.effect for entry in entries])
+            results = await execute(entries)
         except Locked:
             self._isolate(entries, execute)
         except ServiceUnavailable as error:
@@ -208,19 +224,27 @@ class Batcher:
             else:
                 fail_entries(entries, ServiceUnavailable)
         except Exception as error:  # noqa: BLE001 - psycopg's, a value's without a binary form, NotMergeable
-            if len(entries) > 1 and may_be_data_error(error):
-                middle = len(entries) // 2
-                await self._flush(entries[:middle], execute)
-                await self._flush(entries[middle:], execute)
-            else:
-                _log.error("database call failed", exc_info=error, extra={"function": statement.name})
-                fail_entries(entries, InternalFailure)
+            await self._flush_apart(entries, execute, error)
         else:
-            self._on_answer(statement, len(rows))
+            headers = len(entries) if isinstance(entries[0].effect, Receive) else 0
+            self._on_answer(statement, sum(map(len, results)) - headers)
             self._locked_keys.remove(entry.effect for entry in entries)
-            self._distribute(entries, rows)
+            for entry, rows in zip(entries, results, strict=True):
+                if not entry.future.done():  # its request still waits
+                    entry.future.set_result(rows)
 
-    def _isolate(self, entries: Sequence[Entry], execute: ExecuteEffects) -> None:
+    async def _flush_apart(self, entries: Sequence[Entry], execute: ExecuteEntries, error: Exception) -> None:
+        """Makes a call that failed again, in halves, if one entry may be the cause."""
+        if len(entries) > 1 and may_be_data_error(error):
+            middle = len(entries) // 2
+            await self._flush(entries[:middle], execute)
+            await self._flush(entries[middle:], execute)
+        else:
+            statement = entries[0].effect.statement
+            _log.error("database call failed", exc_info=error, extra={"function": statement.name})
+            fail_entries(entries, InternalFailure)
+
+    def _isolate(self, entries: Sequence[Entry], execute: ExecuteEntries) -> None:
         """Makes a call that met a lock again: in halves, which delay nobody else; in the end, what is locked alone."""
         if execute == self._execute_locked:  # all of them need what is locked
             fail_entries(entries, ServiceUnavailable)
@@ -238,62 +262,57 @@ class Batcher:
         else:
             fail_entries(entries, ServiceUnavailable)
 
-    async def _execute(self, effects: Sequence[Mergeable]) -> list[Row]:
-        return await self._call(self._execute_statement, effects)
-
-    async def _execute_briefly(self, effects: Sequence[Mergeable]) -> list[Row]:
-        return await self._call_and_wake(self._contention.execute_hurriedly, effects)
-
-    async def _execute_locked(self, effects: Sequence[Mergeable]) -> list[Row]:
-        return await self._call_and_wake(self._contention.execute_waiting, effects)
-
-    async def _call_and_wake(self, execute: ExecuteStatement, effects: Sequence[Mergeable]) -> list[Row]:
-        rows = await self._call(execute, effects)
-        if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
-            self._direct_handoff.wake(cast("Sequence[Batch]", effects))
-        return rows
-
-    async def _call(self, execute: ExecuteStatement, effects: Sequence[Mergeable]) -> list[Row]:
-        if len(effects) == 1 or not isinstance(effects[0], Transact):
-            return await execute(*merged_call(effects))
-        check_distinct(cast("Sequence[Transact[TransactedRow]]", effects))
-        rows = await execute(*merged_call(effects))
-        check_not_refused(cast("list[TransactedRow]", rows))
-        return rows
-
-    def _distribute(self, entries: Sequence[Entry], rows: list[Row]) -> None:
+    async def _call(self, execute: ExecuteStatement, entries: Sequence[Entry]) -> Sequence[Sequence[Row]]:
         effects = [entry.effect for entry in entries]
         first = effects[0]
-        if isinstance(first, Receive):
-            results: Sequence[Sequence[Row]] = self._messages_by_entry(
-                first.queue_arn, entries, cast("list[ReceivedRow]", rows)
-            )
-        elif isinstance(first, Transact):
-            transactions = cast("list[Transact[TransactedRow]]", effects)
-            results = rows_by_transaction(transactions, cast("list[TransactedRow]", rows))
-        else:
-            results = rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows)
-        for entry, own_rows in zip(entries, results, strict=True):
-            if not entry.future.done():  # its request still waits
-                entry.future.set_result(own_rows)
-
-    def _messages_by_entry(
-        self, queue_arn: str, entries: Sequence[Entry], rows: Sequence[ReceivedRow]
-    ) -> list[list[ReceivedRow]]:
-        self._lengths.received(queue_arn, rows)
-        receives = [cast("Receive[ReceivedRow]", entry.effect) for entry in entries]
-        connected = [not entry.future.done() for entry in entries]
-        results, left_over = distribute_messages(receives, connected, rows)
-        self.return_messages(queue_arn, left_over)
+        if isinstance(first, Transact):
+            return await self._call_transactions(execute, cast("list[Transact[TransactedRow]]", effects))
+        if not isinstance(first, Receive):
+            rows = await execute(*merged_call(effects))
+            return rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows)
+        if first.assume_short and self._lengths.are_long(first.queue):
+            effects[0] = replace(first, assume_short=False)
+        try:
+            rows = await execute(*merged_call(effects))
+        except psycopg.Error as error:
+            if error.sqlstate != LONG_MESSAGE:
+                raise
+            self._lengths.note_long(first.queue)
+            return [FOUND_LONG_ROWS for _ in entries]
+        messages = cast("list[ReceivedRow]", rows)
+        self._lengths.received(first.queue, len(messages) - 1, sum([len(row.body) for row in messages[1:]]))
+        receives = cast("list[Receive[ReceivedRow]]", effects)
+        results, left_over = distribute_messages(
+            receives, [not entry.future.done() for entry in entries], messages
+        )
+        self.return_messages(first.queue, left_over)
         return results
 
-    def return_messages(self, queue_arn: str, messages: Sequence[ReceivedRow]) -> None:
+    async def _call_transactions(
+        self, execute: ExecuteStatement, transactions: Sequence[Transact[TransactedRow]]
+    ) -> Sequence[Sequence[Row]]:
+        if len(transactions) > 1:
+            check_distinct(transactions)
+        rows = cast("list[TransactedRow]", await execute(*merged_call(transactions)))
+        if len(transactions) > 1:
+            check_not_refused(rows)
+        return rows_by_transaction(transactions, rows)
+
+    async def _call_and_wake(
+        self, execute: ExecuteStatement, entries: Sequence[Entry]
+    ) -> Sequence[Sequence[Row]]:
+        results = await self._call(execute, entries)
+        if self._direct_handoff is not None and entries[0].effect.statement is SEND_MESSAGES:
+            self._direct_handoff.wake([cast("Batch", entry.effect) for entry in entries])
+        return results
+
+    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
         """Makes messages visible again that no request is left to take."""
         if messages:
             try:
-                self.submit(make_visible_effect(queue_arn, messages)).add_done_callback(_log_failed_return)
+                self.submit(make_visible_effect(queue, messages)).add_done_callback(_log_failed_return)
             except ServiceUnavailable:
-                _log.warning("messages stay invisible until their timeout", extra={"queue": queue_arn})
+                _log.warning("messages stay invisible until their timeout", extra={"queue": queue.arn})
 
 
 def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since: float) -> bool:

@@ -8,9 +8,11 @@ must not go to two of them at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Protocol, cast
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.aws.message_id import as_text
 from penstock.effects import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow, SendEntry
@@ -18,13 +20,20 @@ from penstock_web.database.calls import RowT, StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
 
-from .merge import LARGEST_RECEIVE, Batch, distribute_messages, merged_call
+from .merge import LARGEST_RECEIVE, Batch, distribute_messages, merged_call, rows_by_effect
+from .pending_batch import Entry
 from .write_backpressure import WriteBackpressure
 
 # Queues of one flush whose waiting receives are served with it. Each adds a receive to a transaction that locks shards.
 MAX_WAITER_GROUPS = 3
 
-ReturnMessages = Callable[[str, Sequence[ReceivedRow]], None]
+ReturnMessages = Callable[[ResolvedQueue, Sequence[ReceivedRow]], None]
+
+
+class Pipeline(Protocol):
+    """The method of a pipeline connection that the handoff uses."""
+
+    def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]]]: ...
 
 
 class Database(Protocol):
@@ -32,16 +41,17 @@ class Database(Protocol):
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> Awaitable[list[RowT]]: ...
 
-    def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]] | None]: ...
+    def lease_pipeline(self) -> AbstractContextManager[Pipeline] | None: ...
 
 
 class WaiterGroup:
     """The waiting receives of one queue that may share a call. `hidden`: ids of the messages that they took and hid."""
 
-    def __init__(self, queue_arn: str, waiters: list[Waiter]) -> None:
-        self.queue_arn = queue_arn
+    def __init__(self, waiters: list[Waiter]) -> None:
         self._waiters = waiters
         self._receives = [waiter.receive for waiter in waiters if waiter.receive is not None]
+        self._queue = self._receives[0].queue
+        self.queue_arn = self._queue.arn
         self.hidden: set[str] = set()
 
     @property
@@ -56,7 +66,7 @@ class WaiterGroup:
         for waiter, messages in zip(self._waiters, results, strict=True):
             if len(messages) > 1:
                 waiter.serve(messages)
-        return_messages(self.queue_arn, left_over)
+        return_messages(self._queue, left_over)
         self.hidden = {
             message.message_id
             for _, *messages in results
@@ -83,11 +93,12 @@ class DirectHandoff:
         self._long_polls = long_polls
         self._write_backpressure = write_backpressure
 
-    async def send(self, effects: Sequence[Batch], return_messages: ReturnMessages) -> list[Row]:
-        """The rows of one call that stores the messages of all these effects.
+    async def send(self, entries: Sequence[Entry], return_messages: ReturnMessages) -> list[list[Row]]:
+        """Stores the messages of all these entries in one call. Returns the rows of each entry.
 
         Raises the pool's errors: then no waiter got any message.
         """
+        effects = [cast("Batch", entry.effect) for entry in entries]
         call = merged_call(effects)
         counts: dict[str, int] = {}  # of messages sent to each queue, less those that were handed to waiters
         for effect in effects:
@@ -97,8 +108,13 @@ class DirectHandoff:
         emptied: list[str] = []
         try:
             calls = [call, *(group.call for group in groups)]
-            results = await self._database.call_in_transaction(calls)
-            rows, *received = [await self._database.call(*call)] if results is None else results
+            lease = self._database.lease_pipeline()
+            if lease is None:
+                results = [await self._database.call(*call)]
+            else:
+                with lease as pipeline:
+                    results = await pipeline.call_in_transaction(calls)
+            rows, *received = results
             for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
                 counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
                 if counts[group.queue_arn] == 0 and group.hidden == ids_of(effects, group.queue_arn):
@@ -110,7 +126,7 @@ class DirectHandoff:
             self._long_polls.wake(queue_arn, count)
         for queue_arn in emptied:
             self._long_polls.assume_empty(queue_arn, missed_wakeups)
-        return rows
+        return rows_by_effect(list(map(len, effects)), rows)
 
     def wake(self, effects: Sequence[Batch]) -> None:
         """Wakes waiters after messages were stored without this handoff."""
@@ -125,7 +141,7 @@ class DirectHandoff:
             if len(groups) < MAX_WAITER_GROUPS and (
                 waiters := self._long_polls.claim(queue_arn, min(count, LARGEST_RECEIVE))
             ):
-                groups.append(WaiterGroup(queue_arn, waiters))
+                groups.append(WaiterGroup(waiters))
         return groups
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Protocol, TypeAlias, cast
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement, Transact
-from penstock.postgres import binary_array
-from penstock.postgres.calls import receive_arguments, transaction_columns
+from penstock.postgres.calls import receive_call, transaction_columns
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     ChangedRow,
@@ -39,9 +39,8 @@ def merged_call(
     first = effects[0]
     if isinstance(first, Receive):
         counts = [effect.count for effect in cast("Sequence[Receive[ReceivedRow]]", effects)]
-        return first.statement, receive_arguments(
-            first, sum(counts), max(counts), own_transaction=own_transaction
-        )
+        statement, arguments = receive_call(first, sum(counts), max(counts), own_transaction=own_transaction)
+        return cast("Statement[Row]", statement), arguments
     columns: Sequence[Sequence[object]]
     if isinstance(first, Transact):
         transactions = cast("Sequence[Transact[TransactedRow]]", effects)
@@ -57,7 +56,7 @@ def merged_call(
             else list(chain.from_iterable(each.entries for each in batches))
         )
         columns = list(zip(*entries, strict=True))
-    return first.statement, binary_array.encode_arguments(first.statement.types, [*columns, *first.options])
+    return first.statement, [*columns, *first.options]
 
 
 class NotMergeable(Exception):  # noqa: N818 - nothing failed
@@ -119,7 +118,7 @@ def distribute_messages(
     left_over: list[ReceivedRow] = []
     start = 0
     for receive, is_connected in zip(receives, connected, strict=True):
-        end = start + receive.count if is_connected or receive.is_fifo else start
+        end = start + receive.count if is_connected or receive.queue.is_fifo else start
         results.append([header, *messages[start:end]])
         if not is_connected:
             left_over += messages[start:end]
@@ -128,9 +127,8 @@ def distribute_messages(
 
 
 def make_visible_effect(
-    queue_arn: str, messages: Sequence[ReceivedRow]
+    queue: ResolvedQueue, messages: Sequence[ReceivedRow]
 ) -> BatchCall[VisibilityEntry, ChangedRow]:
     """The effect that makes received messages visible again."""
     entries = [VisibilityEntry._make((*message.handle, 0)) for message in messages]
-    merge_key = queue_arn if queue_arn.endswith(".fifo") else ""
-    return BatchCall(CHANGE_VISIBILITIES, entries, merge_key=merge_key)
+    return BatchCall(CHANGE_VISIBILITIES, entries, merge_key=queue.merge_key)

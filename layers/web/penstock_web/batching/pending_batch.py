@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Row
 
 from .lengths import Lengths
@@ -19,6 +20,8 @@ from .merge import LARGEST_RECEIVE, Mergeable
 # A call's bytes are in memory several times, and libpq keeps a buffer of the longest one that a connection has sent.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
+# From which on a send shares no call with shorter ones: our choice.
+LONG_WEIGHT = 64
 # By weight. A batch stops collecting here: with all waiting entries in one call, the service would idle during commit.
 ENOUGH_WEIGHT = 60
 # After so many turns of the event loop without a new entry, the batch assumes that no more are arriving.
@@ -49,15 +52,15 @@ class Entry(Struct, eq=False):
 class PendingBatch:
     """Effects that may share a call. They wait for the one call under way: with two, each call would carry fewer.
 
-    `queue_arn`: the queue, if these are receives.
+    `queue`: from which they receive, if they do.
     """
 
-    __slots__ = ("_lengths", "linger_seconds", "pending", "queue_arn")
+    __slots__ = ("_lengths", "linger_seconds", "pending", "queue")
 
-    def __init__(self, queue_arn: str | None, linger_seconds: float, lengths: Lengths) -> None:
+    def __init__(self, queue: ResolvedQueue | None, linger_seconds: float, lengths: Lengths) -> None:
         self.pending: deque[Entry] = deque()
         self._lengths = lengths
-        self.queue_arn = queue_arn
+        self.queue = queue
         self.linger_seconds = linger_seconds
 
     async def collect(self) -> None:
@@ -82,20 +85,18 @@ class PendingBatch:
     @property
     def receives_long_messages(self) -> bool:
         """Whether it receives messages so long that one request must get fewer than it may ask for."""
-        return self.queue_arn is not None and self._lengths.most_for_one(self.queue_arn) < LARGEST_RECEIVE
+        return self.queue is not None and self._lengths.most_for_one(self.queue) < LARGEST_RECEIVE
 
     def next_flush(self) -> list[Entry]:
         """The entries of the next flush, without those whose request has ended."""
         entries: list[Entry] = []
         weight = 0
-        max_weight = (
-            MAX_FLUSH_WEIGHT if self.queue_arn is None else self._lengths.largest_receive(self.queue_arn)
-        )
+        max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.largest_receive(self.queue)
         while self.pending and weight < max_weight:
             entry = self.pending.popleft()
             if not entry.future.done():
-                if self.queue_arn is not None:
-                    entry.limit(self._lengths.most_for_one(self.queue_arn))
+                if self.queue is not None:
+                    entry.limit(self._lengths.most_for_one(self.queue))
                 entries.append(entry)
                 weight += entry.weight
         return entries

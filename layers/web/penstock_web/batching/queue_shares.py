@@ -6,6 +6,8 @@ Receives of a queue share calls, but only those with equal visibility timeouts. 
 import asyncio
 from collections import deque
 
+from penstock.aws.arn import ResolvedQueue
+
 
 class QueueShares:
     """At most `most` calls at a time for each queue; the others wait for their turn."""
@@ -15,16 +17,18 @@ class QueueShares:
         self._running: dict[str, int] = {}
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def start(self, queue_arn: str) -> None:
+    async def start(self, queue: ResolvedQueue) -> None:
         """Returns when the queue has fewer calls under way than its share. The caller calls `end` afterwards."""
+        queue_arn = queue.arn
         while self._running.get(queue_arn, 0) >= self._most:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.setdefault(queue_arn, deque()).append(turn)
             await turn
         self._running[queue_arn] = self._running.get(queue_arn, 0) + 1
 
-    def end(self, queue_arn: str) -> None:
+    def end(self, queue: ResolvedQueue) -> None:
         """A call has ended: the next one may start."""
+        queue_arn = queue.arn
         self._running[queue_arn] -= 1
         if not self._running[queue_arn]:
             del self._running[queue_arn]

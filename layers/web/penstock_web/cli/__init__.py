@@ -1,4 +1,4 @@
-"""The command line: `penstock up | migrate | doctor | keys | users | metrics | settings | demo`.
+"""The command line: `penstock up | migrate | doctor | keys | users | roles | metrics | settings | demo`.
 
 Each module that COMMANDS names has an `app`, a typer application with the commands of that module. A new command is a
 new module and its name in COMMANDS.
@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "doctor",
     "keys",
     "users",
+    "roles",
     "metrics",
     "settings",
     "demo",

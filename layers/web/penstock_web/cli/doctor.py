@@ -42,19 +42,23 @@ def doctor(
     from .database import service_database
 
     settings = Settings.read(os.environ)
+    warnings: set[str] = set()
+    service_roles = []
+    if settings.database_url not in ("", settings.direct_url):
+        with service_database(settings) as pooled:
+            session = pooled.connection().session
+            warnings |= set(session.warnings)
+            service_roles.append(session.role)
     with service_database(settings, direct=True, call_seconds=_CALL_SECONDS) as database:
         if after_restore:
             _jump(database)
             print(
                 "new messages, topics and schedules get ids above all that were given out before the restore"
             )
-        number = _report((row.subject, row.problem) for row in database.call(FIND_PROBLEMS, ()))
+        number = _report((row.subject, row.problem) for row in database.call(FIND_PROBLEMS, (service_roles,)))
         if settings.queue_access == "sigv4":
             number += _report(_refused_subscriptions(database, fix=fix))
-        warnings = set(database.connection().session.warnings)
-    if settings.database_url not in ("", settings.direct_url):
-        with service_database(settings) as pooled:
-            warnings |= set(pooled.connection().session.warnings)
+        warnings |= set(database.connection().session.warnings)
     number += _report(("settings", warning) for warning in sorted(warnings))
     print(f"{number} problems" if number else "no problem found")
     return 1 if number else 0

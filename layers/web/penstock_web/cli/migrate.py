@@ -6,14 +6,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from penstock.settings import SettingError, Settings
-
-if TYPE_CHECKING:
-    from penstock.postgres.migrations import Applied
 
 app = typer.Typer()
 
@@ -36,11 +33,12 @@ def migrate(
         ),
     ] = False,
 ) -> None:
+    from penstock.postgres.migrating import lines_of
     from penstock.postgres.schema_dump import schema_dump
     from penstock_web.local.migrating import migrate_or_explain
 
     with _database(ephemeral) as dsn:
-        for line in _steps(migrate_or_explain(dsn, tune_role)):
+        for line in lines_of(migrate_or_explain(dsn, tune_role)):
             print(line)
         if first_key:
             from .key_ring import make_first_key
@@ -48,18 +46,6 @@ def migrate(
             make_first_key(Settings.read({**os.environ, "DATABASE_DIRECT_URL": dsn}))
         if dump:
             dump.write_text(schema_dump(dsn))
-
-
-def _steps(applied: Applied) -> Iterator[str]:
-    """A line for each thing that was done."""
-    if applied.adopted:
-        yield f"recorded {applied.adopted} instead of the migrations that it replaces"
-    for name in applied.migrations:
-        yield f"applied {name}"
-    if applied.grants:
-        yield "functions unchanged, grants applied"
-    else:
-        yield "functions and grants " + ("applied" if applied.functions else "unchanged")
 
 
 @contextmanager

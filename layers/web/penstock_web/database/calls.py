@@ -7,7 +7,7 @@ from penstock.effects import Row, Statement
 
 RowT = TypeVar("RowT", bound=Row)
 StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]
-"""A statement and its arguments, arrays in binary form (`binary_array`)."""
+"""A statement and its arguments. Arrays are lists, which the connection encodes."""
 
 
 class ExecuteStatement(Protocol):

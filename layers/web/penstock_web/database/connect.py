@@ -1,12 +1,14 @@
 """How the container opens connections to the database, and how it tells whether an idle connection still works."""
 
+import asyncio
 import select
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 
 from penstock.effects import Row
 from penstock.postgres.call_deadline import connection_parameters, limit_call
+from penstock.postgres.iam_token import TokenError, needs_token, with_token
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.session_settings import SessionState, apply_settings_query
 
@@ -17,6 +19,16 @@ class LimitedConnection(psycopg.AsyncConnection[Row]):
     call_seconds = CALL_SECONDS
     opened_at = 0.0  # by time.monotonic
     session: SessionState
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **options: Any) -> Self:
+        """A new connection, also of the pool. Raises psycopg's errors, SettingError."""
+        if needs_token(options):
+            try:  # in a thread: credentials of AWS may come from an address of the machine, or of another
+                options = await asyncio.to_thread(with_token, options)
+            except TokenError as error:
+                raise psycopg.OperationalError(str(error)) from error
+        return await super().connect(conninfo, **options)
 
     async def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
         """Runs one call. Raises OperationalError after the deadline."""

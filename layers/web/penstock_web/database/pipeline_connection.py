@@ -13,6 +13,8 @@ In pipeline mode the connection writes all calls at once, then one synchronizati
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
 from struct import Struct
 from typing import Any, Final, cast
 
@@ -23,19 +25,23 @@ from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
 from penstock.effects import Row, Statement
+from penstock.postgres import binary_array
 
 from .calls import RowT, StatementCall
 
 Connection = psycopg.AsyncConnection[Row]
 ResultsFuture = asyncio.Future[list[list[Row]]]
 
-# Binary forms of plain values: PostgreSQL source, `…_recv`. Arrays arrive as bytes (`binary_array`).
-BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes]]] = {
+# Binary forms of values: PostgreSQL source, `…_recv`. Arrays are lists; one of nothing but nulls is a null.
+BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
+    **{kind: partial(binary_array.encode, kind) for kind in binary_array.TYPES},
     "text": str.encode,
     "int2": Struct(">h").pack,
     "int4": Struct(">i").pack,
     "int8": Struct(">q").pack,
     "bool": Struct(">?").pack,
+    "bytea": bytes,
+    "uuid": attrgetter("bytes"),
 }
 
 
@@ -86,7 +92,7 @@ class PipelineConnection:
         """
         values_of_calls = [  # all of them before anything is sent
             [
-                value if value is None or isinstance(value, bytes) else BINARY_ENCODERS[kind](value)
+                None if value is None else BINARY_ENCODERS[kind](value)
                 for kind, value in zip(statement.types, arguments, strict=True)
             ]
             for statement, arguments in calls

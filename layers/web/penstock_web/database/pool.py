@@ -13,7 +13,7 @@ call that was cancelled (we cancelled 200 inserts: 41 raised an error, and all 2
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from time import monotonic
 from typing import NamedTuple, cast
@@ -24,11 +24,12 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from penstock.effects import Row, Statement
 from penstock.errors import ServiceUnavailable
+from penstock.postgres.binary_array import encode_arguments
 from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
 from penstock.postgres.sqlstates import Meaning, meaning
 
-from .calls import RowT, StatementCall
+from .calls import RowT
 from .connect import LimitedConnection, connect, connection_options, is_stale
 from .pipeline_connection import PipelineConnection
 from .pipeline_pool import PipelinePool
@@ -162,24 +163,27 @@ class Pool:
         return stats
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call of a SQL function, which is a transaction of its own."""
-        return statement.make_rows(await self.fetch(statement.text, arguments))
+        """The rows of one call of a SQL function, which is a transaction of its own. Arrays are lists."""
+        encoded = encode_arguments(statement.types, arguments)
+        return statement.make_rows(await self.fetch(statement.text, encoded))
 
     async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The same for merged effects, on a pipeline connection if one is free. Cancelling the call closes it."""
-        results = await self.call_in_transaction([(statement, arguments)])
-        if results is None:
+        lease = self.lease_pipeline()
+        if lease is None:
             return await self.call(statement, arguments)
-        (rows,) = results
+        with lease as pipeline:
+            (rows,) = await pipeline.call_in_transaction([(statement, arguments)])
         return cast("list[RowT]", rows)
 
     async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """As `call_pipelined`, but the call waits for locks only HURRIED_LOCK_TIMEOUT, if a connection is free."""
-        hurry = (SET_CONFIG, ["lock_timeout", HURRIED_LOCK_TIMEOUT, True])
-        results = await self.call_in_transaction([hurry, (statement, arguments)])
-        if results is None:
+        lease = self.lease_pipeline()
+        if lease is None:
             return await self.call(statement, arguments)
-        _, rows = results
+        hurry = (SET_CONFIG, ["lock_timeout", HURRIED_LOCK_TIMEOUT, True])
+        with lease as pipeline:
+            _, rows = await pipeline.call_in_transaction([hurry, (statement, arguments)])
         return cast("list[RowT]", rows)
 
     async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
@@ -195,19 +199,10 @@ class Pool:
         finally:
             self._waiting_calls.release()
 
-    async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
-        """The rows of each call, all in one transaction. None: no pipeline connection is free, nothing was done."""
+    def lease_pipeline(self) -> "PipelineLease | None":
+        """A pipeline connection for one transaction. None: none is free."""
         pipeline = self._pipelines.acquire()
-        if pipeline is None:
-            return None
-        try:
-            return await pipeline.call_in_transaction(calls)
-        except psycopg.Error as error:
-            if meaning(error.sqlstate) is Meaning.READ_ONLY or pipeline.silent_seconds > SILENCE_SECONDS:
-                self._renew()
-            raise classify_pipeline_error(error, pipeline) from error
-        finally:
-            self._pipelines.release(pipeline)
+        return None if pipeline is None else PipelineLease(self._pipelines, pipeline, self._renew)
 
     async def fetch(self, text: str, arguments: Sequence[object] = ()) -> list[Row]:
         """The rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
@@ -245,6 +240,35 @@ class Pool:
 
     def _is_useless(self, connection: LimitedConnection) -> bool:
         return connection.opened_at < self._renewed_at or is_stale(connection)
+
+
+class PipelineLease:
+    """A `with` block has the pipeline connection, which it gives back at its end. psycopg's errors are classified.
+
+    `renew`: the connections that are open lead to a server that is of no use.
+    """
+
+    __slots__ = ("_pipeline", "_pipelines", "_renew")
+
+    def __init__(
+        self, pipelines: PipelinePool, pipeline: PipelineConnection, renew: Callable[[], None]
+    ) -> None:
+        self._pipelines = pipelines
+        self._pipeline = pipeline
+        self._renew = renew
+
+    def __enter__(self) -> PipelineConnection:
+        return self._pipeline
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        pipeline = self._pipeline
+        try:
+            if isinstance(error, psycopg.Error):
+                if meaning(error.sqlstate) is Meaning.READ_ONLY or pipeline.silent_seconds > SILENCE_SECONDS:
+                    self._renew()
+                raise classify_pipeline_error(error, pipeline) from error
+        finally:
+            self._pipelines.release(pipeline)
 
 
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:

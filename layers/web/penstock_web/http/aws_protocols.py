@@ -102,7 +102,7 @@ class AwsApplication:
         peer, _ = scope.get("client") or ("", 0)
         http = HttpRequest(scope["method"], scope["path"], scope["query_string"], headers, body, peer)
         try:
-            call = decode(http, self.environment)
+            call = await self._decode(http)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             return self.refusal(http, error)
         del body, http  # up to megabytes; the call has copied what it needs
@@ -113,6 +113,12 @@ class AwsApplication:
         finally:  # before the signature was verified the action was unknown
             if call.action is not UNDECODED:
                 request.label = call.action.label
+
+    async def _decode(self, http: HttpRequest) -> ActionCall:
+        if not http.takes_long:
+            return decode(http, self.environment)
+        computations = self.resources.computations
+        return await asyncio.get_running_loop().run_in_executor(computations, decode, http, self.environment)
 
     def headers(self, header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
         """Headers by name."""
@@ -137,7 +143,7 @@ class AwsApplication:
             log_fields = {"request_id": request_id, "action": call.action.name}
             _log.error("request failed", extra=log_fields, exc_info=error)
             error = InternalFailure()
-        return encode_error(call.protocol, error, request_id, call.action.service)
+        return encode_error(call.protocol, error, request_id, call.service)
 
     def _error_without_call(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
         """The response to a request that has not become a call. `close`: the rest of the request is not read."""
@@ -157,7 +163,7 @@ def join_repeated_headers(header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[b
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """The whole body. Raises RequestEntityTooLarge (6 MiB), as soon as it is known, and ClientDisconnected."""
+    """The whole body. Raises RequestEntityTooLarge (6.25 MiB), as soon as it is known, and ClientDisconnected."""
     if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
         raise RequestEntityTooLarge
     message = await receive()

@@ -6,6 +6,7 @@ data_received ─► RequestReader ─┬─ an AWS request that arrived whole �
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import cast
 
 from penstock.http import LONG_BODY_BYTES, HttpResponse
@@ -46,10 +47,10 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._write_refusal(503)
 
-    def data_received(self, data: bytes) -> None:
-        self._reader.feed(data)
-        if self._waiting:
-            self._start_next()
+    @property
+    def data_received(self) -> Callable[[bytes], None]:
+        """The reader's: it reads what the client sends."""
+        return self._reader.data_received
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         self._timer.close()
@@ -106,6 +107,11 @@ class HttpConnection(asyncio.Protocol):
         exchange = AsgiExchange(self, self._state, scope, keep_alive, expects_continue)
         self._waiting.append(exchange)
         return exchange
+
+    def end_read(self) -> None:
+        """All requests of one read have been taken: the first of those that wait begins."""
+        if self._waiting:
+            self._start_next()
 
     def update_reading(self) -> None:
         """Reads on, or not while the application or the client has yet to take what was read or written."""

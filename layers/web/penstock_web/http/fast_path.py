@@ -72,20 +72,18 @@ class FastPathRequest:
         self._run = None  # it refers to this request, too: a cycle that the collector would have to free
         if run.is_cancelled:
             self._respond_cancelled()
-        elif run.error is not None:
+            return
+        if run.error is not None:
             self._fail(run.error)
-        else:
-            self._succeed(run.result)
-
-    # --- the response ------------------------------------------------------------------------------------------------
-    def _succeed(self, result: Any) -> None:
+            return
         try:
-            response = encode(cast("ActionCall", self._call), result)
+            response = encode(cast("ActionCall", self._call), run.result)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             self._fail(error)
         else:
             self._respond(response)
 
+    # --- the response ------------------------------------------------------------------------------------------------
     def _fail(self, error: BaseException) -> None:
         self._respond(self._application.error_response(cast("ActionCall", self._call), error))
 

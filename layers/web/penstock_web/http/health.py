@@ -10,10 +10,10 @@ GET /_localstack/health   {"services":{"sqs":"running"},"edition":"penstock","ve
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Literal
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Response
+from pydantic import BaseModel
 
 from penstock import __version__
 from penstock.actions import SERVICES
@@ -22,6 +22,19 @@ from penstock.effects import Row
 CHECK_TIMEOUT_SECONDS = 2.0
 # True on a standby, and while an operator has made the database read-only.
 READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
+
+
+class Life(BaseModel):
+    """The answer of /livez."""
+
+    status: Literal["ok", "stuck"]
+    version: str
+
+
+class State(BaseModel):
+    """The answer of /readyz."""
+
+    status: Literal["ok", "degraded"]
 
 
 class Readiness:
@@ -53,19 +66,23 @@ def health_router(
     router = APIRouter(tags=["health"])
     is_ready = Readiness(fetch)
 
-    @router.get("/livez", responses={503: {"description": "Calls of the database do not end."}})
-    async def livez() -> Any:
+    @router.get(
+        "/livez", responses={503: {"model": Life, "description": "Calls of the database do not end."}}
+    )
+    async def livez(response: Response) -> Life:
         """The process works, with or without the database."""
         stuck = await is_stuck()
-        return JSONResponse(
-            {"status": "stuck" if stuck else "ok", "version": __version__}, 503 if stuck else 200
-        )
+        response.status_code = 503 if stuck else 200
+        return Life(status="stuck" if stuck else "ok", version=__version__)
 
-    @router.get("/readyz", responses={503: {"description": "The database cannot be written to."}})
-    async def readyz() -> Any:
+    @router.get(
+        "/readyz", responses={503: {"model": State, "description": "The database cannot be written to."}}
+    )
+    async def readyz(response: Response) -> State:
         """The database can be written to."""
         ready = await is_ready()
-        return JSONResponse({"status": "ok" if ready else "degraded"}, 200 if ready else 503)
+        response.status_code = 200 if ready else 503
+        return State(status="ok" if ready else "degraded")
 
     if localstack:
 

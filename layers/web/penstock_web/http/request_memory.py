@@ -1,95 +1,198 @@
 """Bounds the memory of long requests: the rest waits in its socket.
 
-    socket ─► 20 MiB that are being read ─► 6 MiB that are being processed ─► response
+    socket ─► 20 MiB that are being read ─► 6.25 MiB that are being processed ─► response
 
 The service holds a body of a MiB up to four times while it checks it, merges it and writes it to the database; for a
-hundred requests at once that would be half a GB. So it processes long requests in the order in which they arrived
-whole, as far as the budget allows, and a client that sends slowly takes no part of this budget. A body that is still
-being read is held once.
+hundred requests at once that would be half a GB. So it processes long requests that arrived whole, as far as the budget
+allows, and a client that sends slowly takes no part of this budget. A body that is still being read is held once.
+
+Nobody has proved who he is before his body has arrived, so memory is shared by address: addresses take turns, one has
+at most half of what is being read, a request counts once its first 16 KiB have arrived, and while others wait, one that
+arrives slower than 64 KiB a second is refused with 408.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
+from typing import Protocol
 
-from penstock.errors import ServiceUnavailable
+from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.http import LONG_BODY_BYTES
 from penstock_web.deadlines import AsgiMessage, Receive
 
 READING_BYTES = 20 * 1_048_576
 PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # less would make the longest request wait forever
+READING_SHARE = 0.5
+"""Of an address; it may have one request in any case."""
+FIRST_BYTES = 16_384
+"""So many of a body arrive before it is given memory."""
+SLOW_BYTES_A_SECOND = 65_536
+SLOW_SECONDS = 1.0
+"""So long a request may be slower."""
+CHECK_SECONDS = 0.25
+
+
+class Claimant(Protocol):
+    """A request that wants memory. `address`: whose share it takes."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def address(self) -> str: ...
+
+    def end_if_slow(self) -> None:
+        """Gives its memory back, if the client sends too slowly."""
 
 
 class MemoryBudget:
-    """At most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable."""
+    """At most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable.
 
-    def __init__(self, max_bytes: int, timeout_seconds: float) -> None:
+    `share`: of them, what one address may have. Addresses take turns; a large request lets no smaller one of another
+    address pass, which might go on forever.
+    """
+
+    def __init__(self, max_bytes: int, timeout_seconds: float, share: float = 1.0) -> None:
         self._timeout_seconds = timeout_seconds
         self._free = max_bytes
-        self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._most_of_an_address = int(max_bytes * share)
+        self._admitted: set[Claimant] = set()
+        self._check_at = 0.0
+        self._bytes_of: Counter[str] = Counter()  # by address
+        self._waiters: dict[
+            str, deque[tuple[Claimant, asyncio.Future[None]]]
+        ] = {}  # in the order of their turns
 
-    async def acquire(self, size: int) -> None:
-        """Returns when so many bytes are free. The caller has them until it releases them."""
-        if not self._waiters and size <= self._free:
-            self._free -= size
-            return
+    async def acquire(self, request: Claimant) -> None:
+        """Returns when the request's bytes are free. It has them until it releases them."""
         admitted = asyncio.get_running_loop().create_future()
-        self._waiters.append((size, admitted))
+        self._waiters.setdefault(request.address, deque()).append((request, admitted))
+        self._admit_waiters()
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                await admitted
+                while not admitted.done():
+                    self._end_slow_requests()
+                    await asyncio.wait((admitted,), timeout=CHECK_SECONDS)
         except BaseException as error:
-            if admitted.cancelled():
-                self._admit_waiters()  # it may have been the first, and the next one may be smaller
+            if admitted.done():
+                self.release(request)  # it had just been admitted
             else:
-                self.release(size)  # it had just been admitted
+                admitted.cancel()
+                self._admit_waiters()  # it may have been the first, and the next one may be smaller
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from error
             raise
 
-    def release(self, size: int) -> None:
-        """Frees the bytes, and admits the requests that waited for them."""
-        self._free += size
+    def release(self, request: Claimant) -> None:
+        """Frees the request's bytes, and admits the requests that waited for them."""
+        self._admitted.remove(request)
+        self._free += request.size
+        self._bytes_of[request.address] -= request.size
+        if not self._bytes_of[request.address]:
+            del self._bytes_of[request.address]
         self._admit_waiters()
 
+    def _end_slow_requests(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now >= self._check_at:
+            self._check_at = now + CHECK_SECONDS
+            for holder in list(self._admitted):
+                holder.end_if_slow()
+
     def _admit_waiters(self) -> None:
-        while self._waiters:
-            size, admitted = self._waiters[0]
-            if not admitted.cancelled():
-                if size > self._free:
-                    break
-                self._free -= size
-                admitted.set_result(None)
-            self._waiters.popleft()
+        while (address := self._next_address()) is not None:
+            waiting = self._waiters[address]
+            request, admitted = waiting[0]
+            if request.size > self._free:
+                break
+            waiting.popleft()
+            self._waiters[address] = self._waiters.pop(address)  # its next turn is the last
+            self._free -= request.size
+            self._bytes_of[address] += request.size
+            self._admitted.add(request)
+            admitted.set_result(None)
+
+    def _next_address(self) -> str | None:
+        """Whose turn it is, of those that wait and do not have their share."""
+        for address, waiting in list(self._waiters.items()):
+            while waiting and waiting[0][1].cancelled():
+                waiting.popleft()
+            if not waiting:
+                del self._waiters[address]
+                continue
+            held = self._bytes_of[address]
+            if held == 0 or held + waiting[0][0].size <= self._most_of_an_address:
+                return address
+        return None
 
 
 class LongRequest:
     """A request with a long body, which is read, and then processed, when there is memory for it."""
 
-    def __init__(self, reading: MemoryBudget, processing: MemoryBudget, size: int, receive: Receive) -> None:
+    def __init__(
+        self, reading: MemoryBudget, processing: MemoryBudget, size: int, address: str, receive: Receive
+    ) -> None:
         self._reading = reading
         self._processing = processing
-        self._size = size
+        self.size = size
+        self.address = address
         self._receive = receive
         self._acquired: list[MemoryBudget] = []
+        self._received_bytes = 0
+        self._is_whole = False
+        self._began_at = 0.0
+        self._timeout: asyncio.Timeout | None = None  # while a part of the body is awaited
 
     async def receive(self) -> AsgiMessage:
-        """ASGI's receive. Raises ServiceUnavailable when the budget is used up for too long."""
-        await self._acquire(self._reading)
-        message = await self._receive()
+        """ASGI's receive. Raises ServiceUnavailable when the budget is used up for too long, RequestTimeout."""
+        message = await self._next_part() if self._acquired else await self._first_part()
         if message["type"] == "http.request" and not message.get("more_body", False):
+            self._is_whole = True
             await self._acquire(self._processing)
         return message
 
     def release(self) -> None:
         """Frees the memory of the request, which has been answered."""
         while self._acquired:
-            self._acquired.pop().release(self._size)
+            self._acquired.pop().release(self)
+
+    def end_if_slow(self) -> None:
+        """Lets `receive` raise RequestTimeout, if the client sends too slowly."""
+        loop = asyncio.get_running_loop()
+        seconds = loop.time() - self._began_at
+        is_slow = seconds >= SLOW_SECONDS and self._received_bytes < seconds * SLOW_BYTES_A_SECOND
+        if is_slow and not self._is_whole and self._timeout is not None and not self._timeout.expired():
+            self._timeout.reschedule(loop.time())
+
+    async def _first_part(self) -> AsgiMessage:
+        """The first FIRST_BYTES, or all of it; a client that does not send even these takes no memory."""
+        message = await self._receive()
+        parts = [message.get("body", b"")]
+        while message.get("more_body", False) and sum(map(len, parts)) < FIRST_BYTES:
+            message = await self._receive()
+            parts.append(message.get("body", b""))
+        if message["type"] == "http.request":
+            await self._acquire(self._reading)
+            self._began_at = asyncio.get_running_loop().time()
+            self._received_bytes = sum(map(len, parts))
+            message["body"] = b"".join(parts)
+        return message
+
+    async def _next_part(self) -> AsgiMessage:
+        try:
+            async with asyncio.timeout(None) as self._timeout:
+                message = await self._receive()
+        except TimeoutError as error:
+            raise RequestTimeout("The body arrived too slowly while others waited for memory.") from error
+        finally:
+            self._timeout = None
+        self._received_bytes += len(message.get("body", b""))
+        return message
 
     async def _acquire(self, budget: MemoryBudget) -> None:
         if budget not in self._acquired:
-            await budget.acquire(self._size)
+            await budget.acquire(self)
             self._acquired.append(budget)
 
 

@@ -1,11 +1,12 @@
 """Reads the requests of one connection (RFC 9112) with llhttp, and decides which of them take the fast path.
 
 The fast path takes requests of AWS's protocols whose head and body one read from the socket brought, as it does for
-nearly all. ASGI takes the others, which are pipelined, in several reads, or long, expect 100-continue, use HTTP/1.0 or
-are the last of their connection, and every request while traces are written.
+nearly all. ASGI takes the others, which are pipelined, in several reads, or long, have over 1,000 parameters, expect
+100-continue, use HTTP/1.0 or are the last of their connection, and every request while traces are written.
 """
 
 import logging
+import re
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -17,7 +18,7 @@ from httptools import (
     parse_url,
 )
 
-from penstock.http import LONG_BODY_BYTES
+from penstock.http import LONG_BODY_BYTES, MOST_PARAMETERS_AT_ONCE
 
 from .asgi_exchange import AsgiExchange
 from .aws_protocols import Scope
@@ -25,6 +26,7 @@ from .fast_path import FastPathRequest
 from .limits import ConnectionTimer
 from .server_state import ServerState
 
+_END_OF_AUTHORITY = re.compile(rb"[/?#]")
 _log = logging.getLogger(__name__)
 
 
@@ -52,6 +54,9 @@ class RequestTaker(Protocol):
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
         """Lets a request wait until ASGI answers it. Raises RefusedRequestError when too many wait."""
+
+    def end_read(self) -> None:
+        """All requests of one read have been taken."""
 
     def update_reading(self) -> None:
         """Reads on, or not while the application has yet to take what was read."""
@@ -90,7 +95,7 @@ class RequestReader:
         """Whether a part of a request has arrived, and the rest has not."""
         return self._in_head or self.exchange is not None
 
-    def feed(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:
         """Takes what one read from the socket brought."""
         if self._parser is None or not (self.accepts or self.exchange is not None):
             return
@@ -110,6 +115,7 @@ class RequestReader:
             self._use_asgi()
         if self._in_head or self.exchange is not None:
             self._expect_rest()
+        self._connection.end_read()
 
     def close(self) -> None:
         """Reads nothing more."""
@@ -166,7 +172,14 @@ class RequestReader:
         if self._upgrades:
             return
         self._keep_alive = self._version == "1.1" and parser.should_keep_alive()
-        self._path, self._query = ("/", b"") if self._url == b"/" else split_target(self._url)
+        if self._url == b"/":
+            self._path, self._query = "/", b""
+        else:
+            self._path, self._query, host = split_target(self._url)
+            if host:
+                self._request_headers = [field for field in headers if field[0] != b"host"] + [
+                    (b"host", host)
+                ]
         self._body = b""
         if not self._can_use_fast_path():
             self._use_asgi()
@@ -191,7 +204,11 @@ class RequestReader:
         if not self._keep_alive:
             self.accepts = False
         body = self._body
-        if body is not None and len(body) <= LONG_BODY_BYTES:
+        if (
+            body is not None
+            and len(body) <= LONG_BODY_BYTES
+            and body.count(b"&") + self._query.count(b"&") <= MOST_PARAMETERS_AT_ONCE
+        ):
             self._body = None
             request = self._connection.add_fast_path_request()
             request.start(self._method, self._path, self._query, self._request_headers, bytes(body))
@@ -275,10 +292,15 @@ class RequestReader:
         self._connection.refuse(status, exchange)
 
 
-def split_target(url: bytes) -> tuple[str, bytes]:
-    """Path and query of a request target (RFC 9112, 3.2), also of a whole URL. Raises HttpParserInvalidURLError."""
+def split_target(url: bytes) -> tuple[str, bytes, bytes]:
+    """Path, query and host of a request target (RFC 9112, 3.2). Raises HttpParserInvalidURLError.
+
+    Only a whole URL has a host, with its port; it counts in place of the header's (RFC 9112, 3.2.2).
+    """
     parsed = parse_url(url)
-    return (parsed.path or b"/").decode("ascii"), parsed.query or b""
+    host = b"" if url[:1] in (b"/", b"*") else url.partition(b"://")[2]
+    host = _END_OF_AUTHORITY.split(host, maxsplit=1)[0].rpartition(b"@")[2]
+    return (parsed.path or b"/").decode("ascii"), parsed.query or b"", host
 
 
 def status_of(error: HttpParserError) -> int:

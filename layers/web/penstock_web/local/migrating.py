@@ -22,22 +22,15 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
 
     Raises LocalError for errors that the owner of the database can correct.
     """
-    import psycopg  # noqa: PLC0415 - not for `penstock --help`
+    from penstock.postgres import migrating  # noqa: PLC0415 - not for `penstock --help`
+    from penstock.postgres.migrations import MigrationError  # noqa: PLC0415
 
-    from penstock.postgres.migrations import MigrationError, migrate  # noqa: PLC0415
-
-    without_password(dsn)
     try:
-        applied = migrate(dsn, role=role)
+        applied = migrating.migrate_or_explain(dsn, role)
+    except migrating.MissingRightsError as error:
+        raise LocalError(f"{error} and start with --no-migrate") from error
     except MigrationError as error:
         raise LocalError(str(error)) from error
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise LocalError(
-            f"the role of DATABASE_URL cannot migrate: {_one_line(error)}; let it own the database, "
-            "or have its owner run `penstock migrate` and start with --no-migrate"
-        ) from error
-    except psycopg.OperationalError as error:
-        raise LocalError(f"no connection to the database: {_one_line(error)}") from error
     if applied.warning:
         sys.stderr.write(f"penstock: warning: {applied.warning}\n")
     return applied

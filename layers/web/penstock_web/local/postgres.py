@@ -24,6 +24,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from penstock.effects import Row
+from penstock.postgres.roles import make_roles
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .binaries import Binaries, Source, accessible_binaries, find_binaries
@@ -285,7 +286,7 @@ def _configure(
 
 
 def _make_role_and_database(server: Postgres) -> None:
-    """Make role and database if they are missing. Every start checks: an earlier start may have been interrupted."""
+    """Make roles and database if they are missing. Every start checks: an earlier start may have been interrupted."""
     with psycopg.connect(server.superuser_dsn(), autocommit=True) as connection:
         if not _exists(connection, "select from pg_roles where rolname = %s", ROLE):
             create = sql.SQL("create role {} login password {}")
@@ -293,6 +294,7 @@ def _make_role_and_database(server: Postgres) -> None:
         if not _exists(connection, "select from pg_database where datname = %s", DATABASE):
             create = sql.SQL("create database {} owner {} template template0")
             connection.execute(create.format(sql.Identifier(DATABASE), sql.Identifier(ROLE)))
+        make_roles(connection, ROLE)
 
 
 def _exists(connection: psycopg.Connection[Row], query: Any, name: str) -> bool:

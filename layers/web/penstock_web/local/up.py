@@ -136,15 +136,21 @@ def _serve(settings: Settings, options: UpOptions, on_ready: Callable[[], None])
 def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     address = f"http://{options.host}:{options.port}"
     region = settings.queue_region
+    arguments, remark = ', aws_access_key_id="x", aws_secret_access_key="x"', ""
+    variables = "AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x "
+    if settings.queue_access == "sigv4":
+        # Both read the key from the environment: this line does not repeat the secret.
+        arguments = variables = ""
+        remark = "  # with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY of --first-key or `penstock keys create`"
     print(f"penstock ready on {address}")
     print(f"database {database}")
     print(
-        f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}", '
-        'aws_access_key_id="x", aws_secret_access_key="x").create_queue(QueueName="hello")'
+        f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}"{arguments})'
+        f'.create_queue(QueueName="hello"){remark}'
     )
     print(
-        f"awscli   AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x aws --region {region} --endpoint-url {address} "
-        "sqs create-queue --queue-name hello",
+        f"awscli   {variables}aws --region {region} --endpoint-url {address} "
+        f"sqs create-queue --queue-name hello{remark}",
         flush=True,
     )
 

@@ -28,6 +28,7 @@ from functools import partial
 from itertools import count
 from uuid import UUID, uuid4
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Receive, Woken
 from penstock.errors import AwsError
 from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
@@ -77,24 +78,24 @@ class LongPollDispatcher:
         return self._draining
 
     # --- waiting -----------------------------------------------------------------------------------------------------
-    def can_skip_receive(self, queue_arn: str) -> bool:
+    def can_skip_receive(self, queue: ResolvedQueue) -> bool:
         """Whether a new request may wait without a receive, since the queue is known to be empty.
 
         It is known where other requests wait, and for a moment after one waited until its time was over, or was handed
         all that had been sent. On a FIFO queue only an empty receive of a moment ago counts: a receive passes over
         message groups that others have locked, and nothing notifies this process when another one unlocks them.
         """
-        queue = self._queues.get(queue_arn)
-        if queue is None:
+        state = self._queues.get(queue.arn)
+        if state is None:
             return False
         now = asyncio.get_running_loop().time()
-        if not queue_arn.endswith(".fifo"):
-            return bool(queue.waiters) or now < queue.assumed_empty_until
-        return bool(queue.waiters) and now - queue.last_empty_receive_at < EMPTY_RECEIVE_VALID_SECONDS
+        if not queue.is_fifo:
+            return bool(state.waiters) or now < state.assumed_empty_until
+        return bool(state.waiters) and now - state.last_empty_receive_at < EMPTY_RECEIVE_VALID_SECONDS
 
     def wait(
         self,
-        queue_arn: str,
+        resolved: ResolvedQueue,
         seconds: float,
         ticket: int,
         missed_wakeups: int | None = None,
@@ -112,9 +113,9 @@ class LongPollDispatcher:
         if self._draining or seconds <= 0:
             future.set_result(Woken.NOT)
             return future
-        queue = self._queues.get(queue_arn)
+        queue = self._queues.get(resolved.arn)
         if queue is None:
-            queue = self._queues[queue_arn] = QueueState(queue_arn)
+            queue = self._queues[resolved.arn] = QueueState(resolved)
         if missed_wakeups is not None and queue.last_missed_wakeup > missed_wakeups:
             future.set_result(Woken.FOR_ONE)
             return future
@@ -165,11 +166,20 @@ class LongPollDispatcher:
             self._wake_callbacks[queue_arn]()
         queue = self._queues.get(queue_arn)
         if queue is not None:
-            queue.assumed_empty_until = float("-inf")
-        while queue is not None and queue.waiters and number > 0:
+            self._wake(queue, number, woken)
+
+    def wake_waiters(self, queue: ResolvedQueue, number: int, woken: Woken = Woken.FOR_ONE) -> None:
+        """The same for a queue that a request has waited for."""
+        state = self._queues.get(queue.arn)
+        if state is not None:
+            self._wake(state, number, woken)
+
+    def _wake(self, queue: QueueState, number: int, woken: Woken) -> None:
+        queue.assumed_empty_until = float("-inf")
+        while queue.waiters and number > 0:
             queue.woken_locally = queue.woken_locally or woken == Woken.FOR_ONE
             number -= queue.waiters.pop(0).wake(woken)
-        if queue is not None and number > 0 and woken == Woken.FOR_ONE:
+        if number > 0 and woken == Woken.FOR_ONE:
             self.missed_wakeups += 1
             queue.last_missed_wakeup = self.missed_wakeups
 
@@ -190,6 +200,7 @@ class LongPollDispatcher:
                 or receive is None
                 or first is None
                 or receive.visibility_seconds != first.visibility_seconds
+                or receive.limit != first.limit
             ):
                 break
             if waiter.timer is not None:
@@ -222,7 +233,7 @@ class LongPollDispatcher:
             queue.registered = queue.previous_unused = False
             queue.assumed_empty_until = float("-inf")
             if not queue.woken_locally:
-                self.wake(queue_arn, 1, Woken.FOR_MORE)
+                self._wake(queue, 1, Woken.FOR_MORE)
             if queue.waiters:
                 self._request_registration(queue)
 
@@ -274,7 +285,7 @@ class LongPollDispatcher:
             queue.registered_at = now
             queue.renew_at = now + (UNUSED_RENEW_SECONDS if queue.previous_unused else RENEW_SECONDS)
             queue.woken_locally = False
-        arns = [queue.arn for queue in queues]
+        arns = [queue.resolved.arn for queue in queues]
         seconds = [
             UNUSED_REGISTRATION_SECONDS if queue.previous_unused else REGISTRATION_SECONDS for queue in queues
         ]
@@ -336,12 +347,12 @@ class LongPollDispatcher:
         for queue in list(self._queues.values()):
             if now < queue.renew_at and queue.registered:
                 if queue.waiters or now < queue.assumed_empty_until:
-                    arns.append(queue.arn)
+                    arns.append(queue.resolved.arn)
             elif queue.waiters:
                 queue.previous_unused, queue.registered = queue.registered, False
                 self._request_registration(queue)
             else:
-                del self._queues[queue.arn]
+                del self._queues[queue.resolved.arn]
         if arns:
             await self._check_queues(arns, now)
 

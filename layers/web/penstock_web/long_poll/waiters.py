@@ -2,6 +2,7 @@
 
 import asyncio
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.messages import ReceivedRow
 
@@ -55,7 +56,6 @@ class QueueState:
     """
 
     __slots__ = (
-        "arn",
         "assumed_empty_until",
         "last_empty_receive_at",
         "last_missed_wakeup",
@@ -63,12 +63,13 @@ class QueueState:
         "registered",
         "registered_at",
         "renew_at",
+        "resolved",
         "waiters",
         "woken_locally",
     )
 
-    def __init__(self, arn: str) -> None:
-        self.arn = arn
+    def __init__(self, resolved: ResolvedQueue) -> None:
+        self.resolved = resolved
         self.waiters: list[Waiter] = []
         self.registered = False
         self.previous_unused = False

@@ -5,10 +5,10 @@ queues are removed: their counts are added to `_other`, so the sum over all queu
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from penstock.postgres.statements.messages import ReceivedRow
+from penstock.aws.arn import ResolvedQueue
 from penstock.reports import Deleted, EventPublished, Received, Report, Sent, Transacted
 
 from .families import AGE_SECONDS, DATABASE_SECONDS
@@ -29,6 +29,7 @@ DELETE_TIMES: Final = DELETE_SUM + 1
 class QueueCounts:
     """Counters by queue.
 
+    `counters`: what counts a report of an operation, whose last database call took so many seconds.
     `own_account`: the account and region whose queues have their name as label; other queues have their ARN.
     """
 
@@ -43,7 +44,7 @@ class QueueCounts:
         self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
         self._sends, self._receives, self._deletes = self._blocks.values()
-        self._counters: dict[type[Report], Callable[..., None]] = {
+        self.counters: dict[type[Report], Callable[..., None]] = {
             Sent: self._count_sent,
             Received: self._count_received,
             Deleted: self._count_deleted,
@@ -51,17 +52,11 @@ class QueueCounts:
             Transacted: self._count_transaction,
         }
 
-    def count(self, report: Report, seconds: float) -> None:
-        """Counts what an operation reports, whose last database call took `seconds`."""
-        counter = self._counters.get(type(report))
-        if counter is not None:
-            counter(report, seconds)
-
-    def count_receive_call(self, arn: str, seconds: float) -> None:
+    def count_receive_call(self, queue: ResolvedQueue, seconds: float) -> None:
         """Counts a call that looked for messages. A receive that waits makes several."""
-        start = self._receives.get(arn)
+        start = self._receives.get(queue.arn)
         if start is None:
-            start = self._allocate("receives", arn)
+            start = self._allocate("receives", queue.arn)
         numbers = self._numbers
         numbers[start + RECEIVE_SUM] += seconds
         numbers[start + RECEIVE_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
@@ -108,15 +103,12 @@ class QueueCounts:
         start = self._receives.get(received.queue_arn)
         if start is None:
             start = self._allocate("receives", received.queue_arn)
-        if received.messages:
-            self._numbers[start] += len(received.messages)
-            self._add_ages(start, received.messages)
-        else:
-            self._numbers[start + EMPTY] += 1.0
-
-    def _add_ages(self, start: int, rows: Sequence[ReceivedRow]) -> None:
         numbers = self._numbers
-        for row in rows:
+        if not received.messages:
+            numbers[start + EMPTY] += 1.0
+            return
+        numbers[start] += len(received.messages)
+        for row in received.messages:
             if row.receive_count > 1:
                 numbers[start + REDELIVERED] += 1.0
             else:

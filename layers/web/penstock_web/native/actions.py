@@ -1,7 +1,7 @@
 """What policies call the routes of the REST API: AWS's name of the same action, or one with the prefix `penstock:`.
 
-By the name of the route's function. An action on the queue that the path names asks for that queue; others, and queues
-in bodies, for `*`.
+By the name of the route's function. An action on the queue that the path names asks for that queue; others ask for `*`,
+and for each queue that the body names, as one to send to or to delete from.
 """
 
 from typing import Final
@@ -26,6 +26,8 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "transact": ("sqs:SendMessage", "sqs:DeleteMessage", "penstock:PublishEvent"),
     "list_deliveries": ("penstock:ListDeliveries",),
     "retry": ("penstock:RetryDelivery",),
+    "list_outbox": ("penstock:ReadOutbox",),
+    "opt_out": ("penstock:OptOutPhoneNumber",),
     "publish": ("penstock:PublishEvent",),
     "matches": ("penstock:MatchEvent",),
     "subscribe": ("penstock:Subscribe",),

@@ -7,6 +7,7 @@ other request: an execution environment has one connection and answers one reque
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -19,15 +20,20 @@ from starlette.types import Scope
 from penstock import __version__
 from penstock.effects import Operation
 from penstock.environment import Environment
-from penstock.errors import AwsError
+from penstock.errors import AwsError, ResponseTooLarge
+from penstock.lambda_runtime import events
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 
 from .api import add_native_api
 from .certificates import certificates_router
 from .errors import error_response
 from .native_route import RunOperation
+from .openapi import remove_validation_errors
 
 T = TypeVar("T")
+
+# Mangum logs a line for each request; what is answered as it should be is not logged (docs/deployment.md, "Logs").
+logging.getLogger("mangum").setLevel(logging.WARNING)
 
 
 class RestApplication(FastAPI):
@@ -46,6 +52,10 @@ class RestApplication(FastAPI):
         self.include_router(certificates_router(run_operation))
         add_native_api(self, environment, run_operation)
 
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document, which is made once."""
+        return remove_validation_errors(super().openapi())
+
 
 class RestHandler:
     """A Lambda function. The first invocation makes the application, since it reads the receipt key in the database."""
@@ -57,7 +67,11 @@ class RestHandler:
     def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
         """Answers an HTTP event in the form that belongs to the kind of event."""
         with event_loop():
-            return self._get_adapter()(event, lambda_context)
+            answer = self._get_adapter()(event, lambda_context)
+            limit = events.response_limit(event)
+            if events.fits(answer, limit):
+                return answer
+            return lambda_adapter(error_response(ResponseTooLarge.of(limit.way)))(event, lambda_context)
 
     def _get_adapter(self) -> Mangum:
         if self._adapter is None:
@@ -95,4 +109,4 @@ def lambda_adapter(app: ASGI) -> Mangum:
 
 def rest_handler() -> RestHandler:
     """The handler of the native REST API."""
-    return RestHandler(ExecutionEnvironment())
+    return RestHandler(ExecutionEnvironment(bounds_waits=True))

@@ -5,6 +5,14 @@ from fastapi import APIRouter, Request, Response
 from penstock.sns.certificates import CURRENT, find_certificate
 
 from .native_route import RunOperation
+from .openapi import UNAVAILABLE, Responses, error_responses
+
+_KEY = {"parameters": [{"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}]}
+_ANSWERS: Responses = {
+    200: {"content": {"application/x-pem-file": {"schema": {"type": "string"}}}},
+    404: {"description": "There is no such key.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+    **error_responses(*UNAVAILABLE),
+}
 
 
 def certificates_router(run_operation: RunOperation) -> APIRouter:
@@ -16,8 +24,15 @@ def certificates_router(run_operation: RunOperation) -> APIRouter:
         found = await run_operation(find_certificate(request.url.path), request.scope)
         return Response(found.body, found.status, dict(_texts(found.headers)))
 
-    for path in (*CURRENT, "/SimpleNotificationService-{key}.pem"):
-        router.add_api_route(path, certificate, methods=["GET"], response_class=Response)
+    for path, extra in (*((path, {}) for path in CURRENT), ("/SimpleNotificationService-{key}.pem", _KEY)):
+        router.add_api_route(
+            path,
+            certificate,
+            methods=["GET"],
+            response_class=Response,
+            responses=_ANSWERS,
+            openapi_extra=extra,
+        )
     return router
 
 

@@ -11,16 +11,30 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from penstock import errors
+from penstock.effects import LONG_COMPUTATION_BYTES
 from penstock.sqs import validation
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 
 MAX_MESSAGES = 1_000
-MAX_UNCOUNTED_BYTES = 262_144  # a body up to this length takes at most 40 ms to decode, whatever it contains
 MAX_BLANK_RATIO = 3  # the JSON of a message may be this many times as long as the longest body
 MAX_HEADERS_BYTES = 1_310_720  # of one message; its attributes may not be longer than 1 MiB
 MAX_HEADERS = 1_000  # of one message in a long body; decoding 100,000 takes 100 ms
+# Of the JSON of one message with its headers: decoding takes up to 5 ms a MiB, in one step.
+MAX_ONE_BYTES = MAX_BLANK_RATIO * validation.MAXIMUM_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
 
 T = TypeVar("T")
+
+# Of JSON schemas alone: `penstock.sqs.validation` checks these, and says what is wrong.
+Headers = Annotated[
+    dict[str, msgspec.Raw],
+    msgspec.Meta(
+        extra_json_schema={
+            "maxProperties": validation.MAXIMUM_ATTRIBUTES,
+            "propertyNames": {"pattern": "^[A-Za-z0-9_.-]{1,256}$"},
+        }
+    ),
+]
+Printable = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[!-~]{1,128}$"})]
 
 _loads = msgspec.json.Decoder().decode
 _check_json = msgspec.json.Decoder(msgspec.Raw).decode
@@ -29,21 +43,29 @@ _headers = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to send. `delay`: seconds until it becomes visible; `dedup_id` and `group_id` as in SQS."""
+    """A message to send. `delay`: seconds until it becomes visible, up to a year; beyond SQS's 900 it waits as a
+    schedule. A FIFO queue has only its own delay. `dedup_id` and `group_id` as in SQS.
+    """
 
     message: msgspec.Raw
-    headers: dict[str, msgspec.Raw] = {}
-    delay: Annotated[int, msgspec.Meta(ge=0, le=900)] | None = None
-    group_id: str | None = None
-    dedup_id: str | None = None
+    headers: Headers = {}
+    delay: Annotated[int, msgspec.Meta(ge=0, le=31_536_000)] | None = None
+    group_id: Printable | None = None
+    dedup_id: Printable | None = None
+
+    def __post_init__(self) -> None:
+        """Ends a step of decoding: between two messages of a long body, other threads may go on (effects.Compute)."""
 
 
 class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
     """An event to publish. `delay`: seconds until queues show it; URLs get it at once."""
 
     message: msgspec.Raw
-    headers: dict[str, msgspec.Raw] = {}
+    headers: Headers = {}
     delay: Annotated[int, msgspec.Meta(ge=0, le=900)] | None = None
+
+    def __post_init__(self) -> None:
+        """As that of NewMessage."""
 
 
 class Ack(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,6 +110,22 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     group_id: str | None = None
 
 
+class SentId(msgspec.Struct, omit_defaults=True):
+    """The message that a request sent. One that is to come in more than 900 seconds has no id until then, but a
+    `schedule` of this name.
+    """
+
+    id: int | None
+    schedule: str | None = None
+
+
+class SentIds(msgspec.Struct, omit_defaults=True):
+    """The messages that a request with a list sent, in its order. `schedules`: as of one message, if there is one."""
+
+    ids: list[int | None]
+    schedules: list[str | None] | None = None
+
+
 class EventMessage(msgspec.Struct):
     """The message that an event put into a queue."""
 
@@ -104,11 +142,12 @@ class PublishedEvent(msgspec.Struct, kw_only=True):
     messages: list[EventMessage]
 
 
-class SentMessage(msgspec.Struct):
-    """A message that a transaction sent."""
+class SentMessage(msgspec.Struct, omit_defaults=True):
+    """A message that a transaction sent; `id` and `schedule` as of one message."""
 
     queue: str
-    id: int
+    id: int | None
+    schedule: str | None = None
 
 
 class TransactionResult(msgspec.Struct):
@@ -122,7 +161,7 @@ class TransactionResult(msgspec.Struct):
 class CountedMessage(msgspec.Struct):
     """A message that is only counted before long bodies are decoded.
 
-    Decoding a million empty messages, or a million headers, would take a second.
+    Decoding a million empty messages, or a million headers, would take a second. Long bodies are decoded one at a time.
     """
 
     headers: msgspec.Raw = msgspec.Raw(b"")
@@ -160,10 +199,15 @@ _count_many = msgspec.json.Decoder(list[CountedMessage])
 
 
 def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
-    """The messages of a request, and whether they came as a list. Raises InvalidParameterValue."""
+    """The messages of a request, and whether they came as a list.
+
+    Raises InvalidParameterValue, RequestEntityTooLarge.
+    """
     is_list = body.lstrip()[:1] == b"["
+    if not is_list:
+        check_length_of_one(body)
     try:
-        if len(body) > MAX_UNCOUNTED_BYTES:
+        if len(body) > LONG_COMPUTATION_BYTES:
             CountedMessage.count = 0
             (_count_many if is_list else _count_one).decode(body)
         text = body.decode()  # msgspec does not check raw parts; this refuses invalid bytes in them
@@ -180,8 +224,17 @@ _event = msgspec.json.Decoder(NewEvent)
 _transaction = msgspec.json.Decoder(Transaction)
 
 
+def check_length_of_one(body: bytes) -> None:
+    """Raises RequestEntityTooLarge for a body that is longer than one message can be."""
+    if len(body) > MAX_ONE_BYTES:
+        raise errors.RequestEntityTooLarge(
+            f"A message is longer than {validation.MAXIMUM_MESSAGE_BYTES} bytes"
+        )
+
+
 def read_event(body: bytes) -> NewEvent:
-    """The event of a request. Raises InvalidParameterValue."""
+    """The event of a request. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    check_length_of_one(body)
     return decode_body(_event, body, _count_one)
 
 
@@ -201,7 +254,7 @@ def decode_body(
     `counter`: counts the messages of a long body first, `most` at most, so that no body holds up the event loop.
     """
     try:
-        if len(body) > MAX_UNCOUNTED_BYTES:
+        if len(body) > LONG_COMPUTATION_BYTES:
             CountedMessage.count = MAX_MESSAGES - most
             counter.decode(body)
         return decoder.decode(body.decode())  # refuses invalid bytes in raw parts: as in read_messages
@@ -209,22 +262,38 @@ def decode_body(
         raise errors.InvalidParameterValue(f"body: {error}") from error
 
 
+def size_of(message: NewMessage | NewEvent) -> int:
+    """The length of a message's JSON, and of the values of its headers."""
+    return sum(memoryview(part).nbytes for part in (message.message, *message.headers.values()))
+
+
 def message_body(raw: msgspec.Raw) -> str:
     """The body of a message: its JSON without blanks. Raises RequestEntityTooLarge."""
     longest = validation.MAXIMUM_MESSAGE_BYTES
-    body = "" if memoryview(raw).nbytes > MAX_BLANK_RATIO * longest else compact(raw)
+    size = memoryview(raw).nbytes
+    if longest < size <= MAX_BLANK_RATIO * longest:
+        size = len(bytes(raw).translate(None, b" \t\r\n"))  # at most: those within texts stay
+    body = "" if size > longest else compact(raw)
     if not 0 < len(body) <= longest:
         raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
     return body
 
 
+def is_for_later(message: NewMessage) -> bool:
+    """Whether the message is to come later than SQS delays messages."""
+    return message.delay is not None and message.delay > validation.MAXIMUM_DELAY_SECONDS
+
+
 def to_send_request(message: NewMessage) -> SendMessageRequest:
-    """The same message as an SQS request (without its queue). Raises InvalidParameterValue, RequestEntityTooLarge."""
+    """The same message as an SQS request (without its queue), for later with SQS's longest delay.
+
+    Raises InvalidParameterValue, RequestEntityTooLarge.
+    """
     validation.check_number_of_attributes(len(message.headers))
     return SendMessageRequest(
         queue_url="",
         message_body=message_body(message.message),
-        delay_seconds=message.delay,
+        delay_seconds=validation.MAXIMUM_DELAY_SECONDS if is_for_later(message) else message.delay,
         message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
         message_group_id=message.group_id,
         message_deduplication_id=message.dedup_id,

@@ -12,6 +12,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import Scope
 
 from penstock import errors
 from penstock.environment import Environment
@@ -111,6 +113,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
         "A receipt is only good for its own queue.",
     ),
     errors.RequestEntityTooLarge: (413, "payload_too_large", None),
+    errors.ResponseTooLarge: (400, "response_too_large", None),
     errors.BatchRequestTooLong: (413, "payload_too_large", "Send fewer messages in one request."),
     errors.PurgeQueueInProgress: (
         429,
@@ -129,7 +132,9 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     AwsError: (400, "bad_request", None),
 }
 HTTP_CODES = {401: "unauthorized", 403: "unauthorized", 404: "not_found", 405: "method_not_allowed",
-              413: "payload_too_large", 429: "too_many_requests", 503: "service_unavailable"}  # fmt: skip
+              408: "request_timeout", 413: "payload_too_large", 429: "too_many_requests",
+              503: "service_unavailable"}  # fmt: skip
+METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
@@ -140,9 +145,19 @@ def error_body(code: str, message: str, hint: str | None = None) -> dict[str, di
     return {"error": error}
 
 
+def status_and_code(kind: type[AwsError]) -> tuple[int, str]:
+    """The status and the code of a typed error."""
+    status, code, _ = _row(kind)
+    return status, code
+
+
+def _row(kind: type[AwsError]) -> tuple[int, str, str | None]:
+    return next(ERROR_TABLE[one] for one in kind.__mro__ if one in ERROR_TABLE)
+
+
 def error_response(error: AwsError) -> JSONResponse:
     """A typed error of core as a response of the native API."""
-    status, code, hint = next(ERROR_TABLE[kind] for kind in type(error).__mro__ if kind in ERROR_TABLE)
+    status, code, hint = _row(type(error))
     headers = {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"  # RFC 9110, 11.6.1
@@ -169,9 +184,12 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         return JSONResponse(error_body("bad_request", describe(error.errors())), 400)
 
     @app.exception_handler(HTTPException)
-    async def http(_request: Request, error: HTTPException) -> JSONResponse:
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
         code = HTTP_CODES.get(error.status_code, "bad_request")
-        return JSONResponse(error_body(code, str(error.detail)), error.status_code, error.headers)
+        response = JSONResponse(error_body(code, str(error.detail)), error.status_code, error.headers)
+        if error.status_code == 405:
+            response.headers["allow"] = ", ".join(allowed_methods(app, request.scope))
+        return response
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
@@ -180,6 +198,15 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         _log.error("request failed", exc_info=error, extra=known)
         message = f"The request failed for a reason of ours. Request id: {request_id}"
         return JSONResponse(error_body("internal_error", message), 500, {"x-request-id": request_id})
+
+
+def allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
+    """The methods of the path (RFC 9110, 15.5.6). Starlette's own header has those of the first of its routes only."""
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in app.routes)
+    ]
 
 
 def describe(problems: Any) -> str:

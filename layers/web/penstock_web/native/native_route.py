@@ -1,8 +1,8 @@
 """Routes of the native API: they check the caller's access, run operations, and encode JSON."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, TypeVar, cast
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 from fastapi import Depends, Request, Response
@@ -11,15 +11,17 @@ from starlette.types import Scope
 
 from penstock.access.authentication import AccessRule
 from penstock.access.authorization import ANY, authorize_one, check_user
+from penstock.access.request_rate import check_rate, count_answer
 from penstock.context import Context
-from penstock.effects import Operation
+from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 from penstock.http import HttpRequest
-from penstock.lambda_runtime.events import is_host_checked
+from penstock.lambda_runtime.events import is_host_checked, response_limit
 
 from .actions import ACTIONS, OF_A_QUEUE
 from .errors import UnsupportedMediaType
+from .openapi import route_responses
 from .operations import arn_of
 
 T = TypeVar("T")
@@ -50,6 +52,7 @@ class OperationRunner:
         self._request = request
         self._scope = request.scope
         settings = self._native.environment.settings
+        event = request.scope.get("aws.event")  # in the container there is none
         http = HttpRequest(
             request.method,
             request.url.path,
@@ -57,7 +60,8 @@ class OperationRunner:
             dict(request.scope["headers"]),
             b"",
             request.client.host if request.client else "",
-            is_host_checked(request.scope.get("aws.event", {})),
+            is_host_checked(event or {}),
+            None if event is None else response_limit(event),
         )
         request_id = self._native.environment.request_ids()
         self.context = Context(
@@ -68,13 +72,14 @@ class OperationRunner:
         """Sets the context's account to the caller's. `route`: the name of the route's function.
 
         Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, AccessDenied where a user's
-        policies do, and UnsupportedMediaType.
+        policies do, RequestThrottled and UnsupportedMediaType.
         """
         http = self.context.http
         self.context.environment.hosts.check(http.headers, http.host_checked)
         access = self.context.environment.access
         if access is not None:
             await self.run(self._check(access, route))
+        check_rate(self.context, len(await self._request.body()))
         if not is_json(self._request) and await self._request.body():
             raise UnsupportedMediaType
 
@@ -94,6 +99,13 @@ class OperationRunner:
             else:
                 check_user(service, action_name, arn_of(name, self.context), self.context)
 
+    async def read(self, reader: Callable[[bytes], T]) -> T:
+        """What `reader` makes of the request's body; of a long one without holding up other requests."""
+        body = await self._request.body()
+        if len(body) <= LONG_COMPUTATION_BYTES:
+            return reader(body)
+        return await self.run(iter(Compute(lambda: reader(body))))
+
     async def run(self, operation: Operation[T]) -> T:
         """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
         return await self._native.run_operation(operation, self._scope)
@@ -112,6 +124,11 @@ class NativeRoute(APIRoute):
     up to 130 ms a MiB, so a body that FastAPI parses has a limit; `documents.read_messages` parses messages instead.
     """
 
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        """Adds the errors of the route to what the OpenAPI document says of it."""
+        options["responses"] = {**route_responses(endpoint.__name__), **(options.get("responses") or {})}
+        super().__init__(path, endpoint, **options)
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """FastAPI's own handler, called after QUEUE_ACCESS has admitted the caller."""
         handle = super().get_route_handler()
@@ -121,7 +138,9 @@ class NativeRoute(APIRoute):
             await runner.admit(self.name)
             if self.body_field is not None:
                 check_body(await request.body())
-            return await handle(request)
+            response = await handle(request)
+            count_answer(runner.context, len(response.body))
+            return response
 
         return admitted
 
@@ -140,10 +159,10 @@ def check_body(body: bytes) -> None:
 
 
 async def run_native_route(route: APIRoute, request: Request) -> Response:
-    """Calls a native route outside FastAPI; its function takes only the request and the runner."""
+    """Calls a native route outside FastAPI; its function takes only the runner."""
     runner = OperationRunner(request)
     await runner.admit(route.name)
-    response: Response = await route.endpoint(request, runner)
+    response: Response = await route.endpoint(runner)
     return response
 
 
@@ -154,25 +173,6 @@ async def _runner(request: Request) -> OperationRunner:
 
 
 Runner = Annotated[OperationRunner, Depends(_runner)]
-
-
-def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a msgspec type for the OpenAPI document, without references, which would not resolve there."""
-    (schema,), named = msgspec.json.schema_components((kind,), ref_template="{name}")
-    return cast("dict[str, Any]", _inline_references(schema, named))
-
-
-def _inline_references(schema: Any, named: Mapping[str, Any]) -> Any:
-    if isinstance(schema, dict):
-        if "$ref" in schema:
-            return _inline_references(named[schema["$ref"]], named)
-        return {name: _inline_references(value, named) for name, value in schema.items()}
-    return [_inline_references(one, named) for one in schema] if isinstance(schema, list) else schema
-
-
-def request_body_schema(kind: Any) -> dict[str, Any]:
-    """The schema of the request body, for the `openapi_extra` of a route that reads the body itself."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema_of(kind)}}}}
 
 
 def json_response(value: object, status: int = 200) -> Response:

@@ -3,15 +3,16 @@
 A client addresses a queue by its name; account and region are those of the context.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import time
 
 import msgspec
 
 from penstock import errors
-from penstock.aws.arn import queue_arn
+from penstock.access.authorization import authorize_each
+from penstock.aws.arn import ResolvedQueue, resolve_queue
 from penstock.context import Context
-from penstock.effects import Call, Operation, Wake
+from penstock.effects import Call, Operation, Wake, compute
 from penstock.postgres.statements.native_messages import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
@@ -20,6 +21,7 @@ from penstock.postgres.statements.native_messages import (
 )
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES
 from penstock.reports import Deleted, VisibilityChanged
+from penstock.response_limit import CONTAINER_BYTES
 from penstock.sqs import attributes, handles, queues, sql_errors, validation
 from penstock.sqs import delete as deleting
 from penstock.sqs import receive as receiving
@@ -31,6 +33,7 @@ from .documents import (
     format_timestamp,
     json_or_string,
     message_group,
+    size_of,
     to_headers,
     to_send_request,
 )
@@ -109,12 +112,28 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
     return (yield from describe_queue(name, context))
 
 
-def arn_of(name: str, context: Context) -> str:
-    """The queue's ARN. Raises QueueDoesNotExist if no queue can have this name."""
-    arn = queue_arn(context.region, context.account_id, name)
-    if arn is None:
+def queue_of(name: str, context: Context) -> ResolvedQueue:
+    """The queue. Raises QueueDoesNotExist if no queue can have this name."""
+    queue = resolve_queue(context.region, context.account_id, name)
+    if queue is None:
         raise errors.QueueDoesNotExist
-    return arn
+    return queue
+
+
+def arn_of(name: str, context: Context) -> str:
+    """The queue's ARN. Raises as `queue_of` does."""
+    return queue_of(name, context).arn
+
+
+def authorize_queues(action: str, names: Iterable[str], context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may do this with the queues that a body names.
+
+    The account's own keys may, as they may with the queue of a path. Raises QueueDoesNotExist as `arn_of` does.
+    """
+    if not context.caller.principal.is_root:
+        arns = [arn_of(name, context) for name in dict.fromkeys(names)]
+        if arns:
+            yield from authorize_each("sqs", action, arns, context)
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
@@ -126,12 +145,17 @@ def send(
     The SQL function that stores messages refuses single ones, so a call before it checks several messages: a second
     round trip.
     """
-    arn = arn_of(name, context)
+    queue = queue_of(name, context)
     trace = context.trace_header
-    outgoing = [sending.outgoing_message(to_send_request(message), arn, trace) for message in messages]
+    outgoing = yield from compute(
+        lambda: [
+            sending.outgoing_message(to_send_request(message), queue.arn, trace) for message in messages
+        ],
+        sum(map(size_of, messages)),
+    )
     if len(outgoing) > 1:
-        yield from check_messages(arn, outgoing)
-    stored = yield from sending.store(arn, outgoing, async_commit)
+        yield from check_messages(queue.arn, outgoing)
+    stored = yield from sending.store(queue, outgoing, async_commit)
     for row in stored:
         if row.error == "MessageTooLong":
             raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {row.detail} bytes")
@@ -163,15 +187,16 @@ def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
 ) -> Operation[list[StoredMessage]]:
     """Receives up to `count` messages, each with a receipt; waits for the first one."""
-    arn = arn_of(name, context)
+    queue = queue_of(name, context)
     rows = yield from receiving.receive_messages(
-        receiving.receive_of(arn, count, visibility_seconds, wait_seconds, context)
+        receiving.receive_of(queue, count, visibility_seconds, wait_seconds, context),
+        context.environment.long_queues,
     )
     seal = context.environment.receipts.seal
     return [
         StoredMessage(
             id=row.public_id,
-            receipt=seal(arn, row.handle),
+            receipt=seal(queue, row.handle),
             read_count=row.receive_count,
             enqueued_at=format_timestamp(row.sent_at_ms),
             visible_at=format_timestamp(row.visible_at_ms),
@@ -196,14 +221,14 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
 
 def delete_receipts(name: str, receipts: Sequence[str], context: Context) -> Operation[list[str]]:
     """Deletes messages and returns their receipts. A receipt of another queue fails the whole request."""
-    arn = arn_of(name, context)
+    queue = queue_of(name, context)
     opened = []
     for receipt in receipts:
-        opened.append((yield from handles.open_handle(arn, receipt, context)))  # noqa: PERF401 - not in a comprehension
+        opened.append((yield from handles.open_handle(queue, receipt, context)))  # noqa: PERF401 - not in a comprehension
     if not opened:
-        yield from handles.check_queue(arn)
+        yield from handles.check_queue(queue.arn)
         return []
-    outcomes = yield from deleting.delete(arn, opened)
+    outcomes = yield from deleting.delete(queue, opened)
     return [receipt for receipt, outcome in zip(receipts, outcomes, strict=True) if outcome == "deleted"]
 
 
@@ -232,10 +257,10 @@ def peek(
 ) -> Operation[list[StoredMessage]]:
     """Messages in this state, in the order of their ids, without receiving them."""
     arn = arn_of(name, context)
-    rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit))
+    rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, page_bytes(context)))
     if not rows:
         yield from handles.check_queue(arn)
-    return [
+    page = [
         StoredMessage(
             id=row.public_id,
             read_count=row.receive_count,
@@ -247,6 +272,7 @@ def peek(
         )
         for row in rows
     ]
+    return fitting(page, context)
 
 
 def read_archive(
@@ -254,10 +280,10 @@ def read_archive(
 ) -> Operation[list[StoredMessage]]:
     """Deleted messages in the queue's archive, in the order of their deletion; `after` is an `archive_id`."""
     arn = arn_of(name, context)
-    rows = yield from Call(READ_ARCHIVE, (arn, after, limit))
+    rows = yield from Call(READ_ARCHIVE, (arn, after, limit, page_bytes(context)))
     if not rows:
         yield from handles.check_queue(arn)
-    return [
+    page = [
         StoredMessage(
             archive_id=row.archive_id,
             id=row.public_id,
@@ -270,3 +296,21 @@ def read_archive(
         )
         for row in rows
     ]
+    return fitting(page, context)
+
+
+def page_bytes(context: Context) -> int:
+    """A page ends with the message by which it has so many bytes."""
+    limit = context.http.response_limit
+    return CONTAINER_BYTES if limit is None else limit.max_bytes
+
+
+def fitting(page: list[StoredMessage], context: Context) -> list[StoredMessage]:
+    """The messages of a page that fit into the answer. Raises ResponseTooLarge if the first one is too long for it."""
+    limit = context.http.response_limit
+    if limit is None:
+        return page
+    fitted = page[: limit.count_fitting([msgspec.json.encode(message).decode() for message in page])]
+    if page and not fitted:
+        raise errors.ResponseTooLarge.of(limit.way)
+    return fitted

@@ -3,17 +3,19 @@
 import re
 
 _SEGMENT = "[A-Za-z0-9_-]+"
-_KEY = re.compile(rf"{_SEGMENT}(?:\.{_SEGMENT})*").fullmatch
-_PATTERN = re.compile(rf"(?:{_SEGMENT}|[*#])(?:\.(?:{_SEGMENT}|[*#]))*").fullmatch
-
+KEY = rf"{_SEGMENT}(?:\.{_SEGMENT})*"
+PATTERN = rf"(?:{_SEGMENT}|[*#])(?:\.(?:{_SEGMENT}|[*#]))*"
 MAX_LENGTH = 255
+
+_is_key = re.compile(KEY).fullmatch
+_is_pattern = re.compile(PATTERN).fullmatch
 
 
 def is_routing_key(text: str) -> bool:
     """Whether the text is 1 to 255 of `[A-Za-z0-9._-]` without a leading, trailing or double dot."""
-    return len(text) <= MAX_LENGTH and _KEY(text) is not None
+    return len(text) <= MAX_LENGTH and _is_key(text) is not None
 
 
 def is_pattern(text: str) -> bool:
     """Whether the text is a routing key in which segments may be `*` or `#`."""
-    return len(text) <= MAX_LENGTH and _PATTERN(text) is not None
+    return len(text) <= MAX_LENGTH and _is_pattern(text) is not None

@@ -7,6 +7,9 @@ decoded number does not (1e400, 1.10, 20 digits).
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from penstock.sqs import attributes
 
 MessageId = Annotated[int, Field(ge=0, lt=2**63)]
 State = Literal["visible", "in_flight", "delayed"]
@@ -14,13 +17,27 @@ Seconds12h = Annotated[int, Field(ge=0, le=43_200, description="seconds")]
 
 
 class Body(BaseModel):
-    """A request body. An unknown member is refused, since it is most likely a typing error."""
+    """A request body. An unknown member is refused, since it is most likely a typing error, and so is another type."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 # As on AWS every attribute is a text; a client may also send numbers, booleans and policies as JSON values.
-Attributes = dict[str, str | bool | int | dict[str, Any]]
+Attributes = Annotated[
+    dict[str, str | bool | int | dict[str, Any]],
+    Field(
+        json_schema_extra={
+            "propertyNames": {"enum": [*attributes.STANDARD, *attributes.FIFO, *attributes.NATIVE]}
+        }
+    ),
+]
+
+
+def _exactly_one_of(*names: str) -> JsonDict:
+    """For JSON schemas alone: the operations check it, and say what is wrong."""
+    return {
+        "oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]
+    }
 
 
 class NewQueue(Body):
@@ -40,6 +57,8 @@ class QueueChange(Body):
 
 class Deletion(Body):
     """Messages to delete: by id, or by receipt."""
+
+    model_config = ConfigDict(json_schema_extra=_exactly_one_of("ids", "receipts"))
 
     ids: list[MessageId] | None = Field(default=None, max_length=1_000)
     receipts: list[str] | None = Field(default=None, max_length=1_000)
@@ -103,6 +122,8 @@ class Hidden(BaseModel):
 class NewSubscription(Body):
     """A binding to make: of a queue, or of a URL, which gets the message, or an SNS envelope with `envelope`."""
 
+    model_config = ConfigDict(json_schema_extra=_exactly_one_of("queue_name", "endpoint"))
+
     queue_name: str | None = None
     protocol: Literal["http", "https"] | None = None
     endpoint: str | None = None
@@ -116,10 +137,10 @@ class Subscription(BaseModel):
     id: int
     pattern: str
     protocol: Literal["queue", "http", "https"]
-    queue_name: str | None
-    endpoint: str | None
+    queue_name: str | None = None
+    endpoint: str | None = None
     envelope: bool
-    filter_policy: dict[str, Any] | None
+    filter_policy: dict[str, Any] | None = None
     created_at: str
 
 
@@ -154,6 +175,36 @@ class DeliveryDescription(BaseModel):
     last_error: str | None = None
     dead_letter_arn: str | None = None
     created_at: str
+
+
+class OutgoingMessageDescription(BaseModel):
+    """A message for a phone, a mobile app, e-mail or a function. `error`: why it has failed.
+
+    kept: nothing carries it; waiting: the gateway has not accepted it yet.
+
+    `attributes`: by name, each with its DataType and StringValue or BinaryValue (base64).
+    """
+
+    id: int
+    state: Literal["kept", "waiting", "sent", "failed"]
+    error: str | None = None
+    region: str
+    protocol: str
+    kind: str
+    destination: str
+    message_id: str
+    topic_arn: str | None = None
+    subscription_arn: str | None = None
+    subject: str | None = None
+    text: str
+    attributes: dict[str, dict[str, str]] | None = None
+    created_at: str
+
+
+class OptedOut(BaseModel):
+    """A phone number that is opted out."""
+
+    phone_number: str
 
 
 class Retried(BaseModel):

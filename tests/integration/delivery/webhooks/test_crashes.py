@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from penstock.settings import Settings
-from penstock.workers.deliver import MOST_PER_ENDPOINT, Deliverer
+from penstock.workers.deliver import MOST_PER_HOST, Deliverer
 from tests.support.database import Database
 from tests.support.sql.calls import Connection
 from tests.support.wait import wait_until
@@ -124,4 +124,4 @@ def test_memory_stays_flat_under_endless_answers(
     publish(db, receiver.url("/gzip"), copies=100)
     assert Deliverer(longest_run_seconds=60).run_once(settings, db)["delivered"] == 100
     assert memory_mib() - before < 32
-    assert receiver.connections >= 100 // MOST_PER_ENDPOINT
+    assert receiver.connections >= 100 // MOST_PER_HOST

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.delivery.webhooks import run
+from penstock.delivery.webhooks import carrier, run
 from penstock.delivery.webhooks.outcome import answered
 from penstock.delivery.webhooks.store import Finished, Store
 from penstock.observer import Observer
@@ -72,7 +72,7 @@ def test_connections_are_used_again(db: Connection, deliver: Deliver, receiver: 
     publish(db, receiver.url("/200"), copies=200)
     assert deliver()["delivered"] == 200
     assert receiver.count("/200") == 200
-    assert receiver.connections <= worker.MOST_PER_ENDPOINT
+    assert receiver.connections <= worker.MOST_PER_HOST
 
 
 def test_nothing_is_claimed_when_delivery_is_off(
@@ -127,7 +127,7 @@ def test_a_delivery_policy_sets_attempts_and_delays(
 def test_a_silent_endpoint_runs_out_of_time(
     db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "SNS_SECONDS", 0.3)
+    monkeypatch.setattr(carrier, "SNS_SECONDS", 0.3)
     publish(db, receiver.url("/silent"), receiver.url("/drip_head"))
     assert deliver()["retried"] == 2
     assert webhooks(db) == [Row("pending", 1, None, "no answer within 0.3 s")] * 2

@@ -1,6 +1,8 @@
-"""Endpoints that fail, are slow or throttled: nobody waits for them but their own webhooks."""
+"""Endpoints and hosts that fail, are slow or throttled: nobody waits for them but their own webhooks."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import pytest
 
@@ -11,6 +13,7 @@ from tests.support.sql.calls import Connection, bodies, create, receive
 from tests.support.webhooks.rows import number, pass_time, publish, webhooks
 
 BAD, GOOD = "http://bad.example/", "http://good.example/"
+OTHER_ACCOUNT = "111122223333"
 COPIES = """
     insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
     select notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy
@@ -27,6 +30,17 @@ def settle(store: Store, claims: list[Claimed], status: int) -> dict[str, int]:
     return store.settle([Finished(claimed, answered(claimed.delivery, status)) for claimed in claims])
 
 
+def busy(claims: list[Claimed]) -> dict[str, int]:
+    """The requests that are under way once these webhooks are posted."""
+    return dict(Counter(claimed.delivery.endpoint_key for claimed in claims))
+
+
+def publish_as(db: Connection, account_id: str, *urls: str, copies: int = 1) -> None:
+    last = number(db, "select coalesce(max(webhook_id), 0) from queue.webhook")
+    publish(db, *urls, copies=copies)
+    db.execute("update queue.webhook set account_id = %s where webhook_id > %s", (account_id, last))
+
+
 def endpoints(claims: list[Claimed]) -> list[str]:
     return [claimed.delivery.endpoint for claimed in claims]
 
@@ -39,15 +53,30 @@ def pause(db: Connection, store: Store, more: int = 30) -> None:
     assert settle(store, claims, 503)["retried"] == 20
 
 
-def test_a_process_gets_20_of_an_endpoint_and_others_behind_them(db: Connection, store: Store) -> None:
+def test_a_process_gets_20_of_a_host_and_others_behind_them(db: Connection, store: Store) -> None:
     publish(db, BAD, copies=200)
     publish(db, GOOD, copies=5)
     first = store.claim(30, {})
     assert endpoints(first) == [BAD] * 20
-    second = store.claim(30, {BAD: 20})
+    second = store.claim(30, busy(first))
     assert endpoints(second) == [GOOD] * 5
-    assert store.claim(30, {BAD: 20, GOOD: 5}) == []
-    assert len(store.claim(30, {BAD: 15})) == 5
+    assert store.claim(30, busy(first + second)) == []
+    assert len(store.claim(30, busy(first[:15]))) == 5
+
+
+def test_all_urls_of_a_host_share_its_places(db: Connection, store: Store) -> None:
+    """60 URLs of a slow host take 20 places, whatever their letter case and their subscriptions' rates."""
+    urls = [f"http://{'Slow' if n % 2 else 'slow'}.example:80/{n}" for n in range(60)]
+    publish(db, *urls[:40], copies=2)
+    publish(db, *urls[40:], policy={"throttlePolicy": {"maxReceivesPerSecond": 1_000}})
+    publish(db, "http://slow.example", "https://slow.example/", GOOD)
+    taken: list[Claimed] = []
+    for _ in range(4):
+        taken += store.claim(50 - len(taken), busy(taken))
+    assert Counter("low.example:80/" in url for url in endpoints(taken)) == {True: 20, False: 2}
+    assert {"https://slow.example/", GOOD} <= set(endpoints(taken))
+    settle(store, taken[:5], 200)
+    assert len(store.claim(33, busy(taken[5:]))) == 5
 
 
 def test_accounts_take_turns(db: Connection, store: Store) -> None:
@@ -60,7 +89,41 @@ def test_accounts_take_turns(db: Connection, store: Store) -> None:
     claims = store.claim(2, {})
     assert BAD in endpoints(claims)
     assert len(claims) == 2
-    assert len(store.claim(50, {})) == 50
+    assert len(store.claim(50, {})) == 40
+
+
+@pytest.mark.parametrize(("places", "taken"), [(50, 40), (10, 8), (5, 4), (2, 1), (1, 1)])
+def test_an_account_alone_leaves_a_fifth_of_the_places(
+    db: Connection, store: Store, places: int, taken: int
+) -> None:
+    publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(100)))
+    first = store.claim(places, {})
+    assert len(first) == taken
+    assert store.claim(places - taken, busy(first)) == []
+    publish(db, GOOD, BAD)
+    if places > taken:
+        others = store.claim(places - taken, busy(first))
+        assert others
+        assert set(endpoints(others)) <= {GOOD, BAD}
+
+
+def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
+    db: Connection, store: Store
+) -> None:
+    """More of one account's endpoints are due again than a claim looks at; another's comes too."""
+    publish(db, BAD)
+    publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(30)))
+    db.execute("update queue.webhook set waiting = true, waits_for = account_id || ' ' || lane")
+    db.execute(
+        "insert into queue.lane (lane, next_at, account_id, host)"
+        " select waits_for, now() - case when endpoint = %s then '1 s' else '1 h' end::interval, account_id,"
+        "     queue.webhook_host(account_id, endpoint)"
+        " from queue.webhook",
+        (BAD,),
+    )
+    claims = store.claim(10, {})
+    assert BAD in endpoints(claims)
+    assert len(claims) > 1
 
 
 def test_another_process_may_take_what_one_set_aside(db: Connection, store: Store) -> None:
@@ -142,6 +205,46 @@ def test_what_waits_for_an_hour_is_given_up(db: Connection, store: Store) -> Non
     assert [row.last_error for row in webhooks(db) if row.state == "exhausted"] == [
         "the endpoint was paused for an hour"
     ]
+
+
+def test_an_accounts_failures_pause_no_other_accounts_webhooks_for_the_same_url(
+    db: Connection, store: Store
+) -> None:
+    pause(db, store, more=5)
+    publish_as(db, OTHER_ACCOUNT, BAD)
+    (claimed,) = store.claim(50, {})
+    assert claimed.delivery.account_id == OTHER_ACCOUNT
+
+
+def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: Store) -> None:
+    """Also when its webhooks waited for the host before it was paused."""
+    publish(db, BAD, copies=60)
+    publish(db, BAD + "works")
+    failing = store.claim(50, {})
+    assert store.claim(30, busy(failing)) == []
+    assert settle(store, failing, 503)["retried"] == 20
+    assert endpoints(store.claim(50, {})) == [BAD + "works"]
+    assert store.claim(50, {}) == []
+    pass_time(db, 5)
+    probe = store.claim(50, {})
+    assert endpoints(probe) == [BAD]
+    settle(store, probe, 200)
+    assert len(store.claim(50, {})) == 20
+
+
+def test_what_the_previous_release_has_set_aside_is_not_forgotten(db: Connection, store: Store) -> None:
+    """It sets webhooks aside by URL: here two that wait, and what its workers report of an attempt under way."""
+    publish(db, BAD, copies=2)
+    db.execute("update queue.webhook set waiting = true")
+    db.execute("insert into queue.lane (lane, next_at) values (%s, now())", (BAD,))
+    assert endpoints(store.claim(50, {BAD: 3})) == [BAD] * 2
+    publish(db, GOOD)
+    (claimed,) = store.claim(50, {})
+    former = claimed._replace(delivery=claimed.delivery._replace(endpoint_key=GOOD))
+    settle(store, [former], 503)
+    pass_time(db, 3601)
+    store.claim(50, {})
+    assert number(db, "select count(*) from queue.lane where account_id is null") == 0
 
 
 def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: Store) -> None:

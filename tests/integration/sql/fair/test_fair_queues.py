@@ -142,7 +142,7 @@ def test_what_was_passed_over_is_visible(db: Connection) -> None:
     receive(db, arn, 1)
     assert rows_of(db, "deferred", arn) == 1
     assert counts(db, arn) == Counts(60, 41, 0)
-    peeked = call(db, PEEK_MESSAGES, arn, "visible", None, 100)
+    peeked = call(db, PEEK_MESSAGES, arn, "visible", None, 100, None)
     assert [row.body for row in peeked] == [f"noisy {i}" for i in range(40, 100)]
     assert call(db, READY_QUEUES, [arn]) == [(arn,)]
 

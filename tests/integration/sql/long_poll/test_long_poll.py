@@ -19,6 +19,7 @@ from tests.support.sql.calls import (
     change_by_id,
     create,
     delete,
+    make_search_due,
     receive,
     rows_of,
     send,
@@ -26,7 +27,7 @@ from tests.support.sql.calls import (
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
 SUBSCRIBE = """select queue.add_subscription(
-    %s, gen_random_uuid(), '000000000000', 'sqs', %s, %s, null, null, null, 200, 10000, null)"""
+    %s, gen_random_uuid(), '000000000000', 'sqs', %s, %s, null, null, null, 200, 10000, null, null)"""
 PUBLISH = """select queue.publish_messages(
     array[gen_random_uuid()], array['{"*": {"raw": "m"}}'::jsonb], array[null::jsonb], array[0], array['{}'::jsonb],
     array[null::jsonb], array[null::text], array[null::text], array[null::text], array[1], %s, %s)"""
@@ -176,6 +177,17 @@ def test_an_old_snapshot_may_notify_too(
     assert heard() == [arn]
 
 
+def test_a_search_that_took_long_is_asked_for_once(db: Connection) -> None:
+    """Otherwise whoever waits for an empty queue would look, find nothing, be told that it is ready, look …"""
+    arn = create(db, "q.fifo")
+    send(db, arn, "m", group="g")
+    delete(db, receive(db, arn))
+    make_search_due(db, arn)
+    assert [row.arn for row in call(db, READY_QUEUES, [arn])] == [arn]
+    assert receive(db, arn) == []
+    assert call(db, READY_QUEUES, [arn]) == []
+
+
 def test_queues_that_are_ready(db: Connection) -> None:
     standard, fifo, empty = create(db, "q", shards=3), create(db, "q.fifo"), create(db, "empty")
     everything = [standard, fifo, empty, arn_of("none")]
@@ -265,7 +277,7 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
 
     def pages(state: str) -> list[int]:
         found: list[int] = []
-        while page := call(db, PEEK_MESSAGES, arn, state, found[-1] if found else 0, 2):
+        while page := call(db, PEEK_MESSAGES, arn, state, found[-1] if found else 0, 2, None):
             found += [row.public_id for row in page]
         return found
 
@@ -274,7 +286,7 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
     assert in_flight[0].public_id in pages("visible")
     assert pages("visible") == sorted(pages("visible"))
     assert pages("delayed") == [row.id for row in delayed]
-    (peeked,) = call(db, PEEK_MESSAGES, arn, "in_flight", 0, 1)
+    (peeked,) = call(db, PEEK_MESSAGES, arn, "in_flight", 0, 1, None)
     assert peeked.body == min(in_flight[1:], key=lambda d: d.public_id).body
     assert peeked.attributes is None
     assert peeked.group_id == (f"g{peeked.body}" if name == "q.fifo" else None)

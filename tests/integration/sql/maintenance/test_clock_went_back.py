@@ -72,5 +72,5 @@ def test_messages_in_flight_are_counted_again(db: Connection) -> None:
         "insert into queue.in_flight values (%s, 120000, clock_timestamp() + interval '1 hour')",
         (queue_id(db, arn),),
     )
-    header, *rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, 120_000, False, None)
+    header, *rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, 120_000, False, None, None)
     assert (header.error, len(rows)) == (None, 1)

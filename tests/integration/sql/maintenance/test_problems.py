@@ -25,7 +25,7 @@ from tests.support.sql.calls import (
 
 
 def problems(db: Connection) -> list[tuple[str, str]]:
-    return [(row.subject, row.problem) for row in call(db, FIND_PROBLEMS)]
+    return [(row.subject, row.problem) for row in call(db, FIND_PROBLEMS, [])]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.postgres.statements.move_tasks import RUNNING_MOVE_TASKS
 from penstock.settings import Settings
 from penstock.workers import move
 from tests.integration.sql.conftest import Connect
@@ -15,13 +16,16 @@ from tests.support.sql.calls import (
     Counts,
     Entry,
     bodies,
+    call,
     change,
     counts,
     create,
     delete,
     history,
     maintain,
+    make_search_due,
     receive,
+    redrive,
     rows_of,
     send,
     send_entries,
@@ -163,6 +167,15 @@ def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> Non
     assert bodies(receive(db, arn)) == ["a2", "a1"]
 
 
+def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> None:
+    """It is due because somebody once received from the queue; nobody does any more."""
+    dead, arn = dead_queue(db, ".fifo", "q")
+    poison(db, arn, dead, "a1", "b1")
+    delete(db, receive(db, dead, 1))
+    make_search_due(db, dead)
+    assert step(db, start(db, dead)) == (1, "COMPLETED")
+
+
 # --- the rate --------------------------------------------------------------------------------------------------------
 def pace(db: Connection, task: str, by: str) -> None:
     """Puts the moment up to which the rate is used up."""
@@ -237,6 +250,49 @@ def test_the_worker_does_every_task(db: Connection, time: Time) -> None:
     assert {task.status for arn in (dead, fifo) for task in tasks(db, arn)} == {"COMPLETED"}
     assert time.now == 0
     assert move.run_once(Settings.read({}), db) == {"steps": 0, "messages": 0}
+
+
+def full_dead_letter_queue(db: Connection, name: str) -> str:
+    dead = create(db, name)
+    create(db, f"source-of-{name}", RedrivePolicy=redrive(dead))
+    send(db, dead, *map(str, range(300)))
+    return dead
+
+
+def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One with many tasks, slow ones among them, leaves another's single task half of the steps."""
+    others = [full_dead_letter_queue(db, f"other{n}") for n in range(6)]
+    mine = full_dead_letter_queue(db, "mine")
+    target = create(db, "target")
+    for n, arn in enumerate(others):
+        start(db, arn, target, rate=1 if n % 2 else None)
+    task = start(db, mine, target)
+    db.execute("update queue.queues set account_id = '111122223333' where name like 'other%'")
+    moved: list[tuple[bool, int]] = []
+    take_step = move.step
+
+    def step_of(calls: Any, task_id: Any) -> int:
+        number = take_step(calls, task_id)
+        moved.append((str(task_id) == task, number))
+        return number
+
+    monkeypatch.setattr(move, "step", step_of)
+    move.run_once(Settings.read({}), db)
+    until_mine_is_done = moved[: max(at for at, (is_mine, number) in enumerate(moved) if is_mine and number)]
+    assert sum(number for is_mine, number in until_mine_is_done if not is_mine) <= 400
+    assert sum(number for _, number in moved) >= 4 * 300
+    assert value(db, "select count(*) from queue.move_task where status = 'RUNNING'") == 3
+
+
+def test_a_task_that_another_worker_has_is_left_to_it(db: Connection, connect: Connect) -> None:
+    """A second worker goes on with the account's next task; without one it stays near, in case the other dies."""
+    target = create(db, "target")
+    first, second = (start(db, full_dead_letter_queue(db, name), target) for name in ("first", "second"))
+    with connect() as other, other.transaction():
+        step(other, first)
+        assert [str(row.task_id) for row in call(db, RUNNING_MOVE_TASKS)] == [second]
+        db.execute("update queue.move_task set status = 'COMPLETED' where task_id = %s", (second,))
+        assert [str(row.task_id) for row in call(db, RUNNING_MOVE_TASKS)] == [first]
 
 
 def test_a_run_of_the_worker_is_bounded(db: Connection, time: Time) -> None:

@@ -14,7 +14,7 @@ from tests.support.sql.calls import Connection, Delivery, bodies, call, create, 
 
 
 def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[Delivery]:
-    header, *rows = call(db, RECEIVE_MESSAGES, arn, count, count, None, None, False, attempt_id)
+    header, *rows = call(db, RECEIVE_MESSAGES, arn, count, count, None, None, False, attempt_id, None)
     assert (header.error, header.wait_seconds) == (None, 0), header
     return rows
 
@@ -109,5 +109,5 @@ def test_a_standard_queue_and_an_unknown_one(db: Connection) -> None:
     send(db, arn, "m")
     assert bodies(attempt(db, arn, "x")) == ["m"]
     assert attempt(db, arn, "x") == []
-    (header,) = call(db, RECEIVE_MESSAGES, arn + "-none", 1, 1, None, None, False, "x")
+    (header,) = call(db, RECEIVE_MESSAGES, arn + "-none", 1, 1, None, None, False, "x", None)
     assert header.error == "QueueDoesNotExist"

@@ -40,7 +40,7 @@ def receive(
 ) -> list[Delivery] | str:
     """Messages, or the error in the header."""
     header, *rows = call(
-        db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None
+        db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None, None
     )
     return rows if header.error is None else header.error
 

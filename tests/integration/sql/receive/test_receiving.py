@@ -39,12 +39,12 @@ def group(name: str) -> str | None:
 @BOTH
 def test_the_header_tells_the_queues_wait_time(db: Connection, name: str) -> None:
     arn = create(db, name, ReceiveMessageWaitTimeSeconds="7")
-    (header,) = call(db, RECEIVE_MESSAGES, arn, 10, 10, None, None, False, None)
+    (header,) = call(db, RECEIVE_MESSAGES, arn, 10, 10, None, None, False, None, None)
     assert {name: told for name, told in header._asdict().items() if told is not None} == {"wait_seconds": 7}
 
 
 def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
-    (header,) = call(db, RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None, False, None)
+    (header,) = call(db, RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None, False, None, None)
     assert (header.error, header.wait_seconds) == ("QueueDoesNotExist", None)
 
 
@@ -60,7 +60,7 @@ def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk
     send(db, arn, "m", group=group(name))
     db.execute("set synchronous_commit = on")
     with db.transaction():
-        rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, None, asked, None)
+        rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, None, asked, None, None)
         assert len(rows) == 2
         assert value(db, "select current_setting('synchronous_commit')") == commit
     assert value(db, "select current_setting('synchronous_commit')") == "on"

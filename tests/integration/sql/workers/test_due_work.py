@@ -9,6 +9,7 @@ import pytest
 
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements.installation import COUNT_CHANGES, DUE_WORK, STORE_MEASUREMENTS
+from penstock.postgres.statements.long_polls import TAKE_POLL_SLOT
 from penstock.postgres.statements.webhooks import NEXT_WEBHOOK
 from penstock.settings import Settings
 from penstock.workers import maintain, measure
@@ -126,6 +127,7 @@ def test_what_workers_do_at_rest_does_not(database: Database) -> None:
         assert not maintainer.found_nothing
         assert measure.run_once(SETTINGS, TransactionExecutor(connection))["pages"] == 1
         call(connection, NEXT_WEBHOOK, WATCHER)
+        call(connection, TAKE_POLL_SLOT, "penstock-Gateway", uuid4(), 1, 7.0)
     assert changes(database) == before == maintainer.changes
 
 

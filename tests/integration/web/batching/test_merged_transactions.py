@@ -18,7 +18,7 @@ from tests.integration.web.native.test_native import receive
 from tests.support import plain_http
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import Service, running_service
-from tests.support.web.fake_database import FakeDatabase, integers
+from tests.support.web.fake_database import FakeDatabase
 from tests.support.web.fake_queue import ORDERS
 from tests.support.web.virtual_clock import run, settle
 
@@ -46,11 +46,11 @@ class Storage(FakeDatabase):
         """What each call acknowledged."""
 
     def transact(self, _: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-        acknowledged = integers(arguments[0])
+        acknowledged = list(arguments[0])
         if STALE in acknowledged:
             return [REFUSED]
         self.done.append(acknowledged)
-        sent = len(integers(arguments[8]))
+        sent = len(arguments[8])
         return [("send", n, ORDERS, n, None, None) for n in range(1, sent + 1)]
 
 

@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from penstock.effects import Row, Statement
-from penstock.postgres import binary_array
 from penstock.postgres.statements import messages
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.installation import SHARED_SECRET
@@ -132,7 +131,7 @@ async def test_large_calls_and_answers(database: Database) -> None:
     """More than a socket takes at once, in both directions."""
     texts = ["x" * 1_000_000] * 20
     async with a_pipeline(database.api_dsn) as pipeline:
-        rows = await pipeline.call(UNNEST, [binary_array.encode("text[]", texts)])
+        rows = await pipeline.call(UNNEST, [texts])
         assert [row[0] for row in rows] == texts
 
 
@@ -290,7 +289,7 @@ async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) ->
     ids=lambda statement: str(statement.name),
 )
 def test_every_merged_call_has_a_binary_form(statement: Statement[Row]) -> None:
-    assert all(kind.endswith("[]") or kind in BINARY_ENCODERS for kind in statement.types)
+    assert all(kind in BINARY_ENCODERS for kind in statement.types)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
-"""Memory is bounded, however long the messages are and however many come at once. Source: decision 14, 120 MB."""
+"""Memory is bounded, however long the messages are and however many come at once, and no stranger takes all of it.
+Source: decision 14, 120 MB.
+"""
 
 import json
+import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -43,3 +47,19 @@ def test_long_messages_from_many_at_once(database: Database) -> None:
         assert len(bodies) == SENDERS + 1
         assert set(bodies) == {BODY}
         assert (at_most(service) - before) / 1024 < SPARE_MIB
+
+
+def test_strangers_who_send_slowly_take_no_memory_from_others(database: Database) -> None:
+    """They hold all of the 20 MiB, by saying so: from other addresses, without credentials, with hardly any bytes."""
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+    with running_service(database.api_dsn) as service, ExitStack() as strangers:
+        client = service.sqs()
+        url, port = client.create_queue(QueueName="orders")["QueueUrl"], int(service.url.rpartition(":")[2])
+        for n, length in enumerate((6 * MIB, 6 * MIB, 6 * MIB, 2 * MIB)):
+            connection = socket.create_connection(("127.0.0.1", port), source_address=(f"127.0.0.{n + 2}", 0))
+            strangers.enter_context(connection)
+            connection.sendall(head % length + b"x" * 100_000)
+        for _ in range(20):
+            client.send_message(QueueUrl=url, MessageBody=BODY[:100_000])
+        counts = client.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
+        assert counts["Attributes"]["ApproximateNumberOfMessages"] == "20"

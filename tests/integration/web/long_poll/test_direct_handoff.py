@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 from uuid import UUID
 
 import psycopg
 import pytest
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES, ReceivedRow, SendEntry
 from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
 from penstock_web.batching.merge import LARGEST_RECEIVE, Batch
+from penstock_web.batching.pending_batch import Entry
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.calls import StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
@@ -42,8 +45,11 @@ class Pool:
         (rows,) = self._answer([(statement, arguments)])
         return statement.make_rows(rows)
 
-    async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
-        return self._answer(calls) if self.pipelines else None
+    def lease_pipeline(self) -> "nullcontext[Pool] | None":
+        return nullcontext(self) if self.pipelines else None
+
+    async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]]:
+        return self._answer(calls)
 
     def _answer(self, calls: Sequence[StatementCall]) -> list[list[Row]]:
         self.calls.append([statement.name for statement, _ in calls])
@@ -74,17 +80,20 @@ class Waiters:
         return []
 
     def wait(self, receive: Receive[ReceivedRow] | None) -> WaitFuture:
-        arn = ORDERS if receive is None else receive.queue_arn
-        return self.long_polls.wait(arn, 20, self.long_polls.next_ticket(), receive=receive)
+        queue = ResolvedQueue(ORDERS) if receive is None else receive.queue
+        return self.long_polls.wait(queue, 20, self.long_polls.next_ticket(), receive=receive)
 
-    def send(self, *numbers: int, arn: str = ORDERS, first_id: int = 1) -> Awaitable[list[Row]]:
+    def send(self, *numbers: int, arn: str = ORDERS, first_id: int = 1) -> Awaitable[list[list[Row]]]:
         """A call for as many senders as there are numbers of messages."""
-        effects = [sent(arn, number, first_id) for number in numbers]
-        return self.direct_handoff.send(effects, self._give_back)
+        return self.send_effects([sent(arn, number, first_id) for number in numbers])
 
-    def _give_back(self, queue_arn: str, rows: Sequence[Row]) -> None:
+    def send_effects(self, effects: Sequence[Batch]) -> Awaitable[list[list[Row]]]:
+        entries = [Entry(effect, asyncio.Future(), len(effect), 0.0) for effect in effects]
+        return self.direct_handoff.send(entries, self._give_back)
+
+    def _give_back(self, queue: ResolvedQueue, rows: Sequence[Row]) -> None:
         if rows:
-            self.given_back.append((queue_arn, len(rows)))
+            self.given_back.append((queue.arn, len(rows)))
 
 
 def sent(arn: str, number: int, first_id: int = 1) -> Batch:
@@ -110,7 +119,7 @@ def test_who_waits_is_handed_what_comes_in_the_same_call() -> None:
         pool = Pool(found=1)
         waiters = Waiters(pool)
         first, second = waiters.wait(take(1)), waiters.wait(take(1))
-        assert await waiters.send(1) == [(1, 1, None, None, None, None)]
+        assert await waiters.send(1) == [[(1, 1, None, None, None, None)]]
         assert pool.calls == [TOGETHER]
         assert first.result() == [HEADER, message(1)]
         assert not second.done()
@@ -132,9 +141,9 @@ def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
         waiters.long_polls.receives_notifications = registered
         waiters.wait(take(10))
         await waiters.send(sent)
-        assert waiters.long_polls.can_skip_receive(ORDERS) is known
+        assert waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS)) is known
         waiters.long_polls.wake(ORDERS, 1)
-        assert not waiters.long_polls.can_skip_receive(ORDERS)
+        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
     run(scenario())
 
@@ -145,7 +154,7 @@ def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_handed_out
         waiters.long_polls.receives_notifications = True
         waiters.wait(take(1))
         await waiters.send(1, first_id=2)
-        assert not waiters.long_polls.can_skip_receive(ORDERS)
+        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
     run(scenario())
 
@@ -160,7 +169,7 @@ def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_still_vi
         waiters.long_polls.receives_notifications = True
         waiters.wait(take(1, visibility_seconds=0))
         await waiters.send(1)
-        assert not waiters.long_polls.can_skip_receive(ORDERS)
+        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
     run(scenario())
 
@@ -173,7 +182,7 @@ def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhile() -
         waiters.wait(take(10))
         pool.during = lambda: waiters.long_polls.wake(ORDERS, 1)
         await waiters.send(1)
-        assert not waiters.long_polls.can_skip_receive(ORDERS)
+        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
     run(scenario())
 
@@ -187,7 +196,7 @@ def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() -> Non
         pool.during = gone.cancel
         await waiters.send(1)
         assert waiters.given_back == [(ORDERS, 1)]
-        assert not waiters.long_polls.can_skip_receive(ORDERS)
+        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
     run(scenario())
 
@@ -199,7 +208,7 @@ def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
         waiters.wait(take(1, visibility_seconds=7))
         await waiters.send(1)
         (arguments,) = pool.asked
-        assert arguments == [ORDERS, 1, 10, 7, None, False, None]
+        assert arguments == [ORDERS, 1, 10, 7, None, False, None, None]
 
     run(scenario())
 
@@ -309,7 +318,7 @@ def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow]
         pool = Pool(found=1)
         waiters = Waiters(pool)
         waiting = waiters.wait(receive)
-        await waiters.send(1, arn=ORDERS if receive is None else receive.queue_arn)
+        await waiters.send(1, arn=ORDERS if receive is None else receive.queue.arn)
         assert pool.calls == [ALONE]
         assert waiting.result() == Woken.FOR_ONE
 
@@ -333,7 +342,7 @@ def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
         waiters = Waiters(pool)
         arns = [f"{ORDERS}-{number}" for number in range(MAX_WAITER_GROUPS + 1)]
         answers = [waiters.wait(take(1, arn)) for arn in arns]
-        await waiters.direct_handoff.send([sent(arn, 1) for arn in arns], lambda *_: None)
+        await waiters.send_effects([sent(arn, 1) for arn in arns])
         assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MAX_WAITER_GROUPS]]
         assert [messages_of(answer) for answer in answers[:-1]] == [1] * MAX_WAITER_GROUPS
         assert answers[-1].result() == Woken.FOR_ONE

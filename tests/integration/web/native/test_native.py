@@ -275,7 +275,7 @@ BAD: list[tuple[str, str, Any]] = [
     ("PATCH", "/v1/queues/orders", {"attributes": {"FifoQueue": True}}),
     ("POST", MESSAGES, []),
     ("POST", MESSAGES, {}),
-    ("POST", MESSAGES, {"message": 1, "delay": 901}),
+    ("POST", MESSAGES, {"message": 1, "delay": 31_536_001}),
     ("POST", MESSAGES, {"message": 1, "delay": -1}),
     ("POST", MESSAGES, {"message": 1, "delay": "1"}),
     ("POST", MESSAGES, {"message": 1, "typo": 1}),
@@ -291,6 +291,9 @@ BAD: list[tuple[str, str, Any]] = [
     ("DELETE", MESSAGES + "/x", None),
     ("PATCH", MESSAGES + "/1", {"vt": 43_201}),
     ("PATCH", MESSAGES + "/1", {}),
+    ("PATCH", MESSAGES + "/1", {"vt": False}),
+    ("PATCH", MESSAGES + "/1", {"vt": "1"}),
+    ("POST", "/v1/queues", {"name": "x", "fifo": "no"}),
     ("GET", "/v1/queues?limit=0", None),
     ("GET", "/v1/queues?next=%25", None),
 ]
@@ -327,6 +330,17 @@ def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | 
     answer = http.post(path, content=b"{", headers={} if kind is None else {"content-type": kind})
     assert error_of(answer) == ((400, "bad_request") if is_json else (415, "unsupported_media_type"))
     assert is_json or "content-type: application/json" in answer.json()["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "methods"),
+    [("PUT", "/v1/queues", "GET, POST"), ("POST", "/v1/queues/orders", "DELETE, GET, PATCH")],
+)
+def test_what_is_not_allowed_names_what_is(http: httpx.Client, method: str, path: str, methods: str) -> None:
+    """RFC 9110, 15.5.6: the methods that the resource supports, of all of its routes."""
+    answer = http.request(method, path)
+    assert error_of(answer) == (405, "method_not_allowed")
+    assert answer.headers.get_list("allow") == [methods]
 
 
 def test_no_body_says_nothing(http: httpx.Client) -> None:

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from penstock.actions import ACTIONS, BY_NAME, AnyAction
 from penstock.aws.codec import json
-from penstock.errors import AwsError, MissingParameter, QueueDoesNotExist, SerializationException
+from penstock.errors import (
+    AwsError,
+    MissingParameter,
+    QueueDoesNotExist,
+    RequestEntityTooLarge,
+    SerializationException,
+)
 from penstock.sqs import types as sqs
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
@@ -159,6 +165,21 @@ def test_a_long_text_may_hold_whatever_it_likes() -> None:
         assert decode_send(body).message_attributes["a"].string_value == text
 
 
+@pytest.mark.parametrize(
+    "text", ["\\u0041" * 1_048_576, "\\n" * 1_048_576, "A" * 1_398_104], ids=["u", "n", "base64"]
+)
+def test_a_mib_may_be_written_with_escapes_or_as_base64(text: str) -> None:
+    """The longest body of a message in each of its forms, and the longest binary attribute."""
+    assert len(decode_send(f'{{"QueueUrl":"u","MessageBody":"{text}"}}'.encode()).message_body) >= 1_048_576
+
+
+@pytest.mark.parametrize("filler", ["1,", "[],", " ", "{"])
+def test_what_is_longer_than_any_request_is_refused_unread(filler: str) -> None:
+    body = '{"QueueUrl":"u","MessageBody":"b","x":[' + filler * (2_200_000 // len(filler))
+    with pytest.raises(RequestEntityTooLarge):
+        decode_send(body.encode())
+
+
 def test_a_million_small_members_are_refused_unread() -> None:
     many = {str(number): 0 for number in range(json.MAXIMUM_STRINGS + 1)}
     padding = " " * json.SHORT_BYTES
@@ -204,18 +225,14 @@ def test_any_json_gives_a_request_or_an_aws_error(value: object, action: str) ->
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def test_members_at_their_default_are_left_out() -> None:
-    assert json.encode_result(sqs.ReceiveMessageResult()) == b"{}"
-    assert json.encode_result(sqs.SendMessageBatchResult()) == b"{}"
-    assert json.encode_result(sqs.ListQueuesResult()) == b"{}"
-
-
-def test_an_action_without_a_result_answers_nothing() -> None:
-    assert json.encode_result(None) == b""
+    assert json.encode(sqs.ReceiveMessageResult()) == b"{}"
+    assert json.encode(sqs.SendMessageBatchResult()) == b"{}"
+    assert json.encode(sqs.ListQueuesResult()) == b"{}"
 
 
 def test_the_answer_of_send_message() -> None:
     result = sqs.SendMessageResult(message_id="id", md5_of_message_body="md5", sequence_number="1")
-    assert msgspec.json.decode(json.encode_result(result)) == {
+    assert msgspec.json.decode(json.encode(result)) == {
         "MD5OfMessageBody": "md5",
         "MessageId": "id",
         "SequenceNumber": "1",

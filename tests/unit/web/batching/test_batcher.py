@@ -10,8 +10,10 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
+from penstock.postgres.binary_array import encode_arguments
 from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
     RECEIVE_MESSAGES,
@@ -24,7 +26,7 @@ from penstock_web.batching import batcher as batcher_module
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch, Mergeable, distribute_messages
 from penstock_web.database.pool import OutcomeUnknown, RolledBack
-from tests.support.web.fake_database import EchoRow, FakeDatabase, integers
+from tests.support.web.fake_database import EchoRow, FakeDatabase, echo
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, empty, entries, message, stored, take
 from tests.support.web.virtual_clock import run, settle
 
@@ -100,8 +102,8 @@ def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> None:
         assert bodies(answers[2]) == ["body 24"]
         # p_max is the sum, the lease as large as the largest count but at least 10
         assert [arguments for _, arguments in database.calls] == [
-            [ORDERS, 1, 10, None, None, True, None],
-            [ORDERS, 23, 20, None, None, True, None],
+            [ORDERS, 1, 10, None, None, True, None, None],
+            [ORDERS, 23, 20, None, None, True, None, None],
         ]
 
     run(scenario())
@@ -173,7 +175,7 @@ def test_publications_for_one_topic_go_together() -> None:
         await settle()
         database.release()
         await asyncio.gather(first, *others, *large)
-        calls = [(len(integers(arguments[9])), *arguments[10:]) for _, arguments in database.calls]
+        calls = [(len(arguments[9]), *arguments[10:]) for _, arguments in database.calls]
         assert sorted(calls) == sorted([
             (2, "a", "1"), (4, "a", "1"), (2, "a", "2"), (2, "b", "1"), *[(10, "c", "1")] * 9,
         ])  # fmt: skip
@@ -184,7 +186,7 @@ def test_publications_for_one_topic_go_together() -> None:
 def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
     """Its groups are not those of the neighbours' shares, which may hold a part of them."""
     arn = ORDERS + ".fifo"
-    takes = [Receive(RECEIVE_MESSAGES, arn, 2, None)] * 3
+    takes = [Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), 2, None)] * 3
     rows = [message(number) for number in range(5)]
     answers, left_over = distribute_messages(takes, [True, False, True], [HEADER, *rows])
     assert [answer[1:] for answer in answers] == [rows[:2], rows[2:4], rows[4:]]
@@ -238,15 +240,15 @@ def test_messages_of_a_caller_who_left_go_to_the_others_first_and_then_back_to_t
         await batcher.drain()
         assert queue.given_back == [3]
         _, arguments = database.calls[-1]
-        assert integers(arguments[0]) == [1, 1, 1]  # queue ids
-        assert integers(arguments[4]) == [1, 1, 1]  # receive counts
+        assert list(arguments[0]) == [1, 1, 1]  # queue ids
+        assert list(arguments[4]) == [1, 1, 1]  # receive counts
 
     run(scenario())
 
 
 def test_a_poisoned_entry_is_isolated_by_halving() -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-        values = integers(arguments[0])
+        values = list(arguments[0])
         if 13 in values:
             raise psycopg.errors.CharacterNotInRepertoire("invalid byte sequence")
         return [(n, value) for n, value in enumerate(values, 1)]
@@ -267,8 +269,12 @@ def test_a_poisoned_entry_is_isolated_by_halving() -> None:
 
 
 def test_a_value_without_a_binary_form_is_isolated_too() -> None:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+        encode_arguments(statement.types, arguments)
+        return echo(statement, arguments)
+
     async def scenario() -> None:
-        batcher = Batcher(FakeDatabase().call, limit=100)
+        batcher = Batcher(FakeDatabase(reply).call, limit=100)
         answers = [batcher.submit(entries(value)) for value in (1, 2**40, 3)]
         outcomes = await asyncio.gather(*answers, return_exceptions=True)
         assert outcomes[0] == [(1, 1)]

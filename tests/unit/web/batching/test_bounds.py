@@ -4,15 +4,27 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import psycopg
 import pytest
 
-from penstock.effects import BatchCall, Row, Statement
-from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
+from penstock.aws.arn import ResolvedQueue
+from penstock.aws.codec.protocol import Protocol
+from penstock.effects import BatchCall, Receive, Row, Statement
+from penstock.postgres.sqlstates import LONG_MESSAGE
+from penstock.postgres.statements.messages import (
+    FOUND_LONG_ROWS,
+    RECEIVE_ANSWER,
+    RECEIVE_MESSAGES,
+    SEND_MESSAGES,
+    ReceivedRow,
+    SendEntry,
+)
+from penstock.response_limit import receive_limit
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import LARGEST_RECEIVE, Batch
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
-from tests.support.web.fake_database import FakeDatabase, integers
+from tests.support.web.fake_database import FakeDatabase
 from tests.support.web.fake_queue import ORDERS, Queue, bodies, empty, entries, stored, take
 from tests.support.web.slow_client import SlowClient
 from tests.support.web.virtual_clock import run
@@ -26,6 +38,24 @@ def test_a_flush_is_bounded() -> None:
         batcher = Batcher(database.call, limit=10_000)
         await asyncio.gather(*(batcher.submit(entries(n)) for n in range(2 * MAX_FLUSH_WEIGHT + 1)))
         assert [len(values) for values in database.values] == [MAX_FLUSH_WEIGHT, MAX_FLUSH_WEIGHT, 1]
+
+    run(scenario())
+
+
+def test_short_sends_do_not_wait_for_long_ones() -> None:
+    """Of any account: 64 senders of a MiB each would keep a short message waiting for 64 calls."""
+
+    async def scenario() -> None:
+        database = FakeDatabase(stored)
+        batcher = Batcher(database.call, limit=10_000)
+        database.hold()
+        sent = [batcher.submit(message_of(1_048_576)) for _ in range(64)]
+        sent += [batcher.submit(message_of(100)) for _ in range(3)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [list(arguments[3]) for _, arguments in database.calls] == [[1_048_576], [100] * 3]
+        database.release()
+        await asyncio.gather(*sent)
 
     run(scenario())
 
@@ -109,9 +139,9 @@ def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     run(scenario())
 
 
-def long_message() -> Batch:
-    entry = SendEntry(ORDERS, bytes(16), b"body", 1_048_576, None, None, None, None, None)
-    return BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS, size_bytes=1_048_576)
+def message_of(size_bytes: int) -> Batch:
+    entry = SendEntry(ORDERS, bytes(16), b"body", size_bytes, None, None, None, None, None)
+    return BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS, size_bytes=size_bytes)
 
 
 def test_what_is_sent_says_how_long_the_messages_are() -> None:
@@ -125,7 +155,7 @@ def test_what_is_sent_says_how_long_the_messages_are() -> None:
         database = FakeDatabase(reply)
         batcher = Batcher(database.call, limit=10_000)
         await empty(batcher, ORDERS)
-        await batcher.submit(long_message())
+        await batcher.submit(message_of(1_048_576))
         queue.stored = 1000
         await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
         assert [arguments[1] for _, arguments in database.calls[2:]] == [3] * 20
@@ -137,8 +167,46 @@ def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
     async def scenario() -> None:
         database = FakeDatabase(stored)
         batcher = Batcher(database.call, limit=1_000)
-        await asyncio.gather(*(batcher.submit(long_message()) for _ in range(40)))
-        calls = [sum(integers(arguments[3])) // 1_048_576 for _, arguments in database.calls]
+        await asyncio.gather(*(batcher.submit(message_of(1_048_576)) for _ in range(40)))
+        calls = [sum(arguments[3]) // 1_048_576 for _, arguments in database.calls]
         assert calls == [1] * 40
+
+    run(scenario())
+
+
+class LongMessageFound(psycopg.Error):
+    """What psycopg raises for the state with which `queue.receive_messages` refuses long messages."""
+
+    sqlstate = LONG_MESSAGE
+
+
+def test_receives_that_found_a_long_message_say_so_and_the_next_are_merged_with_few() -> None:
+    """Each operation then asks for measured ones; of messages of a MiB there are not 250 in one of these."""
+
+    async def scenario() -> None:
+        queue = Queue(stored=1000, body="short")
+
+        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+            if statement is RECEIVE_MESSAGES and arguments[-1] is not None and queue.taken:
+                raise LongMessageFound
+            return queue(statement, arguments)
+
+        def receive(*, assume_short: bool) -> Receive[ReceivedRow]:
+            limit = receive_limit(None, Protocol.JSON)
+            queue = ResolvedQueue(ORDERS)
+            return Receive(RECEIVE_MESSAGES, queue, 10, None, limit=limit, assume_short=assume_short)
+
+        async def receive_at_once(*, assume_short: bool) -> list[Sequence[Row]]:
+            receives = [batcher.submit(receive(assume_short=assume_short)) for _ in range(10)]
+            return list(await asyncio.gather(*receives))
+
+        database = FakeDatabase(reply)
+        batcher = Batcher(database.call, limit=10_000)
+        await batcher.submit(receive(assume_short=True))
+        assert await receive_at_once(assume_short=True) == [FOUND_LONG_ROWS] * 10
+        for _ in range(2):
+            assert [len(bodies(rows)) for rows in await receive_at_once(assume_short=False)] == [10] * 10
+        assert {statement for statement, _ in database.calls[2:]} == {RECEIVE_ANSWER}
+        assert max(arguments[1] for _, arguments in database.calls[2:]) <= 50
 
     run(scenario())

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Statement
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statements.messages import (
@@ -25,7 +26,7 @@ from penstock_web.batching.locked_keys import LockedKeys, keys_of
 from penstock_web.batching.merge import Batch
 from penstock_web.batching.queue_shares import QueueShares
 from penstock_web.database.pool import Locked
-from tests.support.web.fake_database import RowT, integers
+from tests.support.web.fake_database import RowT
 
 FIFO = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
 
@@ -46,7 +47,7 @@ def test_the_keys_of_effects() -> None:
     assert list(keys_of(delete(7, 9))) == [(1, 0, 7), (1, 0, 9)]
     fifo = BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, -2, 0, 5, 1, 0, bytes(16))], merge_key=FIFO)
     assert list(keys_of(fifo)) == [(1, -2, 5)]
-    assert list(keys_of(Receive(RECEIVE_MESSAGES, FIFO, 1, None))) == []
+    assert list(keys_of(Receive(RECEIVE_MESSAGES, ResolvedQueue(FIFO), 1, None))) == []
 
 
 async def test_a_key_is_forgotten_after_a_while_and_after_success(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +80,7 @@ class LockingDatabase:
         self.calls: list[tuple[str, list[int]]] = []
 
     async def _call(self, way: str, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
-        leases = integers(arguments[4])
+        leases = list(arguments[4])
         self.calls.append((way, leases))
         if self.locked.intersection(leases):
             raise Locked
@@ -136,16 +137,16 @@ async def test_what_is_known_to_be_locked_delays_nobody() -> None:
 
 # --- shares ----------------------------------------------------------------------------------------------------------
 async def test_a_queue_has_only_its_share() -> None:
-    shares = QueueShares(2)
+    shares, busy, other = QueueShares(2), ResolvedQueue("busy"), ResolvedQueue("other")
     loop = asyncio.get_running_loop()
-    starts = [loop.create_task(shares.start("busy")) for _ in range(4)]
-    await shares.start("other")
+    starts = [loop.create_task(shares.start(busy)) for _ in range(4)]
+    await shares.start(other)
     await asyncio.wait(starts, timeout=0)
     assert [start.done() for start in starts] == [True, True, False, False]
-    shares.end("busy")
+    shares.end(busy)
     await starts[2]
-    shares.end("busy")
+    shares.end(busy)
     await starts[3]
-    for name in ("busy", "busy", "other"):
-        shares.end(name)
-    await shares.start("busy")
+    for queue in (busy, busy, other):
+        shares.end(queue)
+    await shares.start(busy)

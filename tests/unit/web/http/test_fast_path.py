@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Row, Statement, Woken
 from penstock.environment import Environment
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
@@ -130,6 +131,7 @@ def test_so_does_one_whose_head_came_in_two_parts() -> None:
         pytest.param((request("SendMessage", path="/%30"),), id="escaped path"),
         pytest.param((request("SendMessage", path="/v1/queues"),), id="other door"),
         pytest.param((request("SendMessage", MessageBody="x" * 65_536),), id="long"),
+        pytest.param((request("SendMessage", MessageBody="&" * 1_001),), id="1,001 parameters"),
     ],
 )
 def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> None:
@@ -245,10 +247,10 @@ def test_a_long_poll_ends_when_its_client_leaves() -> None:
     async def scenario(connection: Connection) -> None:
         await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
         long_polls = connection.application.resources.long_polls
-        assert long_polls.can_skip_receive(ORDERS)  # since somebody waits
+        assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # since somebody waits
         connection.connection.connection_lost(None)
         await settle()
-        assert not long_polls.can_skip_receive(ORDERS)
+        assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
     on_a_connection(scenario, reply=lambda *_: [HEADER])
 
@@ -259,7 +261,7 @@ def test_who_leaves_when_it_is_its_turn_does_not_look() -> None:
     async def scenario(connection: Connection) -> None:
         await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
         long_polls = connection.application.resources.long_polls
-        second = long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+        second = long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
         long_polls.wake(ORDERS, 1)
         connection.connection.connection_lost(None)
         await settle()

@@ -5,18 +5,18 @@ Source: our choice (decision 14); 503 with Retry-After: docs/errors.md.
 
 import asyncio
 import json
-from collections.abc import MutableMapping, Sequence
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
 
-from penstock.effects import Row
 from penstock.environment import Environment
-from penstock.errors import ServiceUnavailable
+from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http.request_memory import (
+    FIRST_BYTES,
     PROCESSING_BYTES,
     READING_BYTES,
     LongRequest,
@@ -32,29 +32,82 @@ WHOLE, HALF = 1000, 500
 MIB = 1_048_576
 
 
+class Wanted:
+    """A request for memory, by itself."""
+
+    def __init__(self, size: int, address: str = "192.0.2.1", slow: bool = False) -> None:
+        self.size = size
+        self.address = address
+        self.slow = slow
+        self.is_over = asyncio.Event()
+
+    def end_if_slow(self) -> None:
+        if self.slow:
+            self.is_over.set()
+
+
 def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
     """Also a small one waits behind a large one, which else might wait forever."""
 
     async def scenario() -> None:
+        budget, inside = MemoryBudget(WHOLE, 10), list[Wanted]()
+
+        async def acquire(request: Wanted) -> None:
+            await budget.acquire(request)
+            inside.append(request)
+
+        a, b, c, d = requests = [Wanted(HALF), Wanted(HALF), Wanted(WHOLE), Wanted(1)]
+        tasks = [asyncio.create_task(acquire(request)) for request in requests]
+        await settle()
+        assert inside == [a, b]
+        budget.release(a)
+        await settle()
+        assert inside == [a, b]
+        budget.release(b)
+        await settle()
+        assert inside == [a, b, c]
+        budget.release(c)
+        await asyncio.gather(*tasks)
+        assert inside == [a, b, c, d]
+
+    run(scenario())
+
+
+def test_addresses_take_turns() -> None:
+    """Whoever asks for much at once lets others in between."""
+
+    async def scenario() -> None:
         budget, inside = MemoryBudget(WHOLE, 10), list[str]()
 
-        async def acquire(name: str, size: int) -> None:
-            await budget.acquire(size)
-            inside.append(name)
+        async def acquire(request: Wanted) -> None:
+            await budget.acquire(request)
+            inside.append(request.address)
+            await asyncio.sleep(1)
+            budget.release(request)
 
-        requests = [acquire("a", HALF), acquire("b", HALF), acquire("c", WHOLE), acquire("d", 1)]
-        tasks = [asyncio.create_task(request) for request in requests]
-        await settle()
-        assert inside == ["a", "b"]
-        budget.release(HALF)
-        await settle()
-        assert inside == ["a", "b"]
-        budget.release(HALF)
-        await settle()
-        assert inside == ["a", "b", "c"]
-        budget.release(WHOLE)
-        await asyncio.gather(*tasks)
-        assert inside == ["a", "b", "c", "d"]
+        many = [Wanted(WHOLE, "192.0.2.1") for _ in range(5)]
+        await asyncio.gather(*(acquire(request) for request in [*many, Wanted(WHOLE, "192.0.2.2")]))
+        assert inside.index("192.0.2.2") <= 2
+
+    run(scenario())
+
+
+def test_an_address_has_its_share_and_one_request_in_any_case() -> None:
+    async def scenario() -> None:
+        budget = MemoryBudget(WHOLE, 10, share=0.5)
+        first, second = Wanted(HALF), Wanted(1)
+        await budget.acquire(first)
+        waiting = asyncio.create_task(budget.acquire(second))
+        other = Wanted(HALF, "192.0.2.2")
+        await budget.acquire(other)
+        assert not waiting.done()
+        budget.release(first)
+        await waiting
+        for request in (second, other):
+            budget.release(request)
+        large = Wanted(WHOLE)
+        await budget.acquire(large)
+        assert asyncio.get_running_loop().time() == 0
 
     run(scenario())
 
@@ -62,10 +115,10 @@ def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
 def test_who_waits_too_long_makes_way() -> None:
     async def scenario() -> None:
         budget = MemoryBudget(WHOLE, 10)
-        await budget.acquire(HALF + 1)
-        large = asyncio.create_task(budget.acquire(WHOLE))
+        await budget.acquire(Wanted(HALF + 1))
+        large = asyncio.create_task(budget.acquire(Wanted(WHOLE)))
         await asyncio.sleep(5)
-        small = asyncio.create_task(budget.acquire(1))
+        small = asyncio.create_task(budget.acquire(Wanted(1)))
         with pytest.raises(ServiceUnavailable):
             await large
         assert asyncio.get_running_loop().time() == 10
@@ -79,22 +132,22 @@ def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> No
     """Also when there was room just then, and nobody told it yet."""
 
     async def scenario() -> None:
-        budget = MemoryBudget(WHOLE, 10)
-        await budget.acquire(WHOLE)
-        waiting = asyncio.create_task(budget.acquire(HALF))
+        budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
+        await budget.acquire(inside)
+        waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))
         await settle()
         for step in steps.split():
             if step == "leave":
-                budget.release(WHOLE)
+                budget.release(inside)
             elif step == "cancel":
                 waiting.cancel()
             else:
                 await asyncio.wait([waiting])
         assert waiting.cancelled()
-        await budget.acquire(WHOLE)
+        await budget.acquire(Wanted(WHOLE))
         assert asyncio.get_running_loop().time() == 0
         with pytest.raises(ServiceUnavailable):
-            await budget.acquire(1)
+            await budget.acquire(Wanted(1))
 
     run(scenario())
 
@@ -105,12 +158,12 @@ def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> No
         ([], 0),
         ([(b"content-length", b"65536")], 0),
         ([(b"content-length", b"65537")], 65_537),
-        ([(b"content-length", b"99999999999")], 6 * MIB),
-        ([(b"transfer-encoding", b"chunked")], 6 * MIB),
+        ([(b"content-length", b"99999999999")], 6_553_600),
+        ([(b"transfer-encoding", b"chunked")], 6_553_600),
     ],
 )
 def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: int) -> None:
-    """Of one whose length nobody knows, as much as a body may have: 6 MiB."""
+    """Of one whose length nobody knows, as much as a body may have: 6.25 MiB."""
     assert bytes_to_reserve(headers) == size
 
 
@@ -127,11 +180,11 @@ def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
         async def whole() -> MutableMapping[str, Any]:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        slow_ones = [LongRequest(reading, working, WHOLE, slow) for _ in range(2)]
+        slow_ones = [LongRequest(reading, working, WHOLE, "192.0.2.1", slow) for _ in range(2)]
         tasks = [asyncio.create_task(request.receive()) for request in slow_ones]
         await settle()
         for _ in range(3):
-            request = LongRequest(reading, working, WHOLE, whole)
+            request = LongRequest(reading, working, WHOLE, "192.0.2.2", whole)
             await request.receive()
             request.release()
         rest.set()
@@ -143,25 +196,114 @@ def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
     run(scenario())
 
 
+class Sender:
+    """A client that sends the first part of a body at once, and the rest as it is told."""
+
+    def __init__(self, first_bytes: int, bytes_a_second: int) -> None:
+        self._next_bytes = first_bytes
+        self._bytes_a_second = bytes_a_second
+        self.sent = 0
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        size, self._next_bytes = self._next_bytes, self._bytes_a_second
+        if self.sent:
+            await asyncio.sleep(1)
+        self.sent += size
+        return {"type": "http.request", "body": b"x" * size, "more_body": self.sent < WHOLE_BODY}
+
+    async def be_read(self, request: LongRequest) -> float:
+        """When the body had arrived."""
+        while (await request.receive())["more_body"]:
+            pass
+        return asyncio.get_running_loop().time()
+
+
+WHOLE_BODY = 640 * 1024
+
+
+def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
+    """A byte a second, as many as there are connections: nobody else waits for them."""
+
+    async def scenario() -> None:
+        reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
+        tasks = []
+        for n in range(20):
+            held = LongRequest(reading, processing, WHOLE_BODY, f"192.0.2.{n}", Sender(1, 1).receive)
+            tasks.append(asyncio.create_task(held.receive()))
+        await settle()
+        good = Sender(WHOLE_BODY, 0)
+        assert (
+            await good.be_read(LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive))
+            == 0
+        )
+        for task in tasks:
+            task.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("bytes_a_second", "ends"), [(1, True), (65_000, True), (100_000, False)])
+def test_a_body_that_comes_slowly_makes_way_when_others_wait(bytes_a_second: int, ends: bool) -> None:
+    async def scenario() -> None:
+        reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
+        sender = Sender(FIRST_BYTES, bytes_a_second)
+        held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", sender.receive)
+        slow = asyncio.create_task(sender.be_read(held))
+        await asyncio.sleep(2.5)
+        assert not slow.done()  # while nobody waits it may be slow
+        good = Sender(WHOLE_BODY, 0)
+        other = LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive)
+        waiting = asyncio.create_task(good.be_read(other))
+        if ends:
+            with pytest.raises(RequestTimeout):
+                await slow
+            held.release()
+            assert await waiting < 3
+        else:
+            assert await slow == 7
+            held.release()
+            await waiting
+
+    run(scenario())
+
+
+def test_a_body_that_has_arrived_is_never_too_slow() -> None:
+    """Its connection is still watched, for the client's disconnect."""
+
+    async def scenario() -> None:
+        reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
+        parts = [{"type": "http.request", "body": b"x" * WHOLE_BODY, "more_body": False}]
+
+        async def receive() -> MutableMapping[str, Any]:
+            if not parts:
+                await asyncio.sleep(5)
+                return {"type": "http.disconnect"}
+            return parts.pop()
+
+        held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", receive)
+        await held.receive()
+        waiting = asyncio.create_task(reading.acquire(Wanted(WHOLE_BODY)))
+        assert await held.receive() == {"type": "http.disconnect"}
+        held.release()
+        await waiting
+
+    run(scenario())
+
+
 # --- the application -------------------------------------------------------------------------------------------------
-class Database(FakeDatabase):
-    """One that the page of health can ask, too."""
-
-    async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
-        return []
-
-
 class Client:
     """Asks an application without sockets."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: FakeDatabase) -> None:
         environment = Environment(
             Settings.read({}, queue_request_timeout_seconds=30), ReceiptHandles(b"k" * 32)
         )
         self._application = Application(environment, resources_on(database))
-        self.read = 0  # bodies
+        self.read = 0  # parts of slow bodies
 
-    async def ask(self, path: str, body: bytes, **headers: str) -> tuple[int, dict[bytes, bytes], Any]:
+    async def ask(
+        self, path: str, body: bytes, address: str = "192.0.2.1", **headers: str
+    ) -> tuple[int, dict[bytes, bytes], Any]:
         """Status, headers and document of the answer."""
         sent: list[MutableMapping[str, Any]] = []
         given = {"content-length": str(len(body)), "content-type": "application/x-amz-json-1.0"} | headers
@@ -169,40 +311,46 @@ class Client:
         left = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> MutableMapping[str, Any]:
+            if "sent_slowly" in headers:
+                await asyncio.sleep(0.5 if self.read else 0)
+                self.read += 1
+                return {"type": "http.request", "body": b"x" * FIRST_BYTES, "more_body": True}
             if not left:
                 await asyncio.Event().wait()
-            self.read += 1
             return left.pop()
 
         async def send(message: MutableMapping[str, Any]) -> None:
             sent.append(message)
 
         scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"",
-                 "headers": pairs, "root_path": "", "scheme": "http", "http_version": "1.1"}  # fmt: skip
+                 "headers": pairs, "root_path": "", "scheme": "http", "http_version": "1.1",
+                 "client": (address, 1)}  # fmt: skip
         await self._application(scope, receive, send)
         text = b"".join(message.get("body", b"") for message in sent)
         return sent[0]["status"], dict(sent[0]["headers"]), json.loads(text)
 
-    async def send_message(self, length: int) -> tuple[int, dict[bytes, bytes], Any]:
+    async def send_message(
+        self, length: int, address: str = "192.0.2.1"
+    ) -> tuple[int, dict[bytes, bytes], Any]:
         body = json.dumps({"QueueUrl": "http://h/000000000000/orders", "MessageBody": "x" * length})
-        return await self.ask("/", body.encode(), x_amz_target="AmazonSQS.SendMessage")
+        return await self.ask("/", body.encode(), address, x_amz_target="AmazonSQS.SendMessage")
 
 
 def test_without_room_long_requests_wait_and_then_are_503() -> None:
     """10 s to be read, and 10 s to be worked on. Short ones pass; with room, the same are answered."""
 
     async def scenario() -> None:
-        database = Database(stored)
+        database = FakeDatabase(stored)
         database.hold()
         client = Client(database)
-        inside = [
-            asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(PROCESSING_BYTES // MIB)
-        ]
-        await settle()
-        read = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(READING_BYTES // MIB - 6)]
+        addresses = [f"192.0.2.{n % 4}" for n in range(READING_BYTES // MIB)]
+        tasks = [asyncio.create_task(client.send_message(MIB - 1000, address)) for address in addresses]
+        inside, read = tasks[: PROCESSING_BYTES // MIB], tasks[PROCESSING_BYTES // MIB :]
         await asyncio.sleep(1)
-        assert client.read == READING_BYTES // MIB
-        unread = [client.send_message(100_000), client.ask("/v1/queues/orders/messages", b" " * 100_000)]
+        unread = [
+            client.send_message(300_000, "192.0.2.9"),
+            client.ask("/v1/queues/orders/messages", b" " * 300_000, "192.0.2.10"),
+        ]
         refused = [*await asyncio.gather(*read, *unread)]
         assert asyncio.get_running_loop().time() == 20  # these were read after 10
         for status, headers, _ in refused:
@@ -215,5 +363,47 @@ def test_without_room_long_requests_wait_and_then_are_503() -> None:
         database.release()
         assert [status for status, _, _ in await asyncio.gather(*inside, short)] == [200] * 7
         assert (await client.send_message(100_000))[0] == 200
+
+    run(scenario())
+
+
+def test_one_address_leaves_half_of_the_memory_to_others() -> None:
+    """Its requests wait for each other, not others' for its."""
+
+    async def scenario() -> None:
+        database = FakeDatabase(stored)
+        database.hold()
+        client = Client(database)
+        tasks = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(READING_BYTES // MIB)]
+        await settle()
+        other = asyncio.create_task(client.send_message(100_000, "192.0.2.2"))
+        await asyncio.sleep(1)
+        database.release()
+        assert (await other)[0] == 200
+        assert {status for status, _, _ in await asyncio.gather(*tasks)} == {200}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/queues/orders/messages", "/v1/events/x"])
+def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
+    async def scenario() -> None:
+        client = Client(FakeDatabase(stored))
+        headers = {"x_amz_target": "AmazonSQS.SendMessage", "content_length": str(6 * MIB)}
+        slow = [
+            asyncio.create_task(client.ask(path, b"", f"192.0.2.{n}", sent_slowly="yes", **headers))
+            for n in range(3)
+        ]
+        await asyncio.sleep(2)
+        (status, _, _) = await client.send_message(3 * MIB, "192.0.2.4")
+        assert status == 413  # it was read
+        assert asyncio.get_running_loop().time() < 3
+        status, answered, document = next(task.result() for task in slow if task.done())
+        assert (status, answered[b"connection"]) == (408, b"close")
+        if path == "/":
+            assert document["__type"].endswith("#RequestTimeout")
+        else:
+            assert document["error"]["code"] == "request_timeout"
+        await asyncio.wait(slow)
 
     run(scenario())

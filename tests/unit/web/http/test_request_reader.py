@@ -168,6 +168,16 @@ def test_the_target_is_split_and_unescaped(target: bytes, path: str, raw_path: b
     assert client.statuses == [200]
 
 
+@pytest.mark.parametrize("host", [b"other", b"other:8080", b"[::1]:9324", b"[1.2.3]", b"[::::]:1"])
+@pytest.mark.parametrize("after", [b"", b"/", b"/a?b", b"?b"])
+def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None:
+    """RFC 9112, 3.2.2: whatever the header says, so that nobody is led past the check of hosts."""
+    target = b"http://" + host + after
+    application, client = answered(b"GET " + target + b" HTTP/1.1\r\nA: 1\r\nHost: x\r\n\r\n")
+    assert application.scopes[0]["headers"] == [(b"a", b"1"), (b"host", host)]
+    assert client.statuses == [200]
+
+
 def test_the_scope_is_that_of_asgi() -> None:
     """ASGI specification, "HTTP Connection Scope"."""
     application, _ = answered(b"PATCH /v1/x?y HTTP/1.1\r\nHost: x\r\nX-Two: 1\r\nx-two: \t2 \r\n\r\n")

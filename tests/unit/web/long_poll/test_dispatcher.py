@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
@@ -58,7 +59,7 @@ class Database:
 def test_wake_answers_those_first_who_have_waited_longest() -> None:
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
-        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(3)]
+        answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
         long_polls.wake(ORDERS, 2)
         assert [answer.done() for answer in answers] == [True, True, False]
         assert answers[0].result() == Woken.FOR_ONE
@@ -74,10 +75,10 @@ def test_who_found_nothing_goes_back_to_the_front() -> None:
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
         first, second = long_polls.next_ticket(), long_polls.next_ticket()
-        long_polls.wait(ORDERS, 20, first)
-        waiting = long_polls.wait(ORDERS, 20, second)
+        long_polls.wait(ResolvedQueue(ORDERS), 20, first)
+        waiting = long_polls.wait(ResolvedQueue(ORDERS), 20, second)
         long_polls.wake(ORDERS, 1)
-        again = long_polls.wait(ORDERS, 20, first)
+        again = long_polls.wait(ResolvedQueue(ORDERS), 20, first)
         long_polls.wake(ORDERS, 1)
         assert again.done()
         assert not waiting.done()
@@ -90,15 +91,18 @@ def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
 
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
-        long_polls.wait(ORDERS, 0.5, long_polls.next_ticket())
+        long_polls.wait(ResolvedQueue(ORDERS), 0.5, long_polls.next_ticket())
         await asyncio.sleep(1)
         missed_wakeups = long_polls.missed_wakeups
         long_polls.wake(ORDERS, 1)
-        assert not long_polls.wait(BILLS, 20, long_polls.next_ticket(), missed_wakeups).done()
+        assert not long_polls.wait(ResolvedQueue(BILLS), 20, long_polls.next_ticket(), missed_wakeups).done()
         assert [
-            long_polls.wait(ORDERS, 20, long_polls.next_ticket(), missed_wakeups).result() for _ in range(2)
+            long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).result()
+            for _ in range(2)
         ] == [Woken.FOR_ONE] * 2
-        assert not long_polls.wait(ORDERS, 20, long_polls.next_ticket(), long_polls.missed_wakeups).done()
+        assert not long_polls.wait(
+            ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), long_polls.missed_wakeups
+        ).done()
 
     run(scenario())
 
@@ -106,10 +110,10 @@ def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
 def test_a_guess_that_there_is_more_is_not_missed() -> None:
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
-        long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
         missed_wakeups = long_polls.missed_wakeups
         long_polls.wake(ORDERS, 2, Woken.FOR_MORE)
-        assert not long_polls.wait(ORDERS, 20, long_polls.next_ticket(), missed_wakeups).done()
+        assert not long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).done()
 
     run(scenario())
 
@@ -119,9 +123,9 @@ def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
 
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
-        assert await long_polls.wait(ORDERS, 2, long_polls.next_ticket()) == Woken.NOT
+        assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
         await settle()
-        assert not long_polls.can_skip_receive(ORDERS)  # notifications do not arrive
+        assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # notifications do not arrive
         long_polls.receives_notifications = True
         for word in (
             lambda: long_polls.wake(ORDERS, 1),
@@ -129,14 +133,14 @@ def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
             long_polls.renew_registrations,
             None,
         ):
-            assert await long_polls.wait(ORDERS, 2, long_polls.next_ticket()) == Woken.NOT
+            assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
             await settle()
-            assert long_polls.can_skip_receive(ORDERS)
+            assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))
             if word is not None:
                 word()
             else:
                 await asyncio.sleep(1)
-            assert not long_polls.can_skip_receive(ORDERS)
+            assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
     run(scenario())
 
@@ -144,9 +148,9 @@ def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
 def test_the_time_is_over() -> None:
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
-        assert await long_polls.wait(ORDERS, 7.5, 0) == Woken.NOT
+        assert await long_polls.wait(ResolvedQueue(ORDERS), 7.5, 0) == Woken.NOT
         assert asyncio.get_running_loop().time() == pytest.approx(7.5)
-        assert await long_polls.wait(ORDERS, 0, 1) == Woken.NOT
+        assert await long_polls.wait(ResolvedQueue(ORDERS), 0, 1) == Woken.NOT
 
     run(scenario())
 
@@ -156,7 +160,7 @@ def test_a_look_after_the_registration_closes_the_race() -> None:
         database = Database()
         long_polls = LongPollDispatcher(database.call)
         database.ready = {ORDERS}  # sent after the empty look, before the registration was committed
-        assert await long_polls.wait(ORDERS, 20, 0) == Woken.FOR_MORE
+        assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 0) == Woken.FOR_MORE
         assert database.watched == [(0.0, [ORDERS])]
         assert database.looked == [(0.0, [ORDERS])]
 
@@ -169,7 +173,7 @@ def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() -> Non
         long_polls = LongPollDispatcher(database.call)
         for number in range(100):
             for _ in range(10):
-                long_polls.wait(f"{ORDERS}-{number}", 20, long_polls.next_ticket())
+                long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 20, long_polls.next_ticket())
         await settle()
         assert [len(arns) for _, arns in database.watched] == [100]
 
@@ -180,7 +184,7 @@ def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> Non
     async def scenario() -> None:
         database = Database()
         long_polls = LongPollDispatcher(database.call)
-        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(2)]
+        answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
         await asyncio.sleep(0.5)
         long_polls.handle_notification(ORDERS)
         await settle()
@@ -198,7 +202,7 @@ def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
     async def scenario() -> None:
         database = Database()
         long_polls = LongPollDispatcher(database.call)
-        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(3)]
+        answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
         await asyncio.sleep(0.5)
         long_polls.wake(ORDERS, 1)  # sent in this process, which used up the registration
         long_polls.handle_notification(ORDERS)
@@ -215,7 +219,7 @@ def test_what_another_process_sent_beside_one_of_this_is_found_by_the_look() -> 
     async def scenario() -> None:
         database = Database()
         long_polls = LongPollDispatcher(database.call)
-        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(2)]
+        answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
         await asyncio.sleep(0.5)
         long_polls.wake(ORDERS, 1)
         database.ready = {ORDERS}
@@ -231,7 +235,7 @@ def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
         database = Database()
         long_polls = LongPollDispatcher(database.call)
         for _ in range(200):
-            long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+            long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
         for _ in range(100):
             long_polls.handle_notification(ORDERS)
             await asyncio.sleep(0.001)
@@ -250,14 +254,14 @@ def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
         long_polls = LongPollDispatcher(database.call)
         polling = asyncio.get_running_loop().create_task(long_polls.run())
         for number in range(8):
-            await long_polls.wait(ORDERS, 20, number)
+            await long_polls.wait(ResolvedQueue(ORDERS), 20, number)
         times = [time for time, _ in database.watched]
         ends = [time + good for time, good in zip(times, database.seconds, strict=True)]
         assert all(end > time for end, time in zip(ends, [*times[1:], 160.0], strict=True))
         assert database.seconds == [5, 60, 60, 60, 60]
-        long_polls.wait(ORDERS, 20, 0)
+        long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
         long_polls.handle_notification(ORDERS)
-        long_polls.wait(ORDERS, 20, 0)
+        long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
         await settle()
         assert database.seconds[5:] == [5]
         polling.cancel()
@@ -270,7 +274,10 @@ def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready()
         database = Database()
         long_polls = LongPollDispatcher(database.call)
         polling = asyncio.get_running_loop().create_task(long_polls.run())
-        orders, bills = long_polls.wait(ORDERS, 20, 0), long_polls.wait(BILLS, 20, 1)
+        orders, bills = (
+            long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
+            long_polls.wait(ResolvedQueue(BILLS), 20, 1),
+        )
         await asyncio.sleep(1.5)
         database.ready = {BILLS}  # whose notification was lost
         database.commits += 1
@@ -289,7 +296,7 @@ def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() 
         database.due_at = 8.3
         long_polls = LongPollDispatcher(database.call)
         polling = asyncio.get_running_loop().create_task(long_polls.run())
-        answer = long_polls.wait(ORDERS, 20, 0)
+        answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
         await asyncio.sleep(8.29)
         assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0, 3.0])
         assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
@@ -308,9 +315,9 @@ def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
         database = Database()
         long_polls = LongPollDispatcher(database.call)
         polling = asyncio.get_running_loop().create_task(long_polls.run())
-        long_polls.wait(ORDERS, 20, 0)
+        long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
         await asyncio.sleep(1.5)
-        long_polls.wait(BILLS, 20, 1)
+        long_polls.wait(ResolvedQueue(BILLS), 20, 1)
         await asyncio.sleep(1)
         assert sorted(database.looked[-1][1]) == [BILLS, ORDERS]
         polling.cancel()
@@ -321,7 +328,10 @@ def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
 def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
-        gone, stays = long_polls.wait(ORDERS, 20, 0), long_polls.wait(ORDERS, 20, 1)
+        gone, stays = (
+            long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
+            long_polls.wait(ResolvedQueue(ORDERS), 20, 1),
+        )
         gone.cancel()
         long_polls.wake(ORDERS, 1)
         assert stays.done()
@@ -333,7 +343,7 @@ def test_a_thousand_waiters_have_no_task_each() -> None:
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
         for _ in range(1000):
-            long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+            long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
         await settle()
         assert len(asyncio.all_tasks()) == 1
 
@@ -343,10 +353,13 @@ def test_a_thousand_waiters_have_no_task_each() -> None:
 def test_drain_sends_everybody_home() -> None:
     async def scenario() -> None:
         long_polls = LongPollDispatcher(Database().call)
-        answers = [long_polls.wait(arn, 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)]
+        answers = [
+            long_polls.wait(ResolvedQueue(arn), 20, long_polls.next_ticket())
+            for arn in (ORDERS, BILLS, ORDERS)
+        ]
         long_polls.drain()
         assert await asyncio.gather(*answers) == [Woken.NOT] * 3
-        assert await long_polls.wait(ORDERS, 20, 9) == Woken.NOT
+        assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 9) == Woken.NOT
         assert asyncio.get_running_loop().time() == 0.0
 
     run(scenario())
@@ -358,7 +371,7 @@ def test_a_database_that_is_away_costs_only_time() -> None:
         database.away = True
         long_polls = LongPollDispatcher(database.call)
         polling = asyncio.get_running_loop().create_task(long_polls.run())
-        answer = long_polls.wait(ORDERS, 20, 0)
+        answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
         await asyncio.sleep(2.5)
         database.away = False
         await asyncio.sleep(1)
@@ -374,7 +387,7 @@ def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
     async def scenario() -> None:
         database = Database()
         long_polls = LongPollDispatcher(database.call)
-        answer = long_polls.wait(ORDERS, 20, 0)
+        answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
         await asyncio.sleep(0.5)
         database.ready = {ORDERS}  # sent while nobody listened
         long_polls.renew_registrations()
@@ -389,7 +402,7 @@ def test_queues_that_nobody_waits_for_are_forgotten() -> None:
         long_polls = LongPollDispatcher(Database().call)
         polling = asyncio.get_running_loop().create_task(long_polls.run())
         for number in range(1000):
-            long_polls.wait(f"{ORDERS}-{number}", 1, number)
+            long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 1, number)
         await asyncio.sleep(10)
         assert long_polls._queues == {}
         polling.cancel()

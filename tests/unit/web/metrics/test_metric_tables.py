@@ -22,7 +22,7 @@ def arn(name: str, account: str = OWN[0]) -> str:
 
 
 def send(counts: QueueCounts, queue: str, number: int = 1) -> None:
-    counts.count(Sent(queue, number), 0.002)
+    counts.counters[Sent](Sent(queue, number), 0.002)
 
 
 def messages_sent(memory: CounterMemory) -> dict[str, float]:

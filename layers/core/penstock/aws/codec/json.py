@@ -5,8 +5,8 @@ AWS's error: SerializationException for a text that is not JSON or a value of a 
 absent required member. A member that is null counts as absent, an unknown member is ignored.
 Source of the texts: recorded answers of the AWS JSON services.
 
-A long body may have long strings, but not many: decoding a million small members takes 0.3 s. Quotes are therefore
-counted before the first pass, and brackets, braces and commas before the second.
+A long body may have long strings, but not many: decoding a million small members takes 0.3 s. Its length without
+escapes and its quotes are therefore checked before the first pass, and brackets, braces and commas before the second.
 """
 
 from collections.abc import Callable
@@ -15,18 +15,20 @@ from typing import Any
 
 import msgspec
 
-from penstock.errors import AwsError, MissingParameter, SerializationException
+from penstock.errors import AwsError, MissingParameter, RequestEntityTooLarge, SerializationException
 
 from .schema import List, Map, Scalar, Shape, Structure, build, query_name, structure
 
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
-SHORT_BYTES = 524_288  # any body of this size is decoded in at most 25 ms
+SHORT_BYTES = 131_072  # any body of this size is decoded in at most 6 ms
+MAXIMUM_UNESCAPED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
 MAXIMUM_STRINGS = 5_000  # names and values; a valid request has at most twice 700
-MAXIMUM_STRUCTURAL_CHARACTERS = 50_000  # brackets, braces and commas of a body that gets a second pass
+MAXIMUM_STRUCTURAL_CHARACTERS = 50_000  # brackets, braces and commas of a body whose values are all decoded
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
-_encode = msgspec.json.Encoder().encode
+encode = msgspec.json.Encoder().encode
+"""The body of an answer that has a result."""
 
 
 @cache
@@ -35,8 +37,8 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     decode = msgspec.json.Decoder(request).decode
 
     def decode_body(body: bytes) -> Any:
-        if len(body) > SHORT_BYTES and has_too_many_strings(body):
-            raise SerializationException(f"The request has more than {MAXIMUM_STRINGS} names and texts.")
+        if len(body) > SHORT_BYTES:
+            check_long_body(body)
         try:
             if not body.isascii():
                 body.decode()  # msgspec does not check members that it skips
@@ -47,27 +49,32 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     return decode_body
 
 
-def has_too_many_strings(body: bytes) -> bool:
-    """Whether a body has more than 5,000 names and values. Quotes inside a string are escaped and do not count."""
+def check_long_body(body: bytes) -> None:
+    """Raises RequestEntityTooLarge, and SerializationException for more than 5,000 names and values.
+
+    Quotes inside a string are escaped and do not count.
+    """
+    # \u0041 is five bytes longer than what it stands for.
+    if len(body) > MAXIMUM_UNESCAPED_BYTES and len(body) - 5 * body.count(b"\\") > MAXIMUM_UNESCAPED_BYTES:
+        raise RequestEntityTooLarge
     quotes = body.count(b'"')
-    return quotes > 2 * MAXIMUM_STRINGS and quotes - body.count(b'\\"') > 2 * MAXIMUM_STRINGS
+    if quotes > 2 * MAXIMUM_STRINGS and quotes - body.count(b'\\"') > 2 * MAXIMUM_STRINGS:
+        raise SerializationException(f"The request has more than {MAXIMUM_STRINGS} names and texts.")
 
 
-def encode_result(result: msgspec.Struct | None) -> bytes:
-    """The body of an answer: empty for an action without a result, as AWS answers these."""
-    return b"" if result is None else _encode(result)
+def has_too_many_values(body: bytes) -> bool:
+    """Whether a body has more than 50,000 brackets, braces and commas outside of strings."""
+    outside = b"".join(body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    return sum(map(outside.count, (b"[", b"{", b","))) > MAXIMUM_STRUCTURAL_CHARACTERS
 
 
 def encode_error(error: AwsError) -> bytes:
     """`{"__type": …, "message": …}`; the Query code is in the header `x-amzn-query-error`."""
-    return _encode({"__type": f"{error.namespace}#{error.json_type}", "message": error.message})
+    return encode({"__type": f"{error.namespace}#{error.json_type}", "message": error.message})
 
 
 def _find_type_error(body: bytes, shape: Structure) -> Any:
-    if (
-        len(body) > SHORT_BYTES
-        and sum(body.count(mark) for mark in (b"[", b"{", b",")) > MAXIMUM_STRUCTURAL_CHARACTERS
-    ):
+    if len(body) > SHORT_BYTES and has_too_many_values(body):
         raise SerializationException
     try:
         value = msgspec.json.decode(body or b"{}")

@@ -70,8 +70,10 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes
 
 
 def _document(body: bytes) -> dict[str, Any]:
-    if len(body) > json.SHORT_BYTES and json.has_too_many_strings(body):
-        raise SerializationException(f"The request has more than {json.MAXIMUM_STRINGS} names and texts.")
+    if len(body) > json.SHORT_BYTES:
+        json.check_long_body(body)
+        if json.has_too_many_values(body):
+            raise SerializationException
     try:
         value = msgspec.json.decode(body.decode() or "{}")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

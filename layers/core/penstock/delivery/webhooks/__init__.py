@@ -7,6 +7,7 @@
     sender.py        connections, kept and new: a new one goes to the address that was checked
     request.py       headers and body of a delivery
     outcome.py       the outcome of an attempt: delivered, retried in n seconds, given up
+    carrier.py       an attempt: POST, and what came of it
     run.py           one run of the worker: claims, posts, writes outcomes
     store.py         webhooks in the database: claimed, settled, expired
     traces.py        attempts as spans

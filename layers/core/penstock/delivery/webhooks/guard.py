@@ -5,11 +5,11 @@ cloud's metadata service, to the database and to the service itself. The worker 
 before it connects, and connects to one of the checked addresses: a name that changes its answer gains nothing.
 
 Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291 (mapped), 6052 (NAT64), 3056 (6to4),
-4380 (Teredo).
+4380 (Teredo), 5214 (ISATAP).
 """
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Final
 
 from .endpoint import Address, EndpointRefused
@@ -49,6 +49,8 @@ _NEVER_PUBLIC_6: Final = tuple(
     )
 )
 _NAT64: Final = IPv6Network("64:ff9b::/96")
+# The interface identifiers of ISATAP, without their last four bytes: the IPv4 address to which packets are tunnelled.
+_ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
 
 class AddressGuard:
@@ -69,10 +71,12 @@ class AddressGuard:
         return self._is_allowed(address) or is_public(address)
 
     def check(self, addresses: Iterable[Address]) -> None:
-        """Raises EndpointRefused unless every address of the name is permitted."""
-        for address in addresses:
-            if not self.permits(address):
-                raise EndpointRefused(f"address {address} is not public and not in WEBHOOK_ALLOW_CIDRS")
+        """Raises EndpointRefused unless every address of the name is permitted.
+
+        The error, which subscribers read, does not say which address: names within the network are nobody's business.
+        """
+        if not all(map(self.permits, addresses)):
+            raise EndpointRefused("an address of the host is not public and not in WEBHOOK_ALLOW_CIDRS")
 
     def _is_allowed(self, address: Address) -> bool:
         return any(address.version == network.version and address in network for network in self._allowed)
@@ -82,14 +86,21 @@ def embedded_ipv4(address: Address) -> IPv4Address | None:
     """The IPv4 address within an IPv4-mapped or NAT64 address."""
     if isinstance(address, IPv4Address):
         return None
-    return IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else address.ipv4_mapped
+    return _last_four_bytes(address) if address in _NAT64 else address.ipv4_mapped
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address itself belongs to the public internet."""
+    """Whether the address itself, and the end of a tunnel (ISATAP) that it names, belong to the public internet."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NEVER_PUBLIC_4)
-    return address in _PUBLIC_6 and not any(address in network for network in _NEVER_PUBLIC_6)
+    if address not in _PUBLIC_6 or any(address in network for network in _NEVER_PUBLIC_6):
+        return False
+    is_tunnel = (int(address) >> 32) & 0xFFFF_FFFF in _ISATAP
+    return not is_tunnel or is_public(_last_four_bytes(address))
+
+
+def _last_four_bytes(address: IPv6Address) -> IPv4Address:
+    return IPv4Address(int(address) & 0xFFFF_FFFF)
 
 
 def read_networks(text: str) -> tuple[Network, ...]:

@@ -2,7 +2,7 @@
 
 SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are retried by the delivery policy, all other
 statuses except 2xx are permanent failures; no answer is a failed attempt. Events of the native API: every status except
-2xx is retried after 10, 30, 60 and 300 seconds.
+2xx is retried after 10, 30, 60 and 300 seconds. A gateway is retried as SNS's endpoints are, after the same delays.
 """
 
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from penstock.sns.delivery_policy import retry_delays
 
 from .endpoint import EndpointInvalid, EndpointRefused
-from .request import EVENT, Delivery
+from .request import EVENT, SIGNED, Delivery
 from .resolver import ResolverBusyError
 
 EVENT_DELAYS: Final = (10.0, 30.0, 60.0, 300.0)
@@ -55,7 +55,7 @@ def next_delay_ms(delivery: Delivery) -> int | None:
     """Milliseconds until the attempt after the one that just failed; None when it was the last."""
     delays = (
         EVENT_DELAYS
-        if delivery.kind == EVENT
+        if delivery.kind in SIGNED
         else retry_delays((delivery.policy or {}).get("healthyRetryPolicy") or {})
     )
     return round(delays[delivery.attempts] * 1000) if delivery.attempts < len(delays) else None

@@ -2,7 +2,7 @@
 
 SNS: the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` for raw messages. Events of
 the native API: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
-`Accept-Encoding: identity`: the worker decodes no answer.
+The worker decodes no answer: `Accept-Encoding` is AWS's for messages of SNS, `identity` for events.
 """
 
 import base64
@@ -22,7 +22,11 @@ from penstock.trace_context import CURRENT_TRACE, as_traceparent
 from .endpoint import Endpoint
 
 EVENT: Final = "event"
-"""`kind` of events of the native API; every other kind is a message type of SNS."""
+"""`kind` of events of the native API; every other kind but GATEWAY is a message type of SNS."""
+GATEWAY: Final = "gateway"
+"""`kind` of text messages and pushes that the gateway of the installation carries."""
+SIGNED: Final = frozenset((EVENT, GATEWAY))
+"""Kinds that are JSON and signed as Standard Webhooks."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix of the specification, no secret
 
 _SNS_AGENT: Final = "Amazon Simple Notification Service Agent"
@@ -33,6 +37,7 @@ class Delivery(NamedTuple):
     """One webhook, leased. `policy`: the effective one; None: the defaults. `attempts`: those with a known outcome."""
 
     webhook_id: int
+    account_id: str
     endpoint_key: str
     endpoint: str
     kind: str
@@ -53,7 +58,7 @@ def request_bytes(
     A request that belongs to a trace carries the headers of W3C Trace Context.
     """
     body = delivery.body.encode()
-    if delivery.kind == EVENT:
+    if delivery.kind in SIGNED:
         headers = event_headers(delivery.message_id, body, secrets, now_seconds)
     else:
         headers = sns_headers(delivery)
@@ -61,7 +66,6 @@ def request_bytes(
         f"POST {endpoint.target} HTTP/1.1",
         f"Host: {endpoint.host_header}",
         *(f"{name}: {value}" for name, value in headers.items()),
-        "Accept-Encoding: identity",
         "Connection: keep-alive",
         f"Content-Length: {len(body)}",
     ]
@@ -88,6 +92,7 @@ def sns_headers(delivery: Delivery) -> dict[str, str]:
         **headers,
         "Content-Type": CONTENT_TYPE if content_type == "text/plain" else content_type,
         "User-Agent": _SNS_AGENT,
+        "Accept-Encoding": "gzip,deflate",
     }
 
 
@@ -95,7 +100,7 @@ def event_headers(
     message_id: UUID, body: bytes, secrets: Sequence[bytes], now_seconds: int
 ) -> dict[str, str]:
     """Headers for JSON, and a signature with each secret; the id is the same in every attempt, the time is not."""
-    headers = {"Content-Type": "application/json", "User-Agent": _AGENT}
+    headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:
         return headers
     signed = f"{message_id}.{now_seconds}.".encode() + body
@@ -129,6 +134,7 @@ def read_delivery(row: ClaimedWebhookRow) -> Delivery:
     own, topic = row.subscription_policy, row.topic_policy
     return Delivery(
         webhook_id=row.webhook_id,
+        account_id=row.account_id,
         endpoint_key=row.lane,
         endpoint=row.endpoint,
         kind=row.kind,

@@ -2,8 +2,8 @@
 
 The system's resolver cannot be cancelled and may take half a minute. A look-up therefore runs in a daemon thread of
 its own, which the worker abandons after a timeout; at most `MOST_LOOKUPS` run at a time, and `MOST_OF_A_DOMAIN` of
-names of one domain, so that the name servers of one do not hold up the others. What finds no place is no attempt: it is
-put off.
+names of one domain, so that the name servers of one do not hold up the others. An account has at most as many as are
+free, so that one with many slow domains does not hold up another. What finds no place is no attempt: it is put off.
 """
 
 import asyncio
@@ -19,7 +19,8 @@ from .endpoint import Address
 MOST_LOOKUPS: Final = 64
 MOST_OF_A_DOMAIN: Final = 8
 
-_running: Counter[str] = Counter()  # by domain
+_of_domain: Counter[str] = Counter()  # look-ups that run
+_of_account: Counter[str] = Counter()
 _lock = threading.Lock()
 
 
@@ -27,19 +28,26 @@ class ResolverBusyError(OSError):
     """Too many names are being looked up: nothing was sent to anybody."""
 
 
-async def resolve(host: str) -> list[Address]:
+async def resolve(host: str, account_id: str) -> list[Address]:
     """All addresses of a name, in the order in which the caller should try them. Raises OSError (socket.gaierror),
-    ResolverBusyError.
+    ResolverBusyError. `account_id`: whose webhook is delivered.
     """
     domain = domain_of(host)
     with _lock:
-        if _running[domain] >= MOST_OF_A_DOMAIN or _running.total() >= MOST_LOOKUPS:
+        if (
+            _of_domain[domain] >= MOST_OF_A_DOMAIN
+            or _of_account[account_id] >= MOST_LOOKUPS - _of_account.total()
+        ):
             raise ResolverBusyError("too many names are being looked up")
-        _running[domain] += 1
+        _of_domain[domain] += 1
+        _of_account[account_id] += 1
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[list[Address]] = loop.create_future()
     threading.Thread(
-        target=_resolve_in_thread, args=(host, loop, answer), daemon=True, name=f"resolve {host}"
+        target=_resolve_in_thread,
+        args=(host, account_id, loop, answer),
+        daemon=True,
+        name=f"resolve {host}",
     ).start()
     return await answer
 
@@ -50,7 +58,7 @@ def domain_of(host: str) -> str:
 
 
 def _resolve_in_thread(
-    host: str, loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[list[Address]]"
+    host: str, account_id: str, loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[list[Address]]"
 ) -> None:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -66,9 +74,14 @@ def _resolve_in_thread(
         )
     finally:
         with _lock:
-            _running[domain_of(host)] -= 1
-            if not _running[domain_of(host)]:
-                del _running[domain_of(host)]
+            _end(_of_domain, domain_of(host))
+            _end(_of_account, account_id)
+
+
+def _end(running: Counter[str], key: str) -> None:
+    running[key] -= 1
+    if not running[key]:
+        del running[key]
 
 
 def _set_result(

@@ -1,26 +1,23 @@
 """One run of the worker that delivers webhooks: it claims, posts and settles while endpoints answer."""
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic, time
+from time import monotonic
 from typing import Final
 
+from penstock.delivery.carrier import Carrier
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.settings import Settings
 from penstock.trace_context import CURRENT_TRACE, Tracer
 
-from .endpoint import EndpointRefused, parse_endpoint
-from .outcome import Outcome, answered, unanswered
-from .request import EVENT, Delivery, read_secrets, request_bytes
-from .sender import Sender
+from .carrier import SNS_SECONDS
+from .outcome import Outcome
+from .request import Delivery
 from .store import Claimed, Finished, Store
 from .traces import begin_span, end_span
 
-SNS_SECONDS: Final = 15.0
-"""How long an endpoint of a topic may take to connect and answer ("the connection will time out in 15 seconds")."""
 WAIT_FOR_MORE_MS: Final = 60_000
 """A run waits for a webhook that is due within this time; else it ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
@@ -30,12 +27,11 @@ CLAIM_PAUSE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 0.3
 """How long a run waits for requests under way after a stop."""
 
-_log = logging.getLogger(__name__)
-
 
 class DeliveryRun:
     """A run in one event loop.
 
+    `carrier_of`: the carrier for a kind of delivery.
     `unwritten`: finished attempts whose outcomes are not in the database; the caller passes the list to the next run.
     """
 
@@ -43,7 +39,7 @@ class DeliveryRun:
         self,
         settings: Settings,
         store: Store,
-        sender: Sender,
+        carrier_of: Callable[[str], Carrier],
         counts: "Counter[str]",
         unwritten: list[Finished],
         observer: Observer = NO_OBSERVER,
@@ -51,15 +47,13 @@ class DeliveryRun:
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self._store = store
-        self._sender = sender
+        self._carrier_of = carrier_of
         self._counts = counts
         self._unwritten = unwritten
         self._observer = observer
         self._capacity = settings.queue_http_delivery_batch_size
         self._poll_seconds = settings.queue_http_delivery_poll_ms / 1000
-        self._event_seconds = float(settings.queue_http_delivery_timeout_secs)
         self._tracer = tracer
-        self._secrets = read_secrets(settings.webhook_signing_secret)
         self._under_way: set[asyncio.Task[None]] = set()
         self._busy: Counter[str] = Counter()
         self._signal = asyncio.Event()
@@ -97,10 +91,10 @@ class DeliveryRun:
             self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
         )
         if self._unwritten or capacity:
-            for claimed in await asyncio.to_thread(self._settle_and_claim, capacity):
+            claims = await asyncio.to_thread(self._settle_and_claim, capacity)
+            for claimed in claims:
                 self._start(claimed)
-                capacity -= 1
-            if capacity:
+            if not claims:
                 self._claim_after = monotonic() + CLAIM_PAUSE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
@@ -146,29 +140,18 @@ class DeliveryRun:
     async def _traced(self, claimed: Claimed) -> Outcome:
         """The outcome of an attempt, which becomes a span if the publish was one."""
         if self._tracer is None or claimed.trace is None:
-            return await self._post(claimed.delivery)
+            return await self._carry(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery)
         CURRENT_TRACE.set(
             claimed.trace if span is None else span.context
         )  # in the context of this task, which belongs to this attempt alone
-        outcome = await self._post(claimed.delivery)
+        outcome = await self._carry(claimed.delivery)
         if span is not None:
             end_span(span, outcome)
         return outcome
 
-    async def _post(self, delivery: Delivery) -> Outcome:
-        seconds = self._event_seconds if delivery.kind == EVENT else SNS_SECONDS
-        try:
-            endpoint = parse_endpoint(delivery.endpoint)
-            request = request_bytes(delivery, endpoint, self._secrets, int(time()))
-            return answered(delivery, await self._sender.post(endpoint, request, seconds))
-        except TimeoutError as error:
-            return unanswered(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
-        except (EndpointRefused, OSError) as error:
-            return unanswered(delivery, error)
-        except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
-            _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
-            return unanswered(delivery, error)
+    async def _carry(self, delivery: Delivery) -> Outcome:
+        return await self._carrier_of(delivery.kind).carry(delivery)
 
     async def _wait_for_outcomes(self) -> None:
         """Waits until there are enough outcomes to write, or a short time has passed."""

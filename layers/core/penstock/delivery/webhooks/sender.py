@@ -17,7 +17,8 @@ from .endpoint import Address, Endpoint, EndpointRefused
 from .guard import AddressGuard
 from .resolver import resolve
 
-Resolver = Callable[[str], Awaitable[list[Address]]]
+Resolver = Callable[[str, str], Awaitable[list[Address]]]
+"""The addresses of a name (the first argument); the second one is the account that asks."""
 
 CONNECT_SECONDS: Final = 3.0
 """For resolving the name, TCP and TLS together."""
@@ -49,8 +50,10 @@ class Sender:
         self._timers: dict[Connection, asyncio.TimerHandle] = {}
         self._open: WeakSet[Connection] = WeakSet()
 
-    async def post(self, endpoint: Endpoint, request: bytes, seconds: float) -> int:
+    async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> int:
         """The status of the answer. Raises EndpointRefused, TimeoutError and OSError (ssl.SSLError among them).
+
+        `account_id`: whose share of look-ups is used.
 
         The endpoint may have closed a kept connection just now: then the sender posts the request once more, over a
         new connection, unless a part of an answer came.
@@ -63,7 +66,7 @@ class Sender:
                 except ConnectionLost as lost:
                     if not lost.silent:
                         raise
-            connection = await self._connect(endpoint)
+            connection = await self._connect(endpoint, account_id)
             return await connection.post(request)
 
     async def close(self) -> None:
@@ -77,19 +80,19 @@ class Sender:
         await asyncio.sleep(0)  # the transports close their sockets in the loop's next round
 
     # --- connecting --------------------------------------------------------------------------------------------------
-    async def _connect(self, endpoint: Endpoint) -> Connection:
+    async def _connect(self, endpoint: Endpoint, account_id: str) -> Connection:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                addresses = await self._addresses(endpoint)
+                addresses = await self._addresses(endpoint, account_id)
                 self._guard.check(addresses)
                 return await self._dial(endpoint, addresses[:MOST_ADDRESSES])
         except TimeoutError as error:
             raise TimeoutError(f"no connection within {CONNECT_SECONDS:g} s") from error
 
-    async def _addresses(self, endpoint: Endpoint) -> list[Address]:
+    async def _addresses(self, endpoint: Endpoint, account_id: str) -> list[Address]:
         if endpoint.address is not None:
             return [endpoint.address]
-        addresses = await self._resolve(endpoint.host)
+        addresses = await self._resolve(endpoint.host, account_id)
         if not addresses:
             raise EndpointRefused(f"{endpoint.host} has no address")
         return addresses

@@ -9,6 +9,7 @@ import psycopg
 from penstock.effects import Row
 from penstock.postgres.calls import columns_of
 from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statements.outgoing import HAND_OVER_OUTGOING
 from penstock.postgres.statements.webhooks import (
     CLAIM_WEBHOOKS,
     EXPIRE_WEBHOOKS,
@@ -25,6 +26,8 @@ from .request import Delivery, read_delivery
 LEASE_MS: Final = 30_000
 """Twice the longest time that an attempt takes (15 s). An attempt begins as soon as its webhook is claimed."""
 MOST_EXPIRED: Final = 1_000
+MOST_HANDED_OVER: Final = 200
+GATEWAY_PROTOCOLS: Final = ("sms", "application")
 SETTLED: Final = SettledWebhooksRow._fields
 
 
@@ -46,36 +49,49 @@ class Finished(NamedTuple):
 class Store:
     """Calls on one autocommit connection: each is a transaction of its own. Raises psycopg.Error.
 
-    `traced`: deliveries come with the spans that published them, at the price of one more call.
+    `traced`: deliveries come with the spans that published them, at the price of one more call. `has_gateway`: outgoing
+    messages that the gateway carries become webhooks, at the same price.
     """
 
     def __init__(
         self,
         connection: "psycopg.Connection[Row]",
         watcher: UUID | None,
-        per_endpoint: int,
+        per_host: int,
         *,
         traced: bool = False,
+        has_gateway: bool = False,
     ) -> None:
         self._calls = TransactionExecutor(connection)
         self._watcher = watcher
-        self._per_endpoint = per_endpoint
+        self._per_host = per_host
         self._traced = traced
+        self._has_gateway = has_gateway
 
     def wait_ms(self) -> int | None:
         """Milliseconds until a webhook may be due; None: none is pending. The next publish notifies the watcher."""
         rows = self._calls.call(NEXT_WEBHOOK, (self._watcher,))
+        if self._hand_over():
+            return 0
         return next((row.wait_ms for row in rows), None)
 
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
-        """Claims up to `limit` due webhooks; `busy`: requests under way, by endpoint."""
+        """Claims up to `limit` due webhooks, the places that are free; `busy`: requests under way, by endpoint."""
+        self._hand_over()
         lease = uuid4()
         rows = self._calls.call(
             CLAIM_WEBHOOKS,
-            (limit, lease, LEASE_MS, list(busy), list(busy.values()), self._per_endpoint),
+            (limit, lease, LEASE_MS, list(busy), list(busy.values()), self._per_host),
         )
         traces = self._traces([row.webhook_id for row in rows]) if self._traced and rows else {}
         return [Claimed(read_delivery(row), lease, traces.get(row.webhook_id)) for row in rows]
+
+    def _hand_over(self) -> int:
+        """How many outgoing messages have become webhooks."""
+        if not self._has_gateway:
+            return 0
+        (row,) = self._calls.call(HAND_OVER_OUTGOING, (list(GATEWAY_PROTOCOLS), MOST_HANDED_OVER))
+        return row.handed
 
     def _traces(self, webhook_ids: list[int]) -> dict[int, TraceContext | None]:
         rows = self._calls.call(WEBHOOK_TRACES, (webhook_ids,))

@@ -135,6 +135,29 @@ LIST_USERS = Statement("queue.list_users", (), UserRow)
 END_USER = Statement("queue.end_user", ("text", "text"), FoundRow)
 
 
+class RoleProblemRow(NamedTuple):
+    """A database role that stands for an account now. `problem`: why it is not what an application's should be."""
+
+    problem: str | None
+
+
+SET_ROLE_ACCOUNT = Statement("queue.set_role_account", ("text", "text", "text"), RoleProblemRow)
+
+
+class RoleAccountRow(NamedTuple):
+    """A database role, and the account and region that it stands for in the SQL interface. `problem`: as above."""
+
+    role_name: str
+    account_id: str
+    region: str
+    created_at: datetime
+    problem: str | None
+
+
+LIST_ROLE_ACCOUNTS = Statement("queue.list_role_accounts", (), RoleAccountRow)
+UNSET_ROLE_ACCOUNT = Statement("queue.unset_role_account", ("text",), FoundRow)
+
+
 class QuotaRow(NamedTuple):
     """Whether an account can have no other."""
 

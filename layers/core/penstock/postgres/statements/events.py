@@ -18,7 +18,7 @@ class PublishedEventRow(NamedTuple):
 
 PUBLISH_EVENTS = Statement(
     "queue.publish_events",
-    ("text", "text", "text", "text", "jsonb", "jsonb", "jsonb", "int4", "text"),
+    ("text", "text", "text", "text", "jsonb", "jsonb", "jsonb", "int4", "text", "bool"),
     PublishedEventRow,
 )
 

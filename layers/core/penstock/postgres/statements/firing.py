@@ -43,7 +43,7 @@ class ClaimedScheduleRow(NamedTuple):
     topic: str | None
 
 
-CLAIM_SCHEDULES = Statement("queue.claim_schedules", ("int4",), ClaimedScheduleRow)
+CLAIM_SCHEDULES = Statement("queue.claim_schedules", ("int4", "int4"), ClaimedScheduleRow)
 
 
 class ScheduleInputRow(NamedTuple):
@@ -88,7 +88,7 @@ class ClaimedRetryRow(NamedTuple):
     input: str
 
 
-CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4",), ClaimedRetryRow)
+CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4", "int4"), ClaimedRetryRow)
 
 
 class FiredRetryRow(NamedTuple):

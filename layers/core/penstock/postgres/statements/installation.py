@@ -26,11 +26,13 @@ class SecretRow(NamedTuple):
 SHARED_SECRET = Statement("queue.shared_secret", ("text", "bytea"), SecretRow)
 MAINTAIN_QUEUE = Statement("queue.maintain_queue", ("int4",), CountRow)
 MAINTAIN_INSTALLATION = Statement("queue.maintain_installation", ("int4", "int4"), CountRow)
+CLEAN_OUTGOING = Statement("queue.clean_outgoing", ("int4", "int4", "int4"), CountRow)
 REFRESH_STATISTICS = Statement("queue.refresh_statistics", (), CountRow)
 RECLAIM_SPACE = Statement("queue.reclaim_space", (), CountRow)
 CHECK_SERVER = Statement("queue.check_server", ("bool",), FlagRow)
 JUMP_IDS = Statement("queue.jump_ids", ("int4",), CountRow)
 CLEAN_METRICS = Statement("queue.clean_metrics", ("int4", "int4"), CountRow)
+FIND_WEBHOOK_EXCESS = Statement("queue.find_webhook_excess", ("int4",), CountRow)
 CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"), CountRow)
 
 
@@ -119,7 +121,7 @@ class ProblemRow(NamedTuple):
     problem: str
 
 
-FIND_PROBLEMS = Statement("queue.find_problems", (), ProblemRow)
+FIND_PROBLEMS = Statement("queue.find_problems", ("text[]",), ProblemRow)
 COUNT_CHANGES = Statement("queue.count_changes", (), CountRow)
 
 

@@ -1,4 +1,4 @@
-"""Long polling: which queues have waiting requests, and which have messages."""
+"""Long polling: which queues have waiting requests, and which have messages; how many requests of a function wait."""
 
 from typing import NamedTuple
 
@@ -35,3 +35,13 @@ class ReadyQueueRow(NamedTuple):
 
 
 READY_QUEUES = Statement("queue.ready_queues", ("text[]",), ReadyQueueRow)
+
+
+class PollSlotRow(NamedTuple):
+    """A slot in which a request of a function may wait, counted from 1."""
+
+    slot: int
+
+
+TAKE_POLL_SLOT = Statement("queue.take_poll_slot", ("text", "uuid", "int4", "float8"), PollSlotRow)
+RELEASE_POLL_SLOT = Statement("queue.release_poll_slot", ("text", "uuid"), PollSlotRow)

@@ -3,7 +3,7 @@
 from binascii import a2b_hex
 from typing import NamedTuple, TypeAlias
 
-from penstock.effects import BatchStatement, Statement
+from penstock.effects import FOUND_LONG, BatchStatement, Statement
 
 
 class ReceiptHandle(NamedTuple):
@@ -118,8 +118,9 @@ class ChangedRow(NamedTuple):
 class TransactedRow(NamedTuple):
     """A message that part `n` (from 1) of its kind stored in the queue `arn`.
 
-    `kind`: send, or publish, which has a row for each queue that the event reached, and one without ARN whose `id` is
-    the number of webhooks. The only row of a transaction for which nothing was done has `error`, `detail`, and in `n`
+    `kind`: send; schedule, without ARN and id, whose `detail` is the name of the schedule that the message waits as; or
+    publish, which has a row for each queue that the event reached, and one without ARN whose `id` is the number of
+    webhooks. The only row of a transaction for which nothing was done has `error`, `detail`, and in `n`
     the number of the receipt handle (StaleReceipt) or message that was refused.
     """
 
@@ -139,8 +140,18 @@ MESSAGE_TYPES = (
 SEND_MESSAGES = BatchStatement(
     "queue.send_messages", (*MESSAGE_TYPES, "bool"), SentRow, named=("p_async_commit",), entry=SendEntry
 )
+# The rows of a receive that was undone, since a message is too long for what it assumes.
+FOUND_LONG_ROWS = [ReceivedRow._make((FOUND_LONG, 0, *[None] * (len(ReceivedRow._fields) - 2)))]
+# Refused (LONG_MESSAGE) if a message has more bytes than the last argument says; null: never.
 RECEIVE_MESSAGES = Statement(
-    "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text"), ReceivedRow
+    "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow
+)
+# The same, whose messages for one receiver fit into an answer.
+RECEIVE_ANSWER = Statement(
+    "queue.receive_answer",
+    ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4", "text"),
+    ReceivedRow,
+    named=("p_answer_bytes", "p_answer_format"),
 )
 DELETE_MESSAGES = BatchStatement("queue.delete_messages", HANDLE_TYPES, DeletedRow, entry=ReceiptHandle)
 CHANGE_VISIBILITIES = BatchStatement(

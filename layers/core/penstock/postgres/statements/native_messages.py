@@ -19,7 +19,9 @@ class PeekedRow(NamedTuple):
     group_id: str | None
 
 
-PEEK_MESSAGES = Statement("queue.peek_messages", ("text", "text", "int8", "int4"), PeekedRow)
+PEEK_MESSAGES = Statement(
+    "queue.peek_messages", ("text", "text", "int8", "int4", "int8"), PeekedRow, named=("p_bytes",)
+)
 
 
 class DeletedIdRow(NamedTuple):
@@ -56,4 +58,6 @@ class ArchivedRow(NamedTuple):
     system: str | None
 
 
-READ_ARCHIVE = Statement("queue.read_archive", ("text", "int8", "int4"), ArchivedRow)
+READ_ARCHIVE = Statement(
+    "queue.read_archive", ("text", "int8", "int4", "int8"), ArchivedRow, named=("p_bytes",)
+)

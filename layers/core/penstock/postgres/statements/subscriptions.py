@@ -16,7 +16,21 @@ class AddedSubscriptionRow(NamedTuple):
 
 ADD_SUBSCRIPTION = Statement(
     "queue.add_subscription",
-    ("text", "uuid", "text", "text", "text", "jsonb", "jsonb", "text", "text", "int4", "int4", "jsonb"),
+    (
+        "text",
+        "uuid",
+        "text",
+        "text",
+        "text",
+        "jsonb",
+        "jsonb",
+        "text",
+        "text",
+        "int4",
+        "int4",
+        "jsonb",
+        "text",
+    ),
     AddedSubscriptionRow,
 )
 
@@ -60,7 +74,10 @@ LIST_SUBSCRIPTIONS = Statement(
 
 
 class SubscriptionRow(NamedTuple):
-    """A subscription. `attributes`: JSON. `topic_delivery_policy`: its topic's, if that has one."""
+    """A subscription. `attributes`: JSON. `topic_delivery_policy`: its topic's, if that has one.
+
+    `principal`: the ARN of who has subscribed; of subscriptions from before 0.0.4 unknown.
+    """
 
     attributes: str
     owner: str
@@ -70,6 +87,7 @@ class SubscriptionRow(NamedTuple):
     confirmed: bool
     authenticated: bool
     topic_delivery_policy: str | None
+    principal: str | None
 
 
 DESCRIBE_SUBSCRIPTION = Statement("queue.describe_subscription", ("text",), SubscriptionRow)

@@ -16,7 +16,7 @@ NEXT_WEBHOOK = Statement("queue.next_webhook", ("uuid",), NextWebhookRow)
 
 
 class ClaimedWebhookRow(NamedTuple):
-    """A webhook that is due, leased to the caller. `lane`: the key of its endpoint. The policies are JSON.
+    """A webhook that is due, leased to the caller. `lane`: names its endpoint and its account. The policies are JSON.
 
     `attempts`: those whose outcome is known.
     """
@@ -33,6 +33,7 @@ class ClaimedWebhookRow(NamedTuple):
     topic_policy: str | None
     attempts: int
     body: str
+    account_id: str
 
 
 CLAIM_WEBHOOKS = Statement(

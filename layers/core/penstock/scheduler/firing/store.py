@@ -60,6 +60,7 @@ class Store:
         self._connection = connection
         self._calls = TransactionExecutor(connection)
         self._environment = environment
+        self._per_second = environment.settings.quota_firings_per_second
         self._counts = counts
         self._observer = observer
         self._traces = Traces(tracer)
@@ -72,7 +73,7 @@ class Store:
     def fire(self, limit: int, grace_seconds: int) -> int:
         """Fires up to `limit` schedules that are due. Returns how many it claimed."""
         with self._traces.recorded(), self._connection.transaction():
-            claimed = self._calls.call(CLAIM_SCHEDULES, [limit])
+            claimed = self._calls.call(CLAIM_SCHEDULES, [limit, self._per_second])
             planned = [PlannedSchedule(due, plan(due, grace_seconds)) for due in claimed]
             for _ in range(MOST_SIGNATURES):
                 if planned:
@@ -82,7 +83,7 @@ class Store:
     def try_again(self, limit: int) -> int:
         """Retries up to `limit` failed invocations. Returns how many it claimed."""
         with self._traces.recorded(), self._connection.transaction():
-            left = retries = self._calls.call(CLAIM_SCHEDULE_RETRIES, [limit])
+            left = retries = self._calls.call(CLAIM_SCHEDULE_RETRIES, [limit, self._per_second])
             for _ in range(MOST_SIGNATURES):
                 if left:
                     left = self._retry(left)

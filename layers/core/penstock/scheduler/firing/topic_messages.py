@@ -15,8 +15,7 @@ from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock.sns import envelopes
 from penstock.sns.filter_policy.facts import body_facts
-from penstock.sns.outgoing_message import OutgoingMessage
-from penstock.sns.publish import DEFAULT_TEXT
+from penstock.sns.outgoing_message import DEFAULT_TEXT, OutgoingMessage
 
 _json = msgspec.json.Encoder()
 

@@ -4,6 +4,8 @@ r"""Filter policies of subscriptions: checked and compiled once, when they are s
     compiled   [[["store", false, ["in", ["example_corp"]]], ["price", false, ["range", 100, true, 1000000000, true]]]]
     facts      {"store": ["example_corp"], "price": [120]}
 
+A key of a policy on the body may be a path itself: `{"a.b": [1]}` is `{"a": {"b": [1]}}`, as in AWS's rule engine,
+which joins the names of a path by dots.
 A compiled policy is a list of alternatives (more than one with `$or`); an alternative is a list of keys, all of which
 must match: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names joined by U+001F.
 A compiled policy has no regular expressions: `queue.policy_matches` compares texts, numbers and networks with the facts
@@ -24,7 +26,7 @@ import msgspec
 from penstock.sns.errors import InvalidParameter
 
 from .operators import RESERVED, Operator, invalid_operator, read_operator
-from .values import SEPARATOR, plain_value
+from .values import SEPARATOR, path_of_name, plain_value
 
 MAXIMUM_BYTES = 262_144
 MOST_KEYS = 5
@@ -103,7 +105,8 @@ def parts_of(members: dict[str, object], path: str, depth: int, *, nested: bool)
     if not members:
         raise invalid_operator("Empty objects are not allowed")
     for name, value in members.items():
-        below = f"{path}{SEPARATOR}{plain_value(name)}" if depth > 1 else plain_value(name)
+        plain = path_of_name(plain_value(name)) if nested else plain_value(name)
+        below = f"{path}{SEPARATOR}{plain}" if depth > 1 else plain
         if name == "$or" and is_or(value):
             yield tuple(Object(tuple(parts_of(one, path, depth, nested=nested))) for one in value)
         elif isinstance(value, list):

@@ -3,6 +3,7 @@
 Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in an array count as if they were in
 the array's place. When an array has several elements with objects among them, the facts hold the message itself too,
 under U+001F alone: keys that match in such an array must match in one element of it (queue.keys_match_together).
+A dot in a name is as good as nesting: `{"a.b": 1}` has the facts of `{"a": {"b": 1}}`.
 `queue.body_facts` does the same in SQL.
 Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of github.com/aws/event-ruler.
 """
@@ -13,12 +14,16 @@ import msgspec
 
 from penstock.sqs.types import MessageAttributeValue
 
-from .values import SEPARATOR, plain_value
+from .values import SEPARATOR, path_of_name, plain_value
 
 Facts = dict[str, list[object]]
 
 MOST_PATH_CHARACTERS = 4_194_304  # of one message: deep objects with long names make long paths
 MOST_ARRAY_LEVELS = 32  # of nested arrays: queue.keys_match_together calls itself once a level
+MOST_CONTAINERS = (
+    131_072  # objects and arrays, by their brackets: as many as 256 KiB hold; decoding takes 10-25 ms
+)
+_CONTAINERS = frozenset((dict, list))
 
 
 class UnreadableBody(Exception):  # noqa: N818 - no error of the client: the message has no facts
@@ -70,16 +75,26 @@ def _escaped(text: str) -> str:
 def body_facts(body: str) -> Mapping[str, object] | None:
     """The facts of a message body; None when it is no JSON object, which every policy of scope MessageBody rejects.
 
-    None as well for a body that cannot be compared: more than 32 nested arrays, or paths of more than 4 MiB in all.
+    None as well for a body that cannot be compared: more than 32 nested arrays, paths of more than 4 MiB in all, or
+    more than 131,072 brackets that open an object or an array. Takes up to 0.2 s a MiB (see `effects.compute`).
     """
     try:
-        document = msgspec.json.decode(body) if body.lstrip()[:1] == "{" else None
+        is_object = body.lstrip()[:1] == "{" and not has_too_many_containers(body)
+        document = msgspec.json.decode(body) if is_object else None
         if not isinstance(document, dict):
             return None
         # Escapes are rare, and only an escape can hold a character that `plain_value` replaces.
         return flattened(plain_members(document) if "\\u00" in body else document)
     except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
         return None
+
+
+def has_too_many_containers(body: str) -> bool:
+    """Whether more than 131,072 objects and arrays are in a JSON text. Brackets within its texts do not count."""
+    if body.count("{") + body.count("[") <= MOST_CONTAINERS:
+        return False
+    outside = "".join(body.replace("\\\\", "").replace('\\"', "").split('"')[::2])
+    return outside.count("{") + outside.count("[") > MOST_CONTAINERS
 
 
 def without_surrogates(value: object) -> object:
@@ -107,10 +122,24 @@ def flattened(document: dict[str, object]) -> Mapping[str, object]:
             characters += sum(len(path) + len(name) for name in value)
             pending.extend((f"{path}{SEPARATOR}{name}", inner, level) for name, inner in value.items())
         elif isinstance(value, list):
-            several = several or (len(value) > 1 and any(isinstance(one, dict | list) for one in value))
-            pending.extend((path, inner, level + 1) for inner in value)
+            if not _CONTAINERS.isdisjoint(map(type, value)):
+                several = several or len(value) > 1
+                pending.extend((path, inner, level + 1) for inner in value)
+            elif value:
+                facts.setdefault(path, []).extend(value)
+                level += 1
         else:
             facts.setdefault(path, []).append(value)
         if level > MOST_ARRAY_LEVELS or characters > MOST_PATH_CHARACTERS:
             raise UnreadableBody
+    if any("." in path for path in facts):
+        facts = with_nested_names(facts)
     return facts | {SEPARATOR: document} if several else facts
+
+
+def with_nested_names(facts: Facts) -> Facts:
+    """The facts with the paths that names with dots stand for."""
+    nested: Facts = {}
+    for path, values in facts.items():
+        nested.setdefault(path_of_name(path), []).extend(values)
+    return nested

@@ -23,6 +23,11 @@ def plain_value(text: str) -> str:
     return text.translate(_REPLACED) if "\0" in text or SEPARATOR in text else text
 
 
+def path_of_name(name: str) -> str:
+    """The path that a name of a body, or of a policy on it, stands for: a dot in it is as good as nesting."""
+    return name.replace(".", SEPARATOR)
+
+
 def lower_case(text: str) -> str:
     """The text in lower case, character by character: `queue.lower_case` does the same, and no length changes."""
     return text.lower() if text.isascii() else "".join(map(_lower, text))

@@ -8,9 +8,10 @@ from urllib.parse import quote
 import msgspec
 
 from penstock import errors
+from penstock.access.quotas import TOO_MANY_WEBHOOKS, too_many_webhooks
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
-from penstock.effects import Call, Operation, Wake
+from penstock.effects import Call, Operation, Wake, compute
 from penstock.postgres.statements.events import (
     BIND,
     LIST_BINDINGS,
@@ -33,10 +34,11 @@ from penstock_web.native.documents import (
     PublishedEvent,
     format_timestamp,
     message_body,
+    size_of,
     to_attribute,
 )
 from penstock_web.native.errors import SubscriptionNotFound
-from penstock_web.native.operations import arn_of
+from penstock_web.native.operations import arn_of, authorize_queues
 from penstock_web.native.routing_keys import is_pattern, is_routing_key
 from penstock_web.native.shapes import BindingPage, NewSubscription, Subscription
 
@@ -61,11 +63,16 @@ class OutgoingEvent(NamedTuple):
 
 
 def publish(routing_key: str, event: NewEvent, context: Context) -> Operation[PublishedEvent]:
-    """Publishes an event and returns the queues it reached. Raises InvalidParameterValue, RequestEntityTooLarge."""
-    outgoing = outgoing_event(routing_key, event)
+    """Publishes an event and returns the queues it reached.
+
+    Raises InvalidParameterValue, RequestEntityTooLarge, and RequestThrottled beyond QUOTA_WEBHOOKS.
+    """
+    outgoing = yield from compute(lambda: outgoing_event(routing_key, event), size_of(event))
     rows = yield from Call(
-        PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header)
+        PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header, True)
     )
+    if any(row.error == TOO_MANY_WEBHOOKS for row in rows):
+        raise errors.RequestThrottled(too_many_webhooks(context.environment.settings))
     yield from wake_receives(row.arn for row in rows)
     yield EventPublished(routing_key, sent_to(rows))
     return published_event(rows)
@@ -125,13 +132,14 @@ def wake_receives(arns: Iterable[str | None]) -> Operation[None]:
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[Subscription]:
     """Makes the binding, or returns the existing one.
 
-    Raises QueueDoesNotExist, InvalidParameterValue and the errors of filter policies.
+    Raises QueueDoesNotExist, AccessDenied, InvalidParameterValue and the errors of filter policies.
     """
     check_pattern(pattern)
     if (new.queue_name is None) == (new.endpoint is None):
         raise errors.InvalidParameterValue("body: either queue_name, or protocol and endpoint")
     if new.queue_name is not None:
         protocol, endpoint = "queue", arn_of(new.queue_name, context)
+        yield from authorize_queues("SendMessage", [new.queue_name], context)
         yield from handles.check_queue(endpoint)
     else:
         protocol, endpoint = new.protocol or "", new.endpoint or ""

@@ -1,13 +1,14 @@
 """/v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See docs/metrics.md."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 import msgspec
 from fastapi import APIRouter, Query, Response
 
-from penstock_web.native.native_route import NativeRoute, Runner, json_response, schema_of
+from penstock_web.native.native_route import NativeRoute, Runner, json_response
+from penstock_web.native.openapi import Responses, json_answers
 
 from . import operations as measuring
 from .documents import LagPage, QueueLag, QueueMetrics, Window, as_csv
@@ -19,9 +20,10 @@ CSV = "text/csv; charset=utf-8; header=present"  # RFC 4180, RFC 7111
 Format = Literal["json", "csv"]
 
 
-def _answers(kind: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
-    forms = {"application/json": {"schema": schema_of(kind)}, "text/csv": {"schema": {"type": "string"}}}
-    return {200: {"content": forms}}
+def _answers(kind: type[msgspec.Struct]) -> Responses:
+    answers = json_answers(kind)
+    answers[200]["content"]["text/csv"] = {"schema": {"type": "string"}}
+    return answers
 
 
 @router.get("/queues/{name}/metrics", response_class=Response, responses=_answers(QueueMetrics))

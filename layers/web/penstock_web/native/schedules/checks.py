@@ -18,7 +18,7 @@ from penstock_web.native.documents import message_body, parse_timestamp
 from penstock_web.native.errors import ScheduleConflict, ScheduleUnusable
 from penstock_web.native.routing_keys import is_routing_key
 
-from .documents import NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
+from .documents import NAME, NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
 
 EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
 # Columns that have the same name in the API are not here.
@@ -26,7 +26,7 @@ COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
 DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
 MAX_HEADERS = validation.MAXIMUM_ATTRIBUTES - 1  # a firing adds one
 
-_NAME = re.compile(r"[a-z0-9_-]{1,64}").fullmatch
+_NAME = re.compile(NAME).fullmatch
 _KNOWN_NAME = re.compile(r"[0-9a-zA-Z_.-]{1,64}").fullmatch
 
 Fields = dict[str, Any]

@@ -16,10 +16,13 @@ from penstock.sqs.types import MessageAttributeValue
 from penstock_web.native.documents import (
     MAX_MESSAGES,
     CountedTarget,
+    Headers,
+    check_length_of_one,
     decode_body,
     to_attribute,
     to_header,
 )
+from penstock_web.native.routing_keys import KEY, MAX_LENGTH
 
 Jitter = Annotated[int, Meta(ge=0, le=86_400)]
 Threshold = Annotated[int, Meta(ge=1, le=1_000)]
@@ -29,14 +32,43 @@ Overlap = Literal["allow", "skip"]
 Status = Literal["active", "paused"]
 
 
+NAME = "[a-z0-9_-]{1,64}"
+
+
+# Of JSON schemas alone: `checks` looks at these, and says what is wrong.
+def _exactly_one_of(
+    *names: str, besides: tuple[str, ...] = (), never: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    others = {**{name: {"not": {"type": "null"}} for name in besides}, **dict.fromkeys(never, False)}
+    return {
+        "oneOf": [
+            {"required": [name, *besides], "properties": {name: {"type": "string"}, **others}}
+            for name in names
+        ]
+    }
+
+
+_FORMS = ("cron", "every", "when", "fire_at")
+ONE_EXPRESSION = Meta(extra_json_schema=_exactly_one_of(*_FORMS))
+NAMED = Meta(extra_json_schema=_exactly_one_of(*_FORMS, besides=("name",)))
+ONE_DESTINATION = Meta(
+    extra_json_schema={"required": ["message"]}
+    | _exactly_one_of("queue", "topic", never=("workflow", "input"))
+)
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Name = Annotated[str, Meta(extra_json_schema={"pattern": f"^{NAME}$"})]
+Queue = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_-]{1,80}(\\.fifo)?$"})]
+Topic = Annotated[str, Meta(extra_json_schema={"pattern": f"^{KEY}$", "maxLength": MAX_LENGTH})]
+
+
 # --- requests --------------------------------------------------------------------------------------------------------
 class NewTarget(Struct, forbid_unknown_fields=True):
     """The message and its destination: a queue, or the bindings that match a routing key (`topic`)."""
 
-    queue: str | None = None
-    topic: str | None = None
+    queue: Queue | None = None
+    topic: Topic | None = None
     message: msgspec.Raw | UnsetType = UNSET
-    headers: dict[str, msgspec.Raw] = {}
+    headers: Headers = {}
     workflow: msgspec.Raw | UnsetType = UNSET
     input: msgspec.Raw | UnsetType = UNSET
 
@@ -44,21 +76,24 @@ class NewTarget(Struct, forbid_unknown_fields=True):
 class NewSchedule(Struct, forbid_unknown_fields=True):
     """A schedule: exactly one of `cron`, `every`, `when` and `fire_at`. Seconds; times are RFC 3339."""
 
-    target: NewTarget
-    name: str | None = None
+    target: Annotated[NewTarget, ONE_DESTINATION]
+    name: Name | None = None
     cron: str | None = None
     every: str | None = None
     when: str | None = None
-    fire_at: str | None = None
+    fire_at: Moment | None = None
     timezone: str = "UTC"
     jitter_secs: Jitter = 0
     catchup: bool = False
     catchup_limit: CatchupLimit = 100
     failure_threshold: Threshold = 3
-    start_at: str | None = None
-    end_at: str | None = None
+    start_at: Moment | None = None
+    end_at: Moment | None = None
     overlap: Overlap = "allow"
     status: Status = "active"
+
+    def __post_init__(self) -> None:
+        """As that of NewMessage."""
 
 
 class SchedulePatch(Struct, forbid_unknown_fields=True):
@@ -67,17 +102,17 @@ class SchedulePatch(Struct, forbid_unknown_fields=True):
     cron: str | None = None
     every: str | None = None
     when: str | None = None
-    fire_at: str | None = None
+    fire_at: Moment | None = None
     timezone: str | UnsetType = UNSET
     jitter_secs: Jitter | UnsetType = UNSET
     catchup: bool | UnsetType = UNSET
     catchup_limit: CatchupLimit | UnsetType = UNSET
     failure_threshold: Threshold | UnsetType = UNSET
-    start_at: str | UnsetType | None = UNSET
-    end_at: str | UnsetType | None = UNSET
+    start_at: Moment | UnsetType | None = UNSET
+    end_at: Moment | UnsetType | None = UNSET
     overlap: Overlap | UnsetType = UNSET
     status: Status | UnsetType = UNSET
-    target: NewTarget | UnsetType = UNSET
+    target: Annotated[NewTarget, ONE_DESTINATION] | UnsetType = UNSET
 
 
 class PreviewRequest(Struct, forbid_unknown_fields=True):
@@ -86,12 +121,12 @@ class PreviewRequest(Struct, forbid_unknown_fields=True):
     cron: str | None = None
     every: str | None = None
     when: str | None = None
-    fire_at: str | None = None
+    fire_at: Moment | None = None
     timezone: str = "UTC"
     count: Count | None = None
 
 
-NewSchedules = Annotated[list[NewSchedule], Meta(max_length=MAX_MESSAGES)]
+NewSchedules = Annotated[list[Annotated[NewSchedule, NAMED]], Meta(max_length=MAX_MESSAGES)]
 
 _new = msgspec.json.Decoder(NewSchedule)
 _many = msgspec.json.Decoder(NewSchedules)
@@ -102,7 +137,8 @@ _count_many = msgspec.json.Decoder(list[CountedTarget])
 
 
 def read_schedule(body: bytes) -> NewSchedule:
-    """The schedule of a request. Raises InvalidParameterValue, as the three functions below do."""
+    """The schedule of a request. Raises InvalidParameterValue, RequestEntityTooLarge, as the functions below do."""
+    check_length_of_one(body)
     return decode_body(_new, body, _count_one)
 
 
@@ -113,12 +149,20 @@ def read_schedules(body: bytes) -> list[NewSchedule]:
 
 def read_patch(body: bytes) -> SchedulePatch:
     """The changes of a request."""
+    check_length_of_one(body)
     return decode_body(_patch, body, _count_one)
 
 
 def read_preview(body: bytes) -> PreviewRequest:
     """The expression of a request."""
+    check_length_of_one(body)
     return decode_body(_preview, body, _count_one)
+
+
+def size_of(schedule: NewSchedule | SchedulePatch) -> int:
+    """The length of the JSON of its message."""
+    message = schedule.target.message if isinstance(schedule.target, NewTarget) else UNSET
+    return 0 if isinstance(message, UnsetType) else memoryview(message).nbytes
 
 
 # --- responses -------------------------------------------------------------------------------------------------------

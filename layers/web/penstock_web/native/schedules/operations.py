@@ -5,15 +5,17 @@ Computing an occurrence takes up to a millisecond, so operations on many schedul
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from msgspec import UNSET
 
 from penstock import errors
+from penstock.access.authorization import ANY, check_user
 from penstock.access.quotas import check_quota, is_reached
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
-from penstock.effects import Call, Operation, Pause
+from penstock.effects import Call, Operation, Pause, compute
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
     LIST_SCHEDULE_RUNS,
@@ -27,7 +29,7 @@ from penstock.scheduler.rows import ScheduleRow, row_of
 from penstock.sns.topics import as_json
 from penstock_web.native.errors import ScheduleConflict, ScheduleNotFound
 from penstock_web.native.events import operations as publishing
-from penstock_web.native.operations import arn_of
+from penstock_web.native.operations import arn_of, authorize_queues
 
 from .checks import (
     changed_fields,
@@ -41,6 +43,7 @@ from .checks import (
 )
 from .documents import (
     NewSchedule,
+    NewTarget,
     Preview,
     PreviewRequest,
     RunPage,
@@ -49,6 +52,7 @@ from .documents import (
     ShownRun,
     ShownSchedule,
     Synced,
+    size_of,
 )
 from .views import queue_message_ids, rfc_3339, to_past_run, to_preview, to_shown_schedule
 
@@ -84,7 +88,8 @@ def replace(name: str, new: NewSchedule, context: Context) -> Operation[WrittenS
 
 
 def put(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
-    expression, fields = new_schedule_fields(new)
+    expression, fields = yield from compute(lambda: new_schedule_fields(new), size_of(new))
+    yield from authorize_targets([new.target], context)
     yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
     next_fire_at = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
@@ -100,7 +105,9 @@ def put(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[W
 def patch(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule]:
     """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
     now, row = yield from find_schedule(name, context)
-    fields = changed_fields(row, changes)
+    fields = yield from compute(lambda: changed_fields(row, changes), size_of(changes))
+    if isinstance(changes.target, NewTarget):
+        yield from authorize_targets([changes.target], context)
     period = period_of(period_columns(row) | fields)
     next_fire_at = schedule_rows.next_fire(expression_after(row, fields), now, period)
     (written,) = yield from Call(
@@ -122,6 +129,7 @@ def sync(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) ->
     names = [checked_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
+    yield from authorize_targets([new.target for new in new_schedules], context)
     if (
         yield from is_reached("schedules", "", context, DEFAULT_GROUP)
     ):  # then only those that are there already
@@ -131,7 +139,7 @@ def sync(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) ->
     fields: list[str] = []
     next_fire_at: list[datetime | None] = []
     for number, new in enumerate(new_schedules):
-        prepared = _prepared(number, new, now)
+        prepared = yield from compute(partial(_prepared, number, new, now), size_of(new))
         fields.append(prepared.fields)
         next_fire_at.append(prepared.next_fire_at)
         yield from yield_to_others(number)
@@ -143,6 +151,14 @@ def sync(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) ->
         updated=[row.schedule["name"] for row in rows if row.n is not None and not row.created],
         deleted=sorted(row.schedule["name"] for row in rows if row.n is None),
     )
+
+
+def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may send what the schedules will send, as with EventBridge Scheduler."""
+    if any(target.topic is not None for target in targets):
+        check_user("penstock", "PublishEvent", ANY, context)
+    queues = (target.queue for target in targets if target.queue is not None)
+    yield from authorize_queues("SendMessage", queues, context)
 
 
 def _prepared(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:

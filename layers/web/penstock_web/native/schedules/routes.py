@@ -1,20 +1,17 @@
 """/v1/schedules and /v1/previews: messages at set times."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Response
 
-from penstock_web.native.native_route import (
-    NativeRoute,
-    Runner,
-    json_response,
-    request_body_schema,
-    schema_of,
-)
+from penstock_web.native.native_route import NativeRoute, Runner, json_response
+from penstock_web.native.openapi import json_answers, request_body_schema
 
 from . import operations as scheduling
 from .documents import (
+    NAME,
+    NAMED,
+    ONE_EXPRESSION,
     NewSchedule,
     NewSchedules,
     Preview,
@@ -33,16 +30,14 @@ from .documents import (
 
 router = APIRouter(tags=["schedules"], route_class=NativeRoute)
 
+# Only for the OpenAPI document: the operation checks it. Other routes know the names that EventBridge Scheduler allows.
+NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
 
-def _answers(kind: type[msgspec.Struct], *statuses: int) -> dict[int | str, dict[str, Any]]:
-    schema = schema_of(kind)
-    return {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}
-
-
-_NEW = request_body_schema(NewSchedule)
+_NEW = request_body_schema(Annotated[NewSchedule, NAMED])
+_REPLACEMENT = request_body_schema(Annotated[NewSchedule, ONE_EXPRESSION])
 _NEWS = request_body_schema(NewSchedules)
 _PATCH = request_body_schema(SchedulePatch)
-_PREVIEW = request_body_schema(PreviewRequest)
+_PREVIEW = request_body_schema(Annotated[PreviewRequest, ONE_EXPRESSION])
 
 
 @router.post(
@@ -50,15 +45,15 @@ _PREVIEW = request_body_schema(PreviewRequest)
     status_code=201,
     openapi_extra=_NEW,
     response_class=Response,
-    responses=_answers(ShownSchedule, 201),
+    responses=json_answers(ShownSchedule, statuses=(201,)),
 )
-async def create_schedule(request: Request, runner: Runner) -> Response:
+async def create_schedule(runner: Runner) -> Response:
     """Make a schedule. A name that is taken is 409 `schedule_conflict`."""
-    made = await runner.run(scheduling.create(read_schedule(await request.body()), runner.context))
+    made = await runner.run(scheduling.create(await runner.read(read_schedule), runner.context))
     return located(made, 201)
 
 
-@router.get("/schedules", response_class=Response, responses=_answers(SchedulePage, 200))
+@router.get("/schedules", response_class=Response, responses=json_answers(SchedulePage))
 async def list_schedules(
     runner: Runner,
     status: Literal["active", "paused"] | None = None,
@@ -71,14 +66,14 @@ async def list_schedules(
     )
 
 
-@router.put("/schedules", openapi_extra=_NEWS, response_class=Response, responses=_answers(Synced, 200))
-async def sync_schedules(request: Request, runner: Runner, prune: bool = False) -> Response:
+@router.put("/schedules", openapi_extra=_NEWS, response_class=Response, responses=json_answers(Synced))
+async def sync_schedules(runner: Runner, prune: bool = False) -> Response:
     """Make or replace up to 1,000 schedules: all, or none. `prune`: delete others that this API made."""
-    news = read_schedules(await request.body())
+    news = await runner.read(read_schedules)
     return json_response(await runner.run(scheduling.sync(news, prune, runner.context)))
 
 
-@router.get("/schedules/{name}", response_class=Response, responses=_answers(ShownSchedule, 200))
+@router.get("/schedules/{name}", response_class=Response, responses=json_answers(ShownSchedule))
 async def describe_schedule(name: str, runner: Runner) -> Response:
     """A schedule, its meaning in words, and its next times."""
     return json_response(await runner.run(scheduling.describe(name, runner.context)))
@@ -86,13 +81,13 @@ async def describe_schedule(name: str, runner: Runner) -> Response:
 
 @router.put(
     "/schedules/{name}",
-    openapi_extra=_NEW,
+    openapi_extra=_REPLACEMENT,
     response_class=Response,
-    responses=_answers(ShownSchedule, 200, 201),
+    responses=json_answers(ShownSchedule, statuses=(200, 201)),
 )
-async def replace_schedule(name: str, request: Request, runner: Runner) -> Response:
+async def replace_schedule(name: NewName, runner: Runner) -> Response:
     """Make a schedule (201) or replace it (200). Its next time stays unless its expression changes."""
-    new = read_schedule(await request.body())
+    new = await runner.read(read_schedule)
     schedule, created = await runner.run(scheduling.replace(name, new, runner.context))
     return located(schedule, 201) if created else json_response(schedule)
 
@@ -101,11 +96,11 @@ async def replace_schedule(name: str, request: Request, runner: Runner) -> Respo
     "/schedules/{name}",
     openapi_extra=_PATCH,
     response_class=Response,
-    responses=_answers(ShownSchedule, 200),
+    responses=json_answers(ShownSchedule),
 )
-async def change_schedule(name: str, request: Request, runner: Runner) -> Response:
+async def change_schedule(name: str, runner: Runner) -> Response:
     """Change the given members. `{"status": "paused"}` pauses, `{"status": "active"}` resumes."""
-    changes = read_patch(await request.body())
+    changes = await runner.read(read_patch)
     return json_response(await runner.run(scheduling.patch(name, changes, runner.context)))
 
 
@@ -119,14 +114,14 @@ async def delete_schedule(name: str, runner: Runner) -> None:
     "/schedules/{name}/runs",
     status_code=202,
     response_class=Response,
-    responses=_answers(ShownRun, 202),
+    responses=json_answers(ShownRun, statuses=(202,)),
 )
 async def run_schedule(name: str, runner: Runner) -> Response:
     """Fire a schedule now, also a paused one. Its next time stays as it is."""
     return json_response(await runner.run(scheduling.run(name, runner.context)), 202)
 
 
-@router.get("/schedules/{name}/runs", response_class=Response, responses=_answers(RunPage, 200))
+@router.get("/schedules/{name}/runs", response_class=Response, responses=json_answers(RunPage))
 async def list_runs(
     name: str,
     runner: Runner,
@@ -137,10 +132,10 @@ async def list_runs(
     return json_response(await runner.run(scheduling.runs(name, before, limit, runner.context)))
 
 
-@router.post("/previews", openapi_extra=_PREVIEW, response_class=Response, responses=_answers(Preview, 200))
-async def preview(request: Request, runner: Runner) -> Response:
+@router.post("/previews", openapi_extra=_PREVIEW, response_class=Response, responses=json_answers(Preview))
+async def preview(runner: Runner) -> Response:
     """The meaning of an expression in words, and its next times. Nothing is stored."""
-    wanted = read_preview(await request.body())
+    wanted = await runner.read(read_preview)
     return json_response(await runner.run(scheduling.preview(wanted, runner.context)))
 
 

@@ -1,0 +1,1 @@
+"""A noisy neighbour: what one account notices of what another one does."""

@@ -1,0 +1,91 @@
+"""Connections from many addresses of this machine, requests of several APIs, and a receiver of webhooks."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from benchmarks.load.connection import Connection, content_length
+from benchmarks.load.signing import Key
+from benchmarks.load.wire import CONTENT_TYPE, Action, Address, Request, address_of, signed_lines
+from benchmarks.measure.tally import Tally
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+ADDRESSES_OF_A_NET = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account's keys: one that signs, and the value of Authorization for the REST API."""
+
+    key: Key
+    bearer: str
+
+    def address(self, endpoint: str, queue: str = "") -> Address:
+        """The address of a queue of the account; of the service, when it names none."""
+        return address_of(endpoint, queue, self.key.account, self.key)
+
+
+def local_address(number: int) -> tuple[str, int]:
+    """An address of this machine for the client with this number, since limits are those of an address."""
+    net, host = divmod(number, ADDRESSES_OF_A_NET)
+    return f"127.1.{net}.{host + 2}", 0
+
+
+async def connect(address: Address, tally: Tally, number: int) -> Connection:
+    """A connection of the client with this number."""
+    loop = asyncio.get_running_loop()
+    _, connection = await loop.create_connection(
+        lambda: Connection(tally), address.host, address.port, local_addr=local_address(number)
+    )
+    return connection
+
+
+def publish_request(address: Address, topic_arn: str) -> Request:
+    """SNS's Publish."""
+    payload = msgspec.json.encode({"TopicArn": topic_arn, "Message": "hello"})
+    target = "AmazonSNS.Publish"
+    head = (
+        f"POST / HTTP/1.1\r\nHost: {address.host}:{address.port}\r\nContent-Type: {CONTENT_TYPE}\r\n"
+        f"X-Amz-Target: {target}\r\nContent-Length: {len(payload)}"
+    )
+    signature = signed_lines(address, target, payload, "sns")
+    return Request(Action.PUBLISH, b"%s%s\r\n\r\n%s" % (head.encode(), signature, payload))
+
+
+def event_request(address: Address, bearer: str, routing_key: str, message: object) -> Request:
+    """POST /v1/events/{routing_key}."""
+    payload = msgspec.json.encode({"message": message})
+    head = (
+        f"POST /v1/events/{routing_key} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
+        f"Authorization: {bearer}\r\nContent-Type: application/json\r\nContent-Length: {len(payload)}\r\n\r\n"
+    )
+    return Request(Action.PUBLISH, head.encode() + payload)
+
+
+class Receiver(asyncio.Protocol):
+    """An endpoint of webhooks: calls `receive` with each body, and answers 200 after `seconds`."""
+
+    def __init__(self, receive: Callable[[bytes], None], seconds: float = 0.0) -> None:
+        self._receive = receive
+        self._seconds = seconds
+        self._buffer = b""
+        self._transport: asyncio.WriteTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]  # uvloop's are no subclasses of asyncio's
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
+            total = end + 4 + content_length(self._buffer[:end])
+            if len(self._buffer) < total:
+                return
+            body, self._buffer = self._buffer[end + 4 : total], self._buffer[total:]
+            self._receive(body)
+            asyncio.get_running_loop().call_later(self._seconds, self._answer)
+
+    def _answer(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(ANSWER)

@@ -1,0 +1,148 @@
+"""What both accounts have before anything is measured: queues, a topic with a long policy, schedules, webhooks."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import psycopg
+
+from benchmarks.load.control import call, create_queue
+from benchmarks.penstock import Penstock
+from benchmarks.studies.checks import sigv4
+from benchmarks.system import free_port
+
+from .clients import Account
+from .probe import SCHEDULES, Target
+
+QUIET, NOISY = "111111111111", "222222222222"
+PATTERNS, PATTERN_LENGTH = 285, 102  # a policy of a topic has at most 30,720 bytes
+WEBHOOKS, WEBHOOK_HOSTS = 1_000, 50
+POLLED_QUEUES = 100
+ROUTING_KEY = "events"
+DELAY_SECONDS = 15  # from the start of a noise until its schedules fire
+
+# As many as the account may have, all due in the same second of each minute.
+FILL = """
+insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone, target, next_fire_at,
+    due_at)
+select %(account)s, 'us-east-1', 'noise' || n, 'native', 'cron', f.cron, f.cron, 'UTC',
+    '{"queue": "noise", "message": {"a": 1}}', f.at, f.at
+from generate_series(1, %(count)s) n
+cross join (
+    select s.at, format('%%s * * * * *', extract(second from s.at)::int) as cron
+    from (select date_trunc('second', clock_timestamp() + make_interval(secs => %(delay)s)) as at) s) f
+"""
+EMPTY = "delete from queue.schedule where account_id = %(account)s"
+FORGET_WEBHOOKS = "delete from queue.webhook where account_id = %(account)s"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much noise there is."""
+
+    schedules: int = 10_000
+    polls: int = 10_000
+    senders: int = 64
+    publishers: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """A service with both accounts, and where the noisy one's slow endpoint listens."""
+
+    service: Penstock
+    quiet: Target
+    noisy: Account
+    topic_arn: str
+    slow_port: int
+
+
+def settings() -> dict[str, str]:
+    """The settings of the service: signatures, and no wait between purges."""
+    return sigv4() | {"QUEUE_PURGE_INTERVAL_SECONDS": "0"}
+
+
+def set_up(service: Penstock) -> Installation:
+    """Makes everything that both accounts need."""
+    quiet, noisy = (
+        Account(service.make_key(account), service.make_bearer_key(account)) for account in (QUIET, NOISY)
+    )
+    target = Target(service.endpoint, service.dsn, quiet, "quiet", ROUTING_KEY, free_port())
+    create_queue(quiet.address(service.endpoint, "quiet"))
+    create_queue(quiet.address(service.endpoint, "fired"))
+    bind(service, quiet, ROUTING_KEY, f"http://127.0.0.1:{target.port}/")
+    put_schedules(service, quiet)
+    create_queue(noisy.address(service.endpoint, "noise"), MessageRetentionPeriod="60")
+    for number in range(POLLED_QUEUES):
+        create_queue(noisy.address(service.endpoint, f"polled{number}"))
+    port = free_port()
+    for number in range(WEBHOOKS):
+        bind(service, noisy, "noise", f"http://127.2.0.{number % WEBHOOK_HOSTS + 1}:{port}/{number}")
+    return Installation(service, target, noisy, create_topic(service, noisy), port)
+
+
+def rest(service: Penstock, account: Account, method: str, path: str, document: object) -> None:
+    """A request of the REST API. Raises urllib.error.HTTPError."""
+    headers = {"Authorization": account.bearer, "Content-Type": "application/json"}
+    data = json.dumps(document).encode()
+    request = urllib.request.Request(f"{service.endpoint}/v1{path}", data, headers, method=method)
+    while True:
+        try:
+            urllib.request.urlopen(request, timeout=60).close()
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.TOO_MANY_REQUESTS:  # setting up is faster than the quota allows
+                raise
+            time.sleep(int(error.headers["Retry-After"]))
+        else:
+            return
+
+
+def bind(service: Penstock, account: Account, routing_key: str, url: str) -> None:
+    binding = {"protocol": "http", "endpoint": url}
+    rest(service, account, "POST", f"/events/{routing_key}/subscriptions", binding)
+
+
+def put_schedules(service: Penstock, account: Account) -> None:
+    """The quiet account's schedules, which fire each second."""
+    target = {"queue": "fired", "message": "hello"}
+    schedules = [{"name": f"s{n}", "cron": "* * * * * *", "target": target} for n in range(SCHEDULES)]
+    rest(service, account, "PUT", "/schedules", schedules)
+
+
+def create_topic(service: Penstock, account: Account) -> str:
+    """A topic whose policy denies publishing to what matches one of many patterns, of which none does."""
+    address = account.address(service.endpoint)
+    made = call(address, "CreateTopic", {"Name": "noise"}, "AmazonSNS")
+    arn = str(made["TopicArn"])
+    start = f"{arn.rpartition(':')[0]}:"
+    patterns = [
+        (start + "n*o*i*s*e*" * 20)[: PATTERN_LENGTH - 4] + f"{number:04}" for number in range(PATTERNS)
+    ]
+    deny = {"Effect": "Deny", "Principal": "*", "Action": "sns:Publish", "Resource": patterns}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [deny]}, separators=(",", ":"))
+    payload: dict[str, object] = {"TopicArn": arn, "AttributeName": "Policy", "AttributeValue": policy}
+    call(address, "SetTopicAttributes", payload, "AmazonSNS")
+    return arn
+
+
+def fill_schedules(installation: Installation, count: int) -> None:
+    """Schedules of the noisy account, all due at once."""
+    values = {"account": NOISY, "count": count, "delay": DELAY_SECONDS}
+    with psycopg.connect(installation.service.dsn, autocommit=True) as connection:
+        connection.execute(FILL, values)
+
+
+def clean_up(installation: Installation) -> None:
+    """Removes what a noise and the probe have left."""
+    service = installation.service
+    with psycopg.connect(service.dsn, autocommit=True) as connection:
+        connection.execute(EMPTY, {"account": NOISY})
+        connection.execute(FORGET_WEBHOOKS, {"account": NOISY})
+    quiet = installation.quiet.account
+    for account, queue in ((installation.noisy, "noise"), (quiet, "quiet"), (quiet, "fired")):
+        address = account.address(service.endpoint, queue)
+        call(address, "PurgeQueue", {"QueueUrl": address.queue_url})
+    service.settle()

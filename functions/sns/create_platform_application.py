@@ -1,0 +1,5 @@
+"""SNS CreatePlatformApplication."""
+
+from penstock.lambda_runtime.handler import lambda_handler
+
+handler = lambda_handler("sns", "CreatePlatformApplication")

@@ -1,0 +1,5 @@
+"""SNS CreatePlatformEndpoint."""
+
+from penstock.lambda_runtime.handler import lambda_handler
+
+handler = lambda_handler("sns", "CreatePlatformEndpoint")

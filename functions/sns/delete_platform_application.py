@@ -1,0 +1,5 @@
+"""SNS DeletePlatformApplication."""
+
+from penstock.lambda_runtime.handler import lambda_handler
+
+handler = lambda_handler("sns", "DeletePlatformApplication")

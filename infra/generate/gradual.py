@@ -1,0 +1,71 @@
+"""python -m infra.generate.gradual >gradual.yaml: template.yaml with versions, an alias a function, and CodeDeploy.
+
+A template of its own and no parameter: SAM takes an alias's name from a parameter, but no parameter leaves the alias
+out ("AutoPublishAlias", AWS::Serverless::Function, AWS SAM Developer Guide). SAM also decides from the template's text
+whether a function needs a new version: a parameter's new value does not show there, and the alias would keep the
+version with the old value. So each template that this module writes gives every function another text, the time of
+writing.
+"""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .blocks import MarkerError
+
+ALIAS = "live"
+# Before which line of the template what comes.
+PARAMETERS = (
+    "\nConditions:\n",
+    """\
+  Shift:
+    Type: String
+    Default: Canary10Percent5Minutes
+    AllowedValues:
+      - AllAtOnce
+      - Canary10Percent5Minutes
+      - Canary10Percent10Minutes
+      - Canary10Percent15Minutes
+      - Canary10Percent30Minutes
+      - Linear10PercentEvery1Minute
+      - Linear10PercentEvery2Minutes
+      - Linear10PercentEvery3Minutes
+      - Linear10PercentEvery10Minutes
+    Description: How CodeDeploy leads requests from the present versions to the new ones
+  RollbackAlarm:
+    Type: String
+    Default: ""
+    Description: Name of an alarm of CloudWatch that leads all requests back to the present versions; empty - none does
+""",
+)
+CONDITION = ("\nGlobals:\n", '  NoAlarm: !Equals [!Ref RollbackAlarm, ""]\n')
+ALIASES = (
+    "    CodeUri: functions/\n",
+    f"""\
+    AutoPublishAlias: {ALIAS}
+    DeploymentPreference:
+      Type: !Ref Shift
+      Alarms: !If [NoAlarm, [!Ref AWS::NoValue], [!Ref RollbackAlarm]]
+""",
+)
+# Nothing reads it. A variable's text is part of what SAM compares, as is the place of the code, but not its layers.
+VARIABLE = ("        QUEUE_ACCOUNT_ID: !Ref AccountId\n", '        PENSTOCK_RELEASE: "{release}"\n')
+
+
+def gradual(template: str, release: str) -> str:
+    """The template with what leads to new versions gradually. Raises MarkerError when a line is not there once.
+
+    release: what differs from each deployment to the next, in the variable PENSTOCK_RELEASE of every function.
+    """
+    for line, added in (PARAMETERS, CONDITION, ALIASES, VARIABLE):
+        if template.count(line) != 1:
+            raise MarkerError(
+                f"template.yaml has {template.count(line)} lines {line.strip()!r}; it needs one."
+            )
+        template = template.replace(line, added.replace("{release}", release) + line)
+    return template
+
+
+if __name__ == "__main__":
+    written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    sys.stdout.write(gradual((Path(__file__).parents[2] / "template.yaml").read_text(), written))

@@ -1,0 +1,26 @@
+{{- define "penstock.name" -}}
+{{- /* With the longest suffix, "-pgbouncer", at most 63 characters, as a name of DNS. */}}
+{{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) (contains .Chart.Name .Release.Name) }}
+{{- $name | trunc 53 | trimSuffix "-" }}
+{{- end }}
+
+{{- /* Labels that never change, of which selectors are made: (list . "component"). */}}
+{{- define "penstock.selector" -}}
+app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{- define "penstock.labels" -}}
+{{ include "penstock.selector" . }}
+app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Version }}
+{{- end }}
+
+{{- /* An image by its digest, or by its tag: (list . values). */}}
+{{- define "penstock.image" -}}
+{{- $image := index . 1 -}}
+{{- if $image.digest }}{{ $image.repository }}@{{ $image.digest }}
+{{- else }}{{ $image.repository }}:{{ $image.tag | default (index . 0).Chart.AppVersion }}{{ end }}
+{{- end }}

@@ -1,0 +1,166 @@
+{{- /* What all pods have in common. */}}
+{{- define "penstock.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  seccompProfile: {type: RuntimeDefault}
+{{- with .Values.pod.serviceAccountName }}
+serviceAccountName: {{ . }}
+{{- end }}
+{{- with .Values.pod.imagePullSecrets }}
+imagePullSecrets: {{ toJson . }}
+{{- end }}
+{{- with .Values.pod.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.pod.nodeSelector }}
+nodeSelector: {{ toJson . }}
+{{- end }}
+{{- with .Values.pod.tolerations }}
+tolerations: {{ toJson . }}
+{{- end }}
+{{- with .Values.pod.affinity }}
+affinity: {{ toJson . }}
+{{- end }}
+{{- end }}
+
+{{- define "penstock.container" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* Labels and annotations of pods: (list . "component"). */}}
+{{- define "penstock.podMetadata" -}}
+{{- $values := (index . 0).Values.pod -}}
+labels:
+  {{- include "penstock.labels" . | nindent 2 }}
+  {{- with $values.labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with $values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /* Not all pods of a component on one node, or in one zone, if it can be: (list . "component"). */}}
+{{- define "penstock.spread" -}}
+topologySpreadConstraints:
+  {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - topologyKey: {{ $key }}
+    maxSkew: 1
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "penstock.selector" $ | nindent 8 }}
+  {{- end }}
+{{- end }}
+
+{{- /* One variable that is a key of a secret: (list "NAME" "secret" "key"). */}}
+{{- define "penstock.secretVariable" -}}
+- name: {{ index . 0 }}
+  valueFrom: {secretKeyRef: {name: {{ index . 1 }}, key: {{ index . 2 }}}}
+{{- end }}
+
+{{- /* Whom the service and PgBouncer trust to be the database. */}}
+{{- define "penstock.caFile" -}}
+{{- if .Values.database.caConfigMap.name }}/etc/penstock/database/{{ .Values.database.caConfigMap.key }}{{ else }}{{ .Values.database.caFile }}{{ end }}
+{{- end }}
+
+{{- define "penstock.directUrl" -}}
+{{- with .Values.database -}}
+postgresql://{{ .user }}@{{ .host }}:{{ .port }}/{{ .name }}?sslmode={{ .sslMode }}
+{{- end }}
+{{- if hasPrefix "verify-" .Values.database.sslMode }}&sslrootcert={{ include "penstock.caFile" . }}{{ end }}
+{{- end }}
+
+{{- define "penstock.pooledUrl" -}}
+{{- $role := printf "postgresql://%s@" .Values.database.user -}}
+{{- if .Values.pgbouncer.enabled -}}
+{{ $role }}{{ include "penstock.name" . }}-pgbouncer:6432/{{ .Values.database.name }}
+{{- if .Values.pgbouncer.tls.existingSecret }}?sslmode=verify-full&sslrootcert=/etc/penstock/pooler/ca.crt{{ end }}
+{{- else if .Values.pgbouncer.address -}}
+{{ $role }}{{ .Values.pgbouncer.address }}/{{ .Values.database.name }}
+{{- else -}}
+{{ include "penstock.directUrl" . }}
+{{- end }}
+{{- end }}
+
+{{- /* Variables of `penstock migrate` and of the service. No password is in an address: libpq takes it from PGPASSWORD. */}}
+{{- define "penstock.databaseEnvironment" -}}
+- {name: DATABASE_DIRECT_URL, value: {{ include "penstock.directUrl" . | quote }}}
+{{ include "penstock.secretVariable" (list "PGPASSWORD" .Values.database.existingSecret .Values.database.passwordKey) }}
+- {name: QUEUE_ACCESS, value: {{ .Values.access | quote }}}
+- {name: QUEUE_ACCOUNT_ID, value: {{ .Values.accountId | quote }}}
+{{- with .Values.encryptionKey }}
+{{- if .existingSecret }}
+{{ include "penstock.secretVariable" (list "QUEUE_ENCRYPTION_KEY" .existingSecret .key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "penstock.environment" -}}
+{{ include "penstock.databaseEnvironment" . }}
+- {name: DATABASE_URL, value: {{ include "penstock.pooledUrl" . | quote }}}
+- {name: QUEUE_REGION, value: {{ .Values.region | quote }}}
+{{- with .Values.baseUrl | default (ternary (printf "https://%s" .Values.ingress.host) "" .Values.ingress.enabled) }}
+- {name: QUEUE_BASE_URL, value: {{ . | quote }}}
+{{- end }}
+{{- with .Values.allowedHosts }}
+- {name: QUEUE_ALLOWED_HOSTS, value: {{ join "," . | quote }}}
+{{- end }}
+{{- if .Values.ingress.enabled }}
+- {name: QUEUE_TRUST_FORWARDED, value: "true"} # its controller sets X-Forwarded-Proto
+{{- end }}
+- {name: QUEUE_DRAIN_SECONDS, value: {{ .Values.shutdown.drainSeconds | quote }}}
+{{- with .Values.metrics }}
+{{- if .existingSecret }}
+{{ include "penstock.secretVariable" (list "QUEUE_METRICS_TOKEN" .existingSecret .key) }}
+{{- end }}
+{{- end }}
+{{- with .Values.webhooks }}
+{{- if .existingSecret }}
+{{ include "penstock.secretVariable" (list "WEBHOOK_SIGNING_SECRET" .existingSecret .key) }}
+{{- end }}
+{{- with .allowCidrs }}
+- {name: WEBHOOK_ALLOW_CIDRS, value: {{ join "," . | quote }}}
+{{- end }}
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+- {name: {{ $name }}, value: {{ $value | toString | quote }}}
+{{- end }}
+{{- end }}
+
+{{- /* Files with authorities that these variables name: for containers, and for their pods. */}}
+{{- define "penstock.databaseMounts" -}}
+{{- if .Values.database.caConfigMap.name }}
+- {name: database-ca, mountPath: /etc/penstock/database, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "penstock.databaseVolumes" -}}
+{{- with .Values.database.caConfigMap.name }}
+- {name: database-ca, configMap: {name: {{ . }}}}
+{{- end }}
+{{- end }}
+
+{{- define "penstock.mounts" -}}
+{{- include "penstock.databaseMounts" . }}
+{{- if and .Values.pgbouncer.enabled .Values.pgbouncer.tls.existingSecret }}
+- {name: pooler-ca, mountPath: /etc/penstock/pooler, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "penstock.volumes" -}}
+{{- include "penstock.databaseVolumes" . }}
+{{- if and .Values.pgbouncer.enabled .Values.pgbouncer.tls.existingSecret }}
+- name: pooler-ca
+  secret: {secretName: {{ .Values.pgbouncer.tls.existingSecret }}, items: [{key: ca.crt, path: ca.crt}]}
+{{- end }}
+{{- end }}

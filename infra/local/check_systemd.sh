@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# What systemd says of infra/systemd: that it understands every line, and how much a broken-into service could do.
+#
+# Without systemd-analyze (250 or newer), as on macOS, this says so and succeeds.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+unit=penstock.service
+# Tenths; 10.0 is a service without any protection. The rest is that it uses the network and Unix sockets.
+most_exposed=15
+
+version=$(systemd-analyze --version 2>/dev/null | awk 'NR == 1 { print int($2) }') || true
+if [ "${version:-0}" -lt 250 ]; then
+  echo "there is no systemd-analyze 250: infra/systemd was not checked" >&2
+  exit 0
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# The programs that it starts must be there: any other one does.
+sed "s#/opt/penstock/bin/penstock#$(type -P true)#" "infra/systemd/$unit" >"$work/$unit"
+# Lines that it does not know are warnings, after which it succeeds.
+if ! systemd-analyze verify "$work/$unit" >"$work/said" 2>&1 || [ -s "$work/said" ]; then
+  cat "$work/said" >&2
+  exit 1
+fi
+if ! systemd-analyze security --offline=true --no-pager --threshold=$most_exposed "$work/$unit" >"$work/said" 2>&1; then
+  grep -v '✓' "$work/said" >&2
+  exit 1
+fi
+tail -1 "$work/said" | sed 's/^[^O]*//'

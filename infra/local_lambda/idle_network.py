@@ -1,0 +1,169 @@
+"""The network between functions and database: it forgets connections that carry nothing for a while, and tells nobody.
+
+    reset      whoever sends on a forgotten connection gets a RST, as behind a Network Load Balancer
+    silence    what is sent is swallowed, as by firewalls and NAT gateways that drop what they do not know
+
+A frozen environment sends no keepalives, so its connections are idle from one invocation to the next. Sources:
+`limits`, and "Troubleshoot NAT gateways" (a connection idle for 350 seconds times out),
+https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final, Literal, cast
+from urllib.parse import parse_qs, urlsplit
+
+from .limits import IDLE_CONNECTION_SECONDS
+
+Loss = Literal["reset", "silence"]
+
+HOST: Final = "127.0.0.1"
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
+_DATABASE_PORT: Final = 5432
+
+
+class Link:
+    """A connection of a client and the one to the database that belongs to it. `used_at`: when something last came."""
+
+    def __init__(self, network: IdleNetwork) -> None:
+        self.network = network
+        self.used_at = network.clock()
+        self.is_forgotten = False
+
+    def passes(self) -> bool:
+        """Whether data that has just come is passed on."""
+        now = self.network.clock()
+        if now - self.used_at > self.network.idle_seconds and not self.is_forgotten:
+            self.is_forgotten = True
+            self.network.forgotten += 1
+        self.used_at = now
+        return not self.is_forgotten
+
+
+class End(asyncio.Protocol):
+    """One of the two connections of a link. `other`: the other one, None until it is there."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.other: End | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.link.network.ends.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self.link.passes():
+            self.pass_on(data)
+        elif self.link.network.loss == "reset":
+            reset(self.transport)
+
+    def pass_on(self, data: bytes) -> None:
+        if self.other is not None:
+            self.other.transport.write(data)
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - the signature is asyncio's
+        self.link.network.ends.discard(self)
+        if self.other is not None:
+            self.other.transport.close()
+
+
+class ClientEnd(End):
+    """The connection of a client. What it sends before the database is connected is kept."""
+
+    def __init__(self, network: IdleNetwork) -> None:
+        super().__init__(Link(network))
+        self._early: list[bytes] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        network = self.link.network
+        network.tasks.add(task := asyncio.ensure_future(self._connect(network)))
+        task.add_done_callback(network.tasks.discard)
+
+    def pass_on(self, data: bytes) -> None:
+        if self.other is None:
+            self._early.append(data)
+        else:
+            super().pass_on(data)
+
+    async def _connect(self, network: IdleNetwork) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            _, self.other = await loop.create_connection(lambda: End(self.link), *network.target)
+        except OSError:
+            reset(self.transport)
+            return
+        self.other.other = self
+        self.other.transport.writelines(self._early)
+        if self.transport.is_closing():
+            self.other.transport.close()
+
+
+class IdleNetwork:
+    """Passes on what comes to its port. `target`: host and port of the database; `clock`: seconds.
+
+    `forgotten`: how many connections were found to be.
+    """
+
+    def __init__(
+        self,
+        target: tuple[str, int],
+        loss: Loss,
+        idle_seconds: float = IDLE_CONNECTION_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.target = target
+        self.loss = loss
+        self.idle_seconds = idle_seconds
+        self.clock = clock
+        self.forgotten = 0
+        self.ends: set[End] = set()
+        self.tasks: set[asyncio.Future[None]] = set()
+
+    @asynccontextmanager
+    async def running(self, listener: socket.socket) -> AsyncIterator[None]:
+        """Serves a bound socket; ends all connections at the end."""
+        server = await asyncio.get_running_loop().create_server(lambda: ClientEnd(self), sock=listener)
+        try:
+            yield
+        finally:
+            server.close()
+            for task in self.tasks:
+                task.cancel()
+            await asyncio.gather(*self.tasks, return_exceptions=True)
+            for end in self.ends:
+                end.transport.abort()
+
+
+def reset(transport: asyncio.Transport) -> None:
+    """Ends a connection with a RST."""
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+    transport.abort()
+
+
+def address_of(url: str) -> tuple[str, int] | None:
+    """Host and port of a database's URL; None if it names none or several, or if the certificate's name matters."""
+    parts = urlsplit(url)
+    modes = parse_qs(parts.query).get("sslmode", [""])
+    try:
+        port = parts.port or _DATABASE_PORT
+    except ValueError:  # several hosts
+        return None
+    if not parts.hostname or "," in parts.netloc or modes == ["verify-full"]:
+        return None
+    return parts.hostname, port
+
+
+def through(url: str, port: int) -> str:
+    """The database's URL with another port, on this machine."""
+    parts = urlsplit(url)
+    user, at, _ = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user}{at}{HOST}:{port}").geturl()

@@ -1,0 +1,34 @@
+"""AWS's limits that functions meet here as they do there. AWS writes MB for 2**20 bytes.
+
+"Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+    Invocation payload (request and response): 6 MB each, synchronous
+    Deployment package: 250 MB of contents, unzipped, including layers
+    /tmp directory storage: 512 MB, unless the function says otherwise
+"Quotas for configuring and running an HTTP API in API Gateway",
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html
+    Maximum integration timeout: 30 seconds. Payload size: 10 MB
+"Use Lambda functions as targets of an Application Load Balancer",
+https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html
+    The maximum size of the request body is 1 MB, that of the response JSON is 1 MB
+"Introducing NLB TCP configurable idle timeout",
+https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/
+    A connection without traffic for 350 seconds is forgotten; whoever sends on it then gets a RST
+
+The sizes are those of what is passed on: the event and the result as JSON, in which a body may be in base64.
+"""
+
+from typing import Final
+
+MIB: Final = 2**20
+
+INVOCATION_BYTES: Final = 6 * MIB
+PACKAGE_BYTES: Final = 250 * MIB
+TEMPORARY_BYTES: Final = 512 * MIB
+
+HTTP_API_REQUEST_BYTES: Final = 10 * MIB
+HTTP_API_SECONDS: Final = 30.0
+
+BALANCER_REQUEST_BYTES: Final = MIB
+BALANCER_ANSWER_BYTES: Final = MIB
+
+IDLE_CONNECTION_SECONDS: Final = 350.0

@@ -1,0 +1,19 @@
+"""Clients' addresses, as limits count them."""
+
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+
+
+@lru_cache(4096)
+def limited_address(address: str) -> str:
+    """The address that stands for a client in a limit: of IPv6 its /64, since one client has all of it (RFC 6177)."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:  # whatever a proxy has written
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    mapped = parsed.ipv4_mapped
+    return str(IPv6Address(int(parsed) >> 64 << 64)) if mapped is None else str(mapped)

@@ -1,0 +1,44 @@
+"""The carrier of HTTP: to the URL that subscribed, or to the gateway of the installation."""
+
+import logging
+from collections.abc import Sequence
+from time import time
+from typing import Final
+
+from .endpoint import EndpointRefused, parse_endpoint
+from .outcome import Outcome, answered, unanswered
+from .request import SIGNED, Delivery, request_bytes
+from .sender import Sender
+
+SNS_SECONDS: Final = 15.0
+"""How long an endpoint of a topic may take to connect and answer ("the connection will time out in 15 seconds")."""
+
+_log = logging.getLogger(__name__)
+
+
+class HttpCarrier:
+    """Posts deliveries. `signed_seconds`: how long events and gateways may take; `url`: the gateway's."""
+
+    def __init__(
+        self, sender: Sender, secrets: Sequence[bytes], signed_seconds: float, url: str | None = None
+    ) -> None:
+        self._sender = sender
+        self._secrets = secrets
+        self._signed_seconds = signed_seconds
+        self._url = url
+
+    async def carry(self, delivery: Delivery) -> Outcome:
+        """One POST."""
+        seconds = self._signed_seconds if delivery.kind in SIGNED else SNS_SECONDS
+        try:
+            endpoint = parse_endpoint(self._url or delivery.endpoint)
+            request = request_bytes(delivery, endpoint, self._secrets, int(time()))
+            status = await self._sender.post(endpoint, request, seconds, delivery.account_id)
+            return answered(delivery, status)
+        except TimeoutError as error:
+            return unanswered(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
+        except (EndpointRefused, OSError) as error:
+            return unanswered(delivery, error)
+        except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
+            _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
+            return unanswered(delivery, error)

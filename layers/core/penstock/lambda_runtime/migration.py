@@ -1,0 +1,57 @@
+"""The function that migrates (infra/migrate): invoked by hand or by a pipeline, before the functions are deployed.
+
+    event     {} or {"tune_role": "penstock_functions"}, as `penstock migrate --tune-role`
+    result    {"release": "0.0.4", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
+    error     `errorType`: a class of `penstock.postgres.migrating` or of this module; `errorMessage`: why, in one line
+
+Its package is the folder sql/, so that no other function carries it; the handler is in the core layer.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from penstock.errors import ServiceUnavailable
+from penstock.postgres.migrating import lines_of, migrate_or_explain
+from penstock.postgres.migrations import RELEASE
+
+from .environment import ExecutionEnvironment
+
+
+class InvalidEventError(Exception):
+    """The event has other members than `tune_role`, a text."""
+
+
+class SecretUnavailableError(Exception):
+    """The secret of QUEUE_SECRET cannot be read."""
+
+
+def handler(event: Mapping[str, object], lambda_context: object) -> dict[str, object]:  # noqa: ARG001 - Lambda's form
+    """The answer of `migrate`. Lambda names the folder of the function's package in LAMBDA_TASK_ROOT."""
+    return migrate(event, Path(os.environ["LAMBDA_TASK_ROOT"]), ExecutionEnvironment())
+
+
+def migrate(
+    event: Mapping[str, object], directory: Path, environment: ExecutionEnvironment
+) -> dict[str, object]:
+    """Brings the database of DATABASE_DIRECT_URL, else of DATABASE_URL, to the SQL of `directory`.
+
+    Returns the members of `Applied`, the release, and `report`: the lines that `penstock migrate` would print.
+    Raises MigrationError, SettingError, InvalidEventError, SecretUnavailableError.
+    """
+    role = tune_role_of(event)
+    try:
+        settings = environment.settings
+    except ServiceUnavailable as error:
+        raise SecretUnavailableError(f"the secret cannot be read: {error.__cause__ or error}") from error
+    applied = migrate_or_explain(settings.direct_url, role, directory)
+    return {"release": RELEASE, **asdict(applied), "report": list(lines_of(applied))}
+
+
+def tune_role_of(event: Mapping[str, object]) -> str | None:
+    """The role that is to get the settings of the service's sessions. Raises InvalidEventError."""
+    role = event.get("tune_role")
+    if event.keys() - {"tune_role"} or not isinstance(role, str | None):
+        raise InvalidEventError('an event is {} or {"tune_role": "name of a role"}')
+    return role

@@ -1,0 +1,64 @@
+"""Settings of a function that are in a secret of AWS Secrets Manager, and so in no function's environment.
+
+The secret is a JSON object: {"DATABASE_URL": "postgresql://…", "QUEUE_ENCRYPTION_KEY": "…"}. It is read when the
+function starts, and again when the database refuses a connection, since its password may be a new one: so a rotation
+needs no deployment. Never on the way of a request otherwise. Source: "Rotation function" and "Get a Secrets Manager
+secret value using Python with client-side caching", AWS Secrets Manager User Guide.
+"""
+
+from time import monotonic
+from typing import Any, Final
+
+from penstock.errors import ServiceUnavailable
+from penstock.settings import SETTINGS, SettingError
+
+SECONDS_BETWEEN_READS: Final = 5.0
+"""At least so long between two reads of a process: a database that is down would cause one with each request."""
+_TIMEOUT_SECONDS: Final = 3  # of connecting and of reading, twice at most
+
+
+class Secret:
+    """The secret of this name or ARN."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._provider: Any = None
+        self._read_at = 0.0
+
+    def read(self) -> dict[str, str]:
+        """The settings in it. Raises ServiceUnavailable when it cannot be read, SettingError when it has others."""
+        # boto3 is a part of Lambda's runtime. Its import takes longer than all others of a function together.
+        from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
+        from aws_lambda_powertools.utilities.parameters import exceptions  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415
+
+        self._read_at = monotonic()
+        if self._provider is None:
+            limits = Config(
+                connect_timeout=_TIMEOUT_SECONDS,
+                read_timeout=_TIMEOUT_SECONDS,
+                retries={"total_max_attempts": 2},
+            )
+            self._provider = parameters.SecretsProvider(boto_config=limits)
+        try:
+            members = self._provider.get(self._name, transform="json", force_fetch=True)
+        except exceptions.GetParameterError as error:
+            raise ServiceUnavailable from error
+        except exceptions.TransformParameterError:
+            members = None
+        return checked(members)
+
+    def may_be_read(self) -> bool:
+        """Whether the last read is long enough ago."""
+        return monotonic() - self._read_at > SECONDS_BETWEEN_READS
+
+
+def checked(members: object) -> dict[str, str]:
+    """The members of a secret, which are texts with names of settings. Raises SettingError, without their values."""
+    if not isinstance(members, dict) or not all(isinstance(value, str) for value in members.values()):
+        raise SettingError("QUEUE_SECRET must name a secret that is a JSON object with texts")
+    if unknown := members.keys() - {setting.name for setting in SETTINGS}:
+        raise SettingError(
+            f"the secret of QUEUE_SECRET has {', '.join(sorted(unknown))}, which are no settings"
+        )
+    return members

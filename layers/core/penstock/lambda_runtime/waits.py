@@ -1,0 +1,84 @@
+"""How long a request to a function of many actions waits for messages, and how many requests wait at once.
+
+Behind the HTTP API the gateway answers everything, since every call of an SDK is `POST /`, and `rest` the whole REST
+API. There a request that waits occupies an execution environment that others, such as senders, then lack. So it waits
+QUEUE_LAMBDA_WAIT_SECONDS at most, and where the function's concurrency is known (QUEUE_LAMBDA_CONCURRENCY) only a
+quarter of it waits at once: each with a slot, a row of the database. Who gets none is answered at once.
+
+The function of ReceiveMessage, to which a load balancer leads requests by their action, delays nobody else and waits as
+long as it is asked to.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid4
+
+from penstock.errors import InternalFailure, ServiceUnavailable
+from penstock.postgres.statements.long_polls import RELEASE_POLL_SLOT, TAKE_POLL_SLOT
+from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.drivers import StatementExecutor
+
+WAITING_SHARE: Final = 4
+"""One in so many execution environments may wait."""
+EXTRA_SECONDS: Final = 5.0
+"""A slot ends so long after its wait. It gets free by that only if the environment is frozen or killed."""
+
+
+class BoundedWaits:
+    """The waits of one operation of a request.
+
+    `slots`: how many requests of the function `function_name` may wait at once; None: any number.
+    """
+
+    def __init__(
+        self, seconds: float, slots: int | None, function_name: str, database: "StatementExecutor"
+    ) -> None:
+        self._left = seconds
+        self._slots = slots
+        self._function_name = function_name
+        self._database = database
+        self._holder: UUID | None = None
+
+    def grant(self, seconds: float) -> float:
+        """How many of these seconds the request may wait; 0: not at all. Raises the errors of `call`."""
+        granted = min(seconds, self._left)
+        if granted > 0 and not self._may_wait():
+            granted = self._left = 0
+        self._left -= granted
+        return granted
+
+    def end(self) -> None:
+        """Gives the slot back. Without the database it ends by itself, and the request has its result."""
+        if self._holder is not None:
+            with suppress(ServiceUnavailable, InternalFailure):
+                self._database.call(RELEASE_POLL_SLOT, (self._function_name, self._holder))
+
+    def _may_wait(self) -> bool:
+        """Whether the request has a slot, needs none, or gets one now."""
+        if self._slots is None or self._holder is not None:
+            return True
+        if self._slots == 0:
+            return False
+        holder = uuid4()
+        seconds = self._left + EXTRA_SECONDS
+        if not self._database.call(TAKE_POLL_SLOT, (self._function_name, holder, self._slots, seconds)):
+            return False
+        self._holder = holder
+        return True
+
+
+@contextmanager
+def bounded_waits(
+    settings: Settings, function_name: str, database: "StatementExecutor"
+) -> Iterator[BoundedWaits]:
+    """The waits of one operation of a request; its slot is given back at the end."""
+    concurrency = settings.queue_lambda_concurrency
+    slots = concurrency // WAITING_SHARE if concurrency else None
+    waits = BoundedWaits(settings.queue_lambda_wait_seconds, slots, function_name, database)
+    try:
+        yield waits
+    finally:
+        waits.end()

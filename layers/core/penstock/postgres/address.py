@@ -1,0 +1,87 @@
+"""Both of libpq's forms of an address, for pg8000, which takes neither; a test compares them with libpq's own.
+
+    postgresql://user:password@host:5432,other/database?sslmode=require
+    host=host,other port=5432 user=user password='pass word' dbname=database
+
+Source: PostgreSQL documentation, "Connection Strings" and "Parameter Key Words" of libpq.
+"""
+
+import re
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from penstock.settings import SettingError
+
+DEFAULT_PORT: Final = "5432"
+KNOWN: Final = {
+    "host", "hostaddr", "port", "dbname", "user", "password", "application_name", "sslmode", "sslrootcert",
+    "target_session_attrs",
+}  # fmt: skip
+IGNORED: Final = {
+    "client_encoding", "connect_timeout", "fallback_application_name", "gssencmode", "keepalives", "keepalives_count",
+    "keepalives_idle", "keepalives_interval", "load_balance_hosts", "tcp_user_timeout",
+}  # fmt: skip
+"""What has no effect: limits of time are ours (`network`), texts are UTF-8, hosts are tried in their order."""
+
+_PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def parse_address(text: str) -> dict[str, str]:
+    """The parameters of an address by libpq's names; several hosts and ports are separated by commas.
+
+    Raises SettingError for a parameter that pg8000 has not, since to ignore it could mean less safety.
+    """
+    is_url = text.startswith(("postgresql://", "postgres://"))
+    parameters = parameters_of_url(text) if is_url else parameters_of_pairs(text)
+    if unknown := parameters.keys() - KNOWN - IGNORED:
+        raise SettingError(
+            f"DATABASE_URL has {', '.join(sorted(unknown))}, which QUEUE_DATABASE_DRIVER=pg8000 does not know"
+        )
+    return parameters
+
+
+def parameters_of_url(text: str) -> dict[str, str]:
+    """Those of a URL. Parameters of the query win."""
+    address = urlsplit(text)
+    login, _, places = address.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    hosts, ports = zip(*map(split_port, places.split(",")), strict=True)
+    found = {
+        "user": unquote(user),
+        "password": unquote(password),
+        "host": ",".join(unquote(host).strip("[]") for host in hosts),
+        "port": ",".join(ports),
+        "dbname": unquote(address.path.removeprefix("/")),
+    }
+    found = {name: value for name, value in found.items() if value.strip(",")}
+    return {**found, **dict(parse_qsl(address.query, keep_blank_values=True))}
+
+
+def parameters_of_pairs(text: str) -> dict[str, str]:
+    """Those of `keyword = value` pairs. Raises SettingError for any other text, without showing it."""
+    found, position = {}, 0
+    while pair := _PAIR.match(text, position):
+        value = pair[2][1:-1] if pair[2].startswith("'") else pair[2]
+        found[pair[1]] = _ESCAPED.sub(r"\1", value)
+        position = pair.end()
+    if text[position:].strip():
+        raise SettingError("DATABASE_URL must be an address of PostgreSQL: postgresql://… or host=… dbname=…")
+    return found
+
+
+def split_port(place: str) -> tuple[str, str]:
+    """Host and port, empty if there is none; `[::1]:5433` gives `[::1]` and 5433."""
+    name, _, port = place.rpartition(":")
+    return (name, port) if port.isdecimal() and not name.endswith(":") else (place, "")
+
+
+def hosts_of(parameters: dict[str, str]) -> list[tuple[str, int]]:
+    """Each host, or folder of a socket, with its port; one port is that of all hosts. Raises SettingError."""
+    names = (parameters.get("hostaddr") or parameters.get("host") or "localhost").split(",")
+    ports = (parameters.get("port") or DEFAULT_PORT).split(",")
+    if len(ports) == 1:
+        ports *= len(names)
+    if len(names) != len(ports):
+        raise SettingError(f"DATABASE_URL has {len(ports)} ports for {len(names)} hosts")
+    return [(name or "localhost", int(port or DEFAULT_PORT)) for name, port in zip(names, ports, strict=True)]

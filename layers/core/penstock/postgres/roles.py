@@ -1,0 +1,92 @@
+"""The group roles that sql/grants.sql gives rights to: `penstock migrate` makes them where it may.
+
+Roles belong to the whole cluster. A superuser may make them, and a role with CREATEROLE, as the master user of RDS.
+From PostgreSQL 16 on a role with CREATEROLE may grant only those that it has made itself or got with the right to grant
+them (PostgreSQL's manual, "Role Attributes"). Who may not, as a plain owner of the database, gets the commands to pass
+on; everything but the SQL interface for applications of their own works meanwhile.
+"""
+
+from contextlib import suppress
+from typing import Final
+
+import psycopg
+
+from penstock.effects import Row
+
+Connection = psycopg.Connection[Row]
+
+ROLES: Final = ("penstock_api", "penstock_app", "penstock_metrics", "penstock_owner", "penstock_reader")
+
+# What is missing for the role that migrates, as commands in their order. To own functions of penstock_owner it needs
+# its rights and SET ROLE, which superusers have. Before version 16 the member decides whether it inherits rights.
+_MISSING: Final = """
+with migrating as (
+    select m.rolname, m.rolinherit, to_regrole('penstock_owner') as owner,
+        current_setting('server_version_num')::int >= 160000 as since_16
+    from pg_roles m where m.rolname = coalesce(%s::name, current_user) and not m.rolsuper)
+select format('create role %%I nologin', r.name)
+from unnest(%s::text[]) r(name)
+where to_regrole(r.name) is null
+union all
+select format(case when m.since_16 then 'grant penstock_owner to %%I with inherit true, set true'
+    else 'grant penstock_owner to %%I' end, m.rolname)
+from migrating m where case
+    when m.owner is null then true
+    when m.since_16 then not (pg_has_role(m.rolname, m.owner, 'USAGE') and pg_has_role(m.rolname, m.owner, 'SET'))
+    else not pg_has_role(m.rolname, m.owner, 'MEMBER') end
+union all
+select format('alter role %%I inherit', m.rolname) from migrating m where not (m.since_16 or m.rolinherit)
+"""
+
+_UNSAFE: Final = """
+select 'is a superuser' from pg_roles where rolname = 'penstock_owner' and rolsuper
+union all
+select 'may log in' from pg_roles where rolname = 'penstock_owner' and rolcanlogin
+"""
+
+_FUNCTIONS_OF_OWNER: Final = """
+select count(*) from pg_proc
+where pronamespace = to_regnamespace('queue') and proowner = to_regrole('penstock_owner')
+"""
+
+_REFUSALS: Final = (
+    psycopg.errors.InsufficientPrivilege,
+    psycopg.errors.UndefinedObject,  # the role that could not be made
+    psycopg.errors.DuplicateObject,  # another database of the cluster is migrated at the same moment
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.InternalError_,  # the same: "tuple concurrently updated"
+)
+
+
+def missing_commands(connection: Connection, role: str | None = None) -> list[str]:
+    """What is missing for a database that `role` migrates (None: the connection's own): commands in their order."""
+    return [command for (command,) in connection.execute(_MISSING, (role, list(ROLES))).fetchall()]
+
+
+def make_roles(connection: Connection, role: str | None = None) -> list[str]:
+    """Runs what is missing for `role`, as far as the connection may; what is missing then.
+
+    No role gets other attributes.
+    """
+    for command in missing_commands(connection, role):
+        if not command.startswith("alter role"):
+            with suppress(*_REFUSALS):
+                connection.execute(command.encode())
+    return missing_commands(connection, role)
+
+
+def owner_problem(connection: Connection, missing: list[str]) -> str:
+    """Why nothing can be migrated, and what to do; "" when it can. `missing`: what `make_roles` returned."""
+    for (reason,) in connection.execute(_UNSAFE).fetchall():
+        return (
+            f"the role penstock_owner, with whose rights applications call the SQL interface, {reason}: "
+            "`alter role penstock_owner nosuperuser nologin`, then migrate"
+        )
+    (functions,) = connection.execute(_FUNCTIONS_OF_OWNER).fetchone() or (0,)
+    memberships = [command for command in missing if not command.startswith("create role")]
+    if functions and memberships:
+        return (
+            "functions of this database belong to the role penstock_owner, whose rights the migrating role lacks; "
+            f"someone who may runs first: `{'; '.join(memberships)}`"
+        )
+    return ""

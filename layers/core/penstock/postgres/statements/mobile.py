@@ -1,0 +1,97 @@
+"""Platform applications and their endpoints."""
+
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class CreatedArnRow(NamedTuple):
+    """The application or endpoint, new or as it was, or an error."""
+
+    arn: str | None
+    error: str | None
+
+
+CREATE_PLATFORM_APPLICATION = Statement(
+    "queue.create_platform_application", ("text", "text", "text", "text", "text", "jsonb"), CreatedArnRow
+)
+CREATE_PLATFORM_ENDPOINT = Statement(
+    "queue.create_platform_endpoint", ("text", "uuid", "text", "jsonb"), CreatedArnRow
+)
+
+
+class PlatformApplicationRow(NamedTuple):
+    """The attributes of an application, JSON."""
+
+    attributes: str
+
+
+DESCRIBE_PLATFORM_APPLICATION = Statement(
+    "queue.describe_platform_application", ("text",), PlatformApplicationRow
+)
+
+
+class FoundApplicationRow(NamedTuple):
+    """Whether there is such an application."""
+
+    found: bool
+
+
+SET_PLATFORM_APPLICATION = Statement(
+    "queue.set_platform_application", ("text", "jsonb", "text"), FoundApplicationRow
+)
+
+
+class DroppedRow(NamedTuple):
+    """Whether there was one."""
+
+    dropped: bool
+
+
+DROP_PLATFORM_APPLICATION = Statement("queue.drop_platform_application", ("text",), DroppedRow)
+DROP_PLATFORM_ENDPOINT = Statement("queue.drop_platform_endpoint", ("text",), DroppedRow)
+
+
+class ListedApplicationRow(NamedTuple):
+    """An application of a list. `attributes`: JSON."""
+
+    arn: str
+    attributes: str
+
+
+LIST_PLATFORM_APPLICATIONS = Statement(
+    "queue.list_platform_applications", ("text", "text", "text", "int4"), ListedApplicationRow
+)
+
+
+class PlatformEndpointRow(NamedTuple):
+    """An endpoint. `attributes`: JSON, without its token."""
+
+    token: str
+    attributes: str
+
+
+DESCRIBE_PLATFORM_ENDPOINT = Statement("queue.describe_platform_endpoint", ("text",), PlatformEndpointRow)
+
+
+class EndpointErrorRow(NamedTuple):
+    """None, or the error for which nothing was changed."""
+
+    error: str | None
+
+
+SET_PLATFORM_ENDPOINT = Statement("queue.set_platform_endpoint", ("text", "text", "jsonb"), EndpointErrorRow)
+
+
+class ListedEndpointRow(NamedTuple):
+    """An endpoint of a list."""
+
+    endpoint_id: str
+    arn: str
+    token: str
+    attributes: str
+
+
+LIST_PLATFORM_ENDPOINTS = Statement(
+    "queue.list_platform_endpoints", ("text", "uuid", "int4"), ListedEndpointRow
+)

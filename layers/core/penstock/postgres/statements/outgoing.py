@@ -1,0 +1,52 @@
+"""Outgoing messages: for phones, mobile apps, e-mail and functions."""
+
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from penstock.effects import Statement
+
+
+class OutgoingErrorRow(NamedTuple):
+    """None, or the error for which the message is not kept."""
+
+    error: str | None
+
+
+SEND_OUTGOING = Statement(
+    "queue.send_outgoing",
+    ("text", "text", "text", "text", "text", "uuid", "text", "text", "jsonb"),
+    OutgoingErrorRow,
+)
+
+
+class OutgoingRow(NamedTuple):
+    """An outgoing message. `attributes`: JSON. `error`: why it cannot reach its destination, of a failed one."""
+
+    outgoing_id: int
+    created_at_ms: int
+    region: str
+    protocol: str
+    kind: str
+    destination: str
+    message_id: UUID
+    topic_arn: str | None
+    subscription_arn: str | None
+    subject: str | None
+    body: str
+    attributes: str | None
+    state: Literal["kept", "waiting", "sent", "failed"]
+    error: str | None
+
+
+LIST_OUTGOING = Statement(
+    "queue.list_outgoing", ("text", "text", "text", "int8", "int4", "int4"), OutgoingRow
+)
+
+
+class HandedOverRow(NamedTuple):
+    """How many outgoing messages have become webhooks to the gateway."""
+
+    handed: int
+
+
+HAND_OVER_OUTGOING = Statement("queue.hand_over_outgoing", ("text[]", "int4"), HandedOverRow)

@@ -1,0 +1,77 @@
+"""Phone numbers: SMS attributes, those that are opted out, those of the sandbox."""
+
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class SmsAttributesRow(NamedTuple):
+    """The attributes that were set, JSON."""
+
+    attributes: str
+
+
+SMS_ATTRIBUTES = Statement("queue.sms_attributes", ("text", "text", "jsonb"), SmsAttributesRow)
+
+
+class OptedOutRow(NamedTuple):
+    """Whether a phone number is opted out."""
+
+    opted_out: bool
+
+
+IS_OPTED_OUT = Statement("queue.is_opted_out", ("text", "text", "text"), OptedOutRow)
+
+
+class ChangedNumberRow(NamedTuple):
+    """Whether anything has changed."""
+
+    changed: bool
+
+
+OPT_OUT = Statement("queue.opt_out", ("text", "text", "text"), ChangedNumberRow)
+
+
+class NumberErrorRow(NamedTuple):
+    """None, or the error for which nothing was changed."""
+
+    error: str | None
+
+
+OPT_IN = Statement("queue.opt_in", ("text", "text", "text"), NumberErrorRow)
+
+
+class PhoneNumberRow(NamedTuple):
+    """A phone number of a list."""
+
+    phone_number: str
+
+
+LIST_OPTED_OUT = Statement("queue.list_opted_out", ("text", "text", "text", "int4"), PhoneNumberRow)
+ADD_SANDBOX_NUMBER = Statement(
+    "queue.add_sandbox_number", ("text", "text", "text", "text", "text", "int4"), NumberErrorRow
+)
+VERIFY_SANDBOX_NUMBER = Statement(
+    "queue.verify_sandbox_number", ("text", "text", "text", "text"), NumberErrorRow
+)
+
+
+class DroppedNumberRow(NamedTuple):
+    """Whether it was there."""
+
+    dropped: bool
+
+
+DROP_SANDBOX_NUMBER = Statement("queue.drop_sandbox_number", ("text", "text", "text"), DroppedNumberRow)
+
+
+class SandboxNumberRow(NamedTuple):
+    """A phone number of the sandbox."""
+
+    phone_number: str
+    verified: bool
+
+
+LIST_SANDBOX_NUMBERS = Statement(
+    "queue.list_sandbox_numbers", ("text", "text", "text", "int4"), SandboxNumberRow
+)

@@ -1,0 +1,91 @@
+"""How long an answer may be, by the way its request came.
+
+    way                          limit                                         a message that is too long alone
+    container                    4.2 MB, 4 MiB of bodies and what stands       is handed out alone
+                                 around them (our choice)
+    HTTP API, REST API,          6 MB of the function's result: JSON, in       stays in the queue
+    function URL, invocation     which the body is a string, escaped again
+    Application Load Balancer    1 MB of the same                              stays in the queue
+
+Sources: "Lambda quotas" (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB each for request
+and response, synchronous), "Use Lambda functions as targets of an Application Load Balancer"
+(https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html: 1 MB for the body of a
+request, and for the JSON of a response). A MB is taken for 10^6 bytes: an answer is short enough whatever is meant.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from penstock.aws.codec.protocol import Protocol
+
+CONTAINER_BYTES = (
+    4_200_000  # 4 MiB: four of the longest messages, without escapes, and what stands around them
+)
+FUNCTION_BYTES = 6_000_000
+LOAD_BALANCER_BYTES = 1_000_000
+
+HEAD_BYTES = 2_000
+"""Of a function's result, for everything but the messages: status, headers, the outermost elements."""
+
+
+MESSAGE_HEAD_BYTES = 2_000
+"""Of a message: the most that stands around body and attributes."""
+
+
+class ReceiveLimit(NamedTuple):
+    """What the messages of one answer may take: `max_bytes` in a `format` of queue.answer_bytes.
+
+    `growth`: how many times as long escapes make a text at most. `way`: by which the request came, for the error; empty
+    for the container, which refuses no message.
+    """
+
+    max_bytes: int
+    format: str
+    growth: int
+    way: str = ""
+
+
+class ResponseLimit(NamedTuple):
+    """The limit of a Lambda function's result. `way`: by which the request came, as an error names it.
+
+    `is_ascii`: the runtime writes the result in ASCII, with escapes for all other characters.
+    """
+
+    way: str
+    max_bytes: int
+    is_ascii: bool
+
+    def written_bytes(self, value: object) -> int:
+        """How many bytes the runtime writes for a value. In ASCII it also escapes U+007F."""
+        text = json.dumps(value, ensure_ascii=self.is_ascii)
+        return len(text) + 5 * text.count("\x7f") if self.is_ascii else len(text.encode())
+
+    def count_fitting(self, texts: Sequence[str]) -> int:
+        """How many of these texts, from the first, fit into one body."""
+        size = HEAD_BYTES
+        for count, text in enumerate(texts):
+            size += self.written_bytes(text)
+            if size > self.max_bytes:
+                return count
+        return len(texts)
+
+
+_CONTAINER_LIMITS = {
+    "json": ReceiveLimit(CONTAINER_BYTES, "json", 2),
+    "xml": ReceiveLimit(CONTAINER_BYTES, "xml", 6),
+}
+_FUNCTION_GROWTH = 7
+
+
+@lru_cache(maxsize=16)
+def receive_limit(limit: ResponseLimit | None, protocol: Protocol) -> ReceiveLimit:
+    """The limit of a receive that is answered in this protocol. None: by the container."""
+    language = "xml" if protocol is Protocol.QUERY else "json"
+    if limit is None:
+        return _CONTAINER_LIMITS[language]
+    written = "-ascii" if limit.is_ascii else ""
+    return ReceiveLimit(
+        limit.max_bytes - HEAD_BYTES, f"function-{language}{written}", _FUNCTION_GROWTH, limit.way
+    )

@@ -1,0 +1,1 @@
+"""Mobile apps: platform applications and their endpoints."""

@@ -1,0 +1,192 @@
+"""Platform applications: what SNS publishes to mobile apps with.
+
+Credentials of a push service are needed to create an application, and are not kept: Penstock talks to no push service.
+Only a digest is, which tells whether an application that exists has the same ones. Sources: CreatePlatformApplication,
+SetPlatformApplicationAttributes, GetPlatformApplicationAttributes (API reference).
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+import msgspec
+
+from penstock.access.quotas import check_quota
+from penstock.aws.platform_arn import PlatformArn, is_application_name, parse_application_arn
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.mobile import (
+    CREATE_PLATFORM_APPLICATION,
+    DESCRIBE_PLATFORM_APPLICATION,
+    DROP_PLATFORM_APPLICATION,
+    LIST_PLATFORM_APPLICATIONS,
+    SET_PLATFORM_APPLICATION,
+)
+from penstock.sns import errors, paging
+from penstock.sns import types as sns
+from penstock.sqs.validation import encoded
+
+PAGE = 100
+PLATFORMS = (
+    "ADM", "APNS", "APNS_SANDBOX", "APNS_VOIP", "APNS_VOIP_SANDBOX", "BAIDU", "GCM", "MACOS", "MACOS_SANDBOX", "MPNS",
+    "WNS",
+)  # fmt: skip
+SECRETS = ("PlatformCredential", "PlatformPrincipal")
+ATTRIBUTES = frozenset((
+    *SECRETS, "EventEndpointCreated", "EventEndpointDeleted", "EventEndpointUpdated", "EventDeliveryFailure",
+    "SuccessFeedbackRoleArn", "FailureFeedbackRoleArn", "SuccessFeedbackSampleRate", "ApplePlatformTeamID",
+    "ApplePlatformBundleID", "Enabled",
+))  # fmt: skip
+MOST_CHARACTERS = 16_384  # of one attribute, our choice: a certificate or a key file has fewer
+
+_text = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def create_platform_application(
+    request: sns.CreatePlatformApplicationRequest, context: Context
+) -> Operation[sns.CreatePlatformApplicationResult]:
+    """Makes an application, or finds the one of this platform and name that has the same attributes."""
+    if not is_application_name(request.name):
+        raise errors.InvalidParameter.named("Name")
+    if request.platform not in PLATFORMS:
+        raise errors.InvalidParameter.named("Platform", f"{request.platform[:64]} is not supported")
+    given = request.attributes
+    check_attributes(given)
+    if not given.get("PlatformCredential"):
+        raise errors.InvalidParameter.named("Attributes", "PlatformCredential is required")
+    if request.platform not in ("GCM", "BAIDU") and not given.get("PlatformPrincipal"):
+        raise errors.InvalidParameter.named("Attributes", "PlatformPrincipal is required")
+    arn = f"arn:aws:sns:{context.region}:{context.account_id}:app/{request.platform}/{request.name}"
+    yield from check_quota("platform_applications", arn, context, errors.InvalidParameter)
+    (row,) = yield from Call(
+        CREATE_PLATFORM_APPLICATION,
+        (
+            context.account_id,
+            context.region,
+            request.platform,
+            request.name,
+            digest(given),
+            as_json(kept(given)),
+        ),
+    )
+    if row.error is not None:
+        raise errors.InvalidParameter.named("This application already exists with different attributes")
+    return sns.CreatePlatformApplicationResult(platform_application_arn=row.arn)
+
+
+def delete_platform_application(
+    request: sns.DeletePlatformApplicationRequest, context: Context
+) -> Operation[None]:
+    """Deletes an application with its endpoints; a missing one is no error."""
+    application_arn(request.platform_application_arn, context)
+    yield from Call(DROP_PLATFORM_APPLICATION, (request.platform_application_arn,))
+
+
+def get_platform_application_attributes(
+    request: sns.GetPlatformApplicationAttributesRequest, context: Context
+) -> Operation[sns.GetPlatformApplicationAttributesResult]:
+    """What was set, but the credentials."""
+    application_arn(request.platform_application_arn, context)
+    stored = yield from describe_application(request.platform_application_arn)
+    return sns.GetPlatformApplicationAttributesResult(attributes=readable(stored))
+
+
+def set_platform_application_attributes(
+    request: sns.SetPlatformApplicationAttributesRequest, context: Context
+) -> Operation[None]:
+    """Changes the given attributes; an empty value removes one."""
+    application_arn(request.platform_application_arn, context)
+    check_attributes(request.attributes)
+    changed = {name: value or None for name, value in kept(request.attributes).items()}
+    credentials = digest(request.attributes) if any(name in request.attributes for name in SECRETS) else None
+    (row,) = yield from Call(
+        SET_PLATFORM_APPLICATION, (request.platform_application_arn, as_json(changed), credentials)
+    )
+    if not row.found:
+        raise no_application()
+
+
+def list_platform_applications(
+    request: sns.ListPlatformApplicationsRequest, context: Context
+) -> Operation[sns.ListPlatformApplicationsResult]:
+    """The account's applications, 100 a page."""
+    after = paging.read_token(request.next_token, lambda last: parse_application_arn(last) is not None)
+    rows = yield from Call(LIST_PLATFORM_APPLICATIONS, (context.account_id, context.region, after, PAGE + 1))
+    return sns.ListPlatformApplicationsResult(
+        platform_applications=[
+            sns.PlatformApplication(platform_application_arn=row.arn, attributes=readable(row.attributes))
+            for row in rows[:PAGE]
+        ],
+        next_token=paging.make_token(rows[PAGE - 1].arn) if len(rows) > PAGE else None,
+    )
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+def check_attributes(given: Mapping[str, str]) -> None:
+    """Raises InvalidParameter for an attribute that applications do not have, and for a bad value."""
+    for name, value in given.items():
+        if name not in ATTRIBUTES:
+            raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
+        if len(value) > MOST_CHARACTERS or encoded(value) is None:
+            raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
+        if name == "Enabled" and value.lower() not in ("true", "false"):
+            raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
+        if name == "SuccessFeedbackSampleRate" and not is_percentage(value):
+            raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
+
+
+def is_percentage(value: str) -> bool:
+    """Whether a text is an integer from 0 to 100."""
+    return value.isascii() and value.isdigit() and len(value) <= 3 and int(value) <= 100
+
+
+def kept(given: Mapping[str, str]) -> dict[str, str]:
+    """The attributes that are stored: all but the credentials."""
+    return {
+        name: value.lower() if name == "Enabled" else value
+        for name, value in given.items()
+        if name not in SECRETS
+    }
+
+
+def digest(given: Mapping[str, str]) -> str:
+    """What is stored of the credentials."""
+    return sha256(msgspec.json.encode([given.get(name, "") for name in SECRETS])).hexdigest()
+
+
+def readable(stored: str) -> dict[str, str]:
+    """The attributes of an application as SNS shows them."""
+    return {"Enabled": "true"} | _text(stored)
+
+
+def as_json(value: Mapping[str, object]) -> str:
+    """JSON text, which PostgreSQL casts to jsonb."""
+    return msgspec.json.encode(value).decode()
+
+
+# --- the application of a request ------------------------------------------------------------------------------------
+def application_arn(text: str, context: Context) -> PlatformArn:
+    """The request's application. Raises InvalidParameter for a text that is none, or one of another region."""
+    arn = parse_application_arn(text)
+    if arn is None or arn.region != context.region:
+        raise errors.InvalidParameter.named("PlatformApplicationArn", arn_reason(text))
+    return arn
+
+
+def arn_reason(text: str) -> str:
+    """Why a text is no ARN of an application or endpoint, in AWS's words."""
+    elements = text.count(":") + 1
+    return "" if elements >= 6 else f"An ARN must have at least 6 elements, not {elements}"
+
+
+def describe_application(arn: str) -> Operation[str]:
+    """The stored attributes of an application, JSON. Raises NotFound."""
+    rows = yield from Call(DESCRIBE_PLATFORM_APPLICATION, (arn,))
+    if not rows:
+        raise no_application()
+    (row,) = rows
+    return row.attributes
+
+
+def no_application() -> errors.NotFound:
+    """The error for an application that does not exist."""
+    return errors.NotFound("PlatformApplication does not exist")

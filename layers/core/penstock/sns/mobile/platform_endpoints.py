@@ -1,0 +1,169 @@
+"""Endpoints of platform applications: an app on a device, by the token that its push service has given it.
+
+Sources: CreatePlatformEndpoint, GetEndpointAttributes, SetEndpointAttributes (API reference); the sample code of the
+SNS Developer Guide for registering tokens, which reads the ARN from the error for a token that has other attributes.
+"""
+
+from collections.abc import Mapping
+from uuid import uuid4
+
+import msgspec
+
+from penstock.access.quotas import check_quota
+from penstock.aws.platform_arn import PlatformArn, parse_endpoint_arn
+from penstock.aws.topic_arn import is_subscription_id
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.mobile import (
+    CREATE_PLATFORM_ENDPOINT,
+    DESCRIBE_PLATFORM_ENDPOINT,
+    DROP_PLATFORM_ENDPOINT,
+    LIST_PLATFORM_ENDPOINTS,
+    SET_PLATFORM_ENDPOINT,
+)
+from penstock.sns import errors, paging
+from penstock.sns import types as sns
+from penstock.sqs.validation import encoded
+
+from .platform_applications import (
+    PAGE,
+    application_arn,
+    arn_reason,
+    as_json,
+    describe_application,
+    no_application,
+)
+
+ATTRIBUTES = frozenset(("CustomUserData", "Enabled", "Token"))
+MOST_USER_DATA_BYTES = 2_048
+MOST_TOKEN_CHARACTERS = 4_096  # our choice; those of push services have under 300
+
+_text = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def create_platform_endpoint(
+    request: sns.CreatePlatformEndpointRequest, context: Context
+) -> Operation[sns.CreatePlatformEndpointResult]:
+    """Makes an endpoint, or finds the one of this token if it has the same attributes."""
+    arn = application_arn(request.platform_application_arn, context)
+    given = dict(request.attributes or {})
+    if request.custom_user_data is not None:
+        given["CustomUserData"] = request.custom_user_data
+    check_attributes(given)
+    token = checked_token(request.token, arn.platform)
+    given.pop("Token", None)
+    yield from check_quota("platform_endpoints", None, context, errors.InvalidParameter)
+    (row,) = yield from Call(
+        CREATE_PLATFORM_ENDPOINT, (request.platform_application_arn, uuid4(), token, as_json(kept(given)))
+    )
+    if row.error == "NotFound":
+        raise no_application()
+    if row.error is not None:
+        raise errors.InvalidParameter.named(
+            "Token", f"Endpoint {row.arn} already exists with the same Token, but different attributes."
+        )
+    return sns.CreatePlatformEndpointResult(endpoint_arn=row.arn)
+
+
+def delete_endpoint(request: sns.DeleteEndpointRequest, context: Context) -> Operation[None]:
+    """Deletes an endpoint; a missing one is no error. Its subscriptions stay."""
+    endpoint_arn(request.endpoint_arn, context)
+    yield from Call(DROP_PLATFORM_ENDPOINT, (request.endpoint_arn,))
+
+
+def get_endpoint_attributes(
+    request: sns.GetEndpointAttributesRequest, context: Context
+) -> Operation[sns.GetEndpointAttributesResult]:
+    """Token, Enabled and CustomUserData."""
+    endpoint_arn(request.endpoint_arn, context)
+    rows = yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (request.endpoint_arn,))
+    if not rows:
+        raise no_endpoint()
+    (row,) = rows
+    return sns.GetEndpointAttributesResult(attributes=readable(row.token, row.attributes))
+
+
+def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: Context) -> Operation[None]:
+    """Changes the given attributes."""
+    arn = endpoint_arn(request.endpoint_arn, context)
+    given = dict(request.attributes)
+    check_attributes(given)
+    token = given.pop("Token", None)
+    if token is not None:
+        token = checked_token(token, arn.platform)
+    (row,) = yield from Call(SET_PLATFORM_ENDPOINT, (request.endpoint_arn, token, as_json(kept(given))))
+    if row.error == "TokenTaken":
+        raise errors.InvalidParameter.named("This endpoint is already registered with a different token.")
+    if row.error is not None:
+        raise no_endpoint()
+
+
+def list_endpoints_by_platform_application(
+    request: sns.ListEndpointsByPlatformApplicationRequest, context: Context
+) -> Operation[sns.ListEndpointsByPlatformApplicationResult]:
+    """The endpoints of an application, 100 a page."""
+    application = request.platform_application_arn
+    application_arn(application, context)
+    after = paging.read_token(request.next_token, is_subscription_id)
+    rows = yield from Call(LIST_PLATFORM_ENDPOINTS, (application, after, PAGE + 1))
+    if not rows:
+        yield from describe_application(application)
+    return sns.ListEndpointsByPlatformApplicationResult(
+        endpoints=[
+            sns.PlatformEndpoint(endpoint_arn=row.arn, attributes=readable(row.token, row.attributes))
+            for row in rows[:PAGE]
+        ],
+        next_token=paging.make_token(rows[PAGE - 1].endpoint_id) if len(rows) > PAGE else None,
+    )
+
+
+def check_platform_endpoint(arn: str) -> Operation[None]:
+    """Raises InvalidParameter unless there is such an endpoint, to subscribe it."""
+    if not (yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (arn,))):
+        raise errors.InvalidParameter.named("Endpoint", f"Endpoint does not exist for endpoint {arn}")
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+def check_attributes(given: Mapping[str, str]) -> None:
+    """Raises InvalidParameter for an attribute that endpoints do not have, and for a bad value."""
+    for name, value in given.items():
+        if name not in ATTRIBUTES:
+            raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
+        data = encoded(value)
+        if data is None or (name == "CustomUserData" and len(data) > MOST_USER_DATA_BYTES):
+            raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
+        if name == "Enabled" and value.lower() not in ("true", "false"):
+            raise errors.InvalidParameter.named(
+                "Attributes", f"Invalid value for attribute: {name}: {value[:64]}"
+            )
+
+
+def checked_token(token: str, platform: str) -> str:
+    """The token as it is kept: for Apple in lower case (GetEndpointAttributes). Raises InvalidParameter."""
+    if not token or len(token) > MOST_TOKEN_CHARACTERS or encoded(token) is None:
+        raise errors.InvalidParameter.named("Token")
+    return token.lower() if platform.startswith(("APNS", "MACOS")) else token
+
+
+def kept(given: Mapping[str, str]) -> dict[str, str]:
+    """The attributes that are stored beside the token."""
+    return {name: value.lower() if name == "Enabled" else value for name, value in given.items()}
+
+
+def readable(token: str, stored: str) -> dict[str, str]:
+    """The attributes of an endpoint as SNS shows them."""
+    return {**{name: value for name, value in _text(stored).items() if value}, "Token": token}
+
+
+# --- the endpoint of a request ---------------------------------------------------------------------------------------
+def endpoint_arn(text: str, context: Context) -> PlatformArn:
+    """The request's endpoint. Raises InvalidParameter for a text that is none, or one of another region."""
+    arn = parse_endpoint_arn(text)
+    if arn is None or arn.region != context.region:
+        raise errors.InvalidParameter.named("EndpointArn", arn_reason(text))
+    return arn
+
+
+def no_endpoint() -> errors.NotFound:
+    """The error for an endpoint that does not exist."""
+    return errors.NotFound("Endpoint does not exist")

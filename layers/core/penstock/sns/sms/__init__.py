@@ -1,0 +1,1 @@
+"""Text messages: settings, phone numbers that are opted out, and the SMS sandbox."""

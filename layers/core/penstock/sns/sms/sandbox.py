@@ -1,0 +1,113 @@
+"""The SMS sandbox: phone numbers that are verified by a password which they are sent.
+
+No account is in the sandbox: nothing is restricted to verified numbers. The password is an outgoing message, to be
+looked at under `/v1/outbox`. Sources: the actions' pages of the API reference; "SMS sandbox" (SNS Developer Guide).
+Texts are ours.
+"""
+
+import re
+import secrets
+
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.phone_numbers import (
+    ADD_SANDBOX_NUMBER,
+    DROP_SANDBOX_NUMBER,
+    LIST_SANDBOX_NUMBERS,
+    VERIFY_SANDBOX_NUMBER,
+)
+from penstock.sns import errors, paging
+from penstock.sns import types as sns
+
+from .phone_numbers import is_phone_number
+from .settings import check_max_results, checked_number
+
+PAGE = 100
+MOST_NUMBERS = 10
+TEXT = "Your verification code is {}"
+LANGUAGES = (
+    "en-US", "en-GB", "es-419", "es-ES", "de-DE", "fr-CA", "fr-FR", "it-IT", "ja-JP", "pt-BR", "kr-KR", "zh-CN",
+    "zh-TW",
+)  # fmt: skip
+
+_PASSWORD = re.compile(r"[0-9]{5,8}").fullmatch
+
+
+def get_sms_sandbox_account_status(
+    request: sns.GetSMSSandboxAccountStatusRequest,  # noqa: ARG001 - as every operation
+    context: Context,  # noqa: ARG001
+) -> Operation[sns.GetSMSSandboxAccountStatusResult]:
+    """No account is in the sandbox."""
+    yield from ()
+    return sns.GetSMSSandboxAccountStatusResult(is_in_sandbox=False)
+
+
+def create_sms_sandbox_phone_number(
+    request: sns.CreateSMSSandboxPhoneNumberRequest, context: Context
+) -> Operation[sns.CreateSMSSandboxPhoneNumberResult]:
+    """Adds a phone number and sends it a password; again for one that is not verified yet. At most ten an account."""
+    number = checked_number(request.phone_number, "PhoneNumber")
+    if request.language_code is not None and request.language_code not in LANGUAGES:
+        raise errors.InvalidParameter.named("LanguageCode")
+    password = f"{secrets.randbelow(1_000_000):06d}"
+    (row,) = yield from Call(
+        ADD_SANDBOX_NUMBER,
+        (context.account_id, context.region, number, password, TEXT.format(password), MOST_NUMBERS),
+    )
+    if row.error == "OptedOut":
+        raise errors.OptedOut
+    if row.error is not None:
+        raise errors.UserError(f"The SMS sandbox of an account can have {MOST_NUMBERS} phone numbers.")
+    return sns.CreateSMSSandboxPhoneNumberResult()
+
+
+def verify_sms_sandbox_phone_number(
+    request: sns.VerifySMSSandboxPhoneNumberRequest, context: Context
+) -> Operation[sns.VerifySMSSandboxPhoneNumberResult]:
+    """Verifies a phone number by the password of less than a day ago; five wrong ones make it void."""
+    number = checked_number(request.phone_number, "PhoneNumber")
+    if not _PASSWORD(request.one_time_password):
+        raise errors.InvalidParameter.named("OneTimePassword")
+    (row,) = yield from Call(
+        VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)
+    )
+    if row.error == "NotFound":
+        raise no_number()
+    if row.error is not None:
+        raise errors.Verification
+    return sns.VerifySMSSandboxPhoneNumberResult()
+
+
+def delete_sms_sandbox_phone_number(
+    request: sns.DeleteSMSSandboxPhoneNumberRequest, context: Context
+) -> Operation[sns.DeleteSMSSandboxPhoneNumberResult]:
+    """Removes a phone number."""
+    number = checked_number(request.phone_number, "PhoneNumber")
+    (row,) = yield from Call(DROP_SANDBOX_NUMBER, (context.account_id, context.region, number))
+    if not row.dropped:
+        raise no_number()
+    return sns.DeleteSMSSandboxPhoneNumberResult()
+
+
+def list_sms_sandbox_phone_numbers(
+    request: sns.ListSMSSandboxPhoneNumbersRequest, context: Context
+) -> Operation[sns.ListSMSSandboxPhoneNumbersResult]:
+    """The phone numbers of the account, verified and pending."""
+    check_max_results(request.max_results, PAGE)
+    size = request.max_results or PAGE
+    after = paging.read_token(request.next_token, is_phone_number)
+    rows = yield from Call(LIST_SANDBOX_NUMBERS, (context.account_id, context.region, after, size + 1))
+    return sns.ListSMSSandboxPhoneNumbersResult(
+        phone_numbers=[
+            sns.SMSSandboxPhoneNumber(
+                phone_number=row.phone_number, status="Verified" if row.verified else "Pending"
+            )
+            for row in rows[:size]
+        ],
+        next_token=paging.make_token(rows[size - 1].phone_number) if len(rows) > size else None,
+    )
+
+
+def no_number() -> errors.TopicResourceNotFound:
+    """The error for a phone number that is not in the sandbox."""
+    return errors.TopicResourceNotFound("The phone number is not in the SMS sandbox")

@@ -1,0 +1,131 @@
+"""Text messages: settings of an account, and phone numbers that want none.
+
+Sources: SetSMSAttributes, GetSMSAttributes, OptInPhoneNumber, ListOriginationNumbers (API reference); "Amazon SNS
+endpoints and quotas" (General Reference) for the spending limit of a new account. Texts of errors are ours.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.phone_numbers import (
+    IS_OPTED_OUT,
+    LIST_OPTED_OUT,
+    OPT_IN,
+    SMS_ATTRIBUTES,
+)
+from penstock.sns import errors, paging
+from penstock.sns import types as sns
+from penstock.sns.mobile.platform_applications import as_json, is_percentage
+from penstock.sqs.validation import encoded
+
+from .phone_numbers import is_phone_number
+
+PAGE = 100
+MOST_ORIGINATION_NUMBERS = 30
+MOST_CHARACTERS = 2_048
+
+_text = msgspec.json.Decoder(dict[str, str]).decode
+
+ATTRIBUTES: Final[Mapping[str, Callable[[str], object]]] = {
+    "MonthlySpendLimit": re.compile(r"[0-9]{1,9}").fullmatch,
+    "DeliveryStatusIAMRole": re.compile(r"|arn:aws[a-z-]*:iam::[0-9]{12}:role/.+").fullmatch,
+    "DeliveryStatusSuccessSamplingRate": is_percentage,
+    "DefaultSenderID": re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}").fullmatch,
+    "DefaultSMSType": ("Promotional", "Transactional").__contains__,
+    "UsageReportS3Bucket": re.compile(r"|[a-z0-9.-]{3,63}").fullmatch,
+}
+DEFAULTS: Final = {"MonthlySpendLimit": "1"}
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+def set_sms_attributes(
+    request: sns.SetSMSAttributesRequest, context: Context
+) -> Operation[sns.SetSMSAttributesResult]:
+    """Changes the given settings of the account in this region. They have no effect here: nothing is sent."""
+    for name, value in request.attributes.items():
+        if name not in ATTRIBUTES:
+            raise errors.InvalidParameter.named("attributes", f"Invalid attribute name: {name[:64]}")
+        if len(value) > MOST_CHARACTERS or encoded(value) is None or not ATTRIBUTES[name](value):
+            raise errors.InvalidParameter.named("attributes", f"Invalid value for attribute: {name}")
+    yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, as_json(request.attributes)))
+    return sns.SetSMSAttributesResult()
+
+
+def get_sms_attributes(
+    request: sns.GetSMSAttributesRequest, context: Context
+) -> Operation[sns.GetSMSAttributesResult]:
+    """The settings that were set, and the spending limit; or those of them that the request names."""
+    (row,) = yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, None))
+    found = DEFAULTS | _text(row.attributes)
+    named = request.attributes
+    return sns.GetSMSAttributesResult(
+        attributes={name: value for name, value in found.items() if not named or name in named}
+    )
+
+
+def list_origination_numbers(
+    request: sns.ListOriginationNumbersRequest,
+    context: Context,  # noqa: ARG001 - as every operation
+) -> Operation[sns.ListOriginationNumbersResult]:
+    """None: Penstock has no phone numbers to send from."""
+    check_max_results(request.max_results, MOST_ORIGINATION_NUMBERS)
+    if request.next_token:
+        raise errors.InvalidParameter.named("NextToken")
+    yield from ()
+    return sns.ListOriginationNumbersResult(phone_numbers=[])
+
+
+# --- phone numbers that are opted out --------------------------------------------------------------------------------
+def check_if_phone_number_is_opted_out(
+    request: sns.CheckIfPhoneNumberIsOptedOutRequest, context: Context
+) -> Operation[sns.CheckIfPhoneNumberIsOptedOutResult]:
+    """Whether a phone number is opted out."""
+    number = checked_number(request.phone_number, "phoneNumber")
+    (row,) = yield from Call(IS_OPTED_OUT, (context.account_id, context.region, number))
+    return sns.CheckIfPhoneNumberIsOptedOutResult(is_opted_out=row.opted_out)
+
+
+def list_phone_numbers_opted_out(
+    request: sns.ListPhoneNumbersOptedOutRequest, context: Context
+) -> Operation[sns.ListPhoneNumbersOptedOutResult]:
+    """The phone numbers that are opted out, 100 a page."""
+    after = paging.read_token(request.next_token, is_phone_number)
+    rows = yield from Call(LIST_OPTED_OUT, (context.account_id, context.region, after, PAGE + 1))
+    numbers = [row.phone_number for row in rows[:PAGE]]
+    return sns.ListPhoneNumbersOptedOutResult(
+        phone_numbers=numbers, next_token=paging.make_token(numbers[-1]) if len(rows) > PAGE else None
+    )
+
+
+def opt_in_phone_number(
+    request: sns.OptInPhoneNumberRequest, context: Context
+) -> Operation[sns.OptInPhoneNumberResult]:
+    """A phone number gets text messages again; at most once in 30 days."""
+    number = checked_number(request.phone_number, "phoneNumber")
+    (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
+    if row.error is not None:
+        raise errors.InvalidParameter.named(
+            "phoneNumber", "A phone number can be opted in only once every 30 days"
+        )
+    return sns.OptInPhoneNumberResult()
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+def checked_number(text: str, member: str) -> str:
+    """The phone number. Raises InvalidParameter."""
+    if not is_phone_number(text):
+        raise errors.InvalidParameter.named(
+            member, f"{text[:64]} is not a valid phone number in the format E.164"
+        )
+    return text
+
+
+def check_max_results(given: int | None, most: int) -> None:
+    """Raises InvalidParameter for a page of another size than 1 to `most`."""
+    if given is not None and not 1 <= given <= most:
+        raise errors.InvalidParameter.named("MaxResults", f"must be from 1 to {most}")

@@ -1,0 +1,95 @@
+"""`penstock roles`: which account the database roles of applications stand for in the SQL interface (docs/sql.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.postgres.database import Database
+
+app = typer.Typer(name="roles", help="accounts of the database roles that use the SQL interface")
+
+Role = Annotated[str, typer.Argument(metavar="ROLE")]
+
+
+@app.command("set", help="let a database role stand for an account")
+def set_(
+    role: Role,
+    account: Annotated[
+        str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option(metavar="NAME", help="of names without a region (default: QUEUE_REGION)")
+    ] = None,
+) -> None:
+    from .database import service_database
+
+    settings = Settings.read(os.environ)
+    with service_database(settings) as database:
+        names = account or settings.queue_account_id, region or settings.queue_region
+        print(*set_role(database, role, *names), sep="\n")
+
+
+@app.command("list", help="show every database role that stands for an account")
+def list_() -> None:
+    from .database import service_database
+
+    with service_database(Settings.read(os.environ)) as database:
+        print(*list_roles(database), sep="\n")
+
+
+@app.command("unset", help="let a database role stand for no account")
+def unset(role: Role) -> None:
+    from .database import service_database
+
+    with service_database(Settings.read(os.environ)) as database:
+        print(*unset_role(database, role), sep="\n")
+
+
+def set_role(database: Database, role: str, account_id: str, region: str) -> Iterator[str]:
+    """Lines that say what holds now, and what the role lacks. Raises LocalError for a name that is none."""
+    from penstock.aws.arn import is_account_id, is_region
+    from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
+    from penstock_web.system_account import LocalError
+
+    if not is_account_id(account_id):
+        raise LocalError(f"an account is 12 digits, not {account_id!r}")
+    if not is_region(region):
+        raise LocalError(f"a region has 1 to 32 of a-z 0-9 -, not {region!r}")
+    rows = database.call(SET_ROLE_ACCOUNT, (role, account_id, region)) if "\0" not in role else []
+    if not rows:
+        raise LocalError(f"there is no database role {role!r}")
+    yield f"role {role} stands for the account {account_id} in {region}"
+    yield from (row.problem for row in rows if row.problem)
+
+
+def list_roles(database: Database) -> Iterator[str]:
+    """A line for each role."""
+    from penstock.postgres.statements.access import LIST_ROLE_ACCOUNTS
+
+    from .key_ring import table
+
+    return table(
+        ("ROLE", "ACCOUNT", "REGION", "PROBLEM"),
+        (
+            (row.role_name, row.account_id, row.region, row.problem or "-")
+            for row in database.call(LIST_ROLE_ACCOUNTS, ())
+        ),
+    )
+
+
+def unset_role(database: Database, role: str) -> Iterator[str]:
+    """A line that says so. Raises LocalError for a role that stands for no account."""
+    from penstock.postgres.statements.access import UNSET_ROLE_ACCOUNT
+    from penstock_web.system_account import LocalError
+
+    rows = database.call(UNSET_ROLE_ACCOUNT, (role,)) if "\0" not in role else []
+    if not any(row.found for row in rows):
+        raise LocalError(f"the role {role!r} stands for no account")
+    yield f"role {role} stands for no account of its own any more"

@@ -1,0 +1,8 @@
+-- queue.record_firings(accounts, numbers): counts firings, whatever becomes of them, for QUOTA_FIRINGS_PER_SECOND; one
+-- element a schedule or retry. Called by: fire_schedules, fire_schedule_retries.
+create or replace function queue.record_firings(p_accounts text[], p_numbers int[]) returns void
+language sql as $$
+insert into queue.recent_firing (account_id, number)
+select u.account_id, sum(u.number) from unnest(p_accounts, p_numbers) u(account_id, number)
+where u.account_id is not null group by u.account_id having sum(u.number) > 0
+$$;

@@ -1,0 +1,21 @@
+-- queue.take_poll_slot(function, holder, slots, seconds): takes one of the p_slots slots in which requests of this function
+-- of Lambda may wait in long polls. It ends after p_seconds, since an environment that is frozen or killed gives nothing
+-- back. Returns the slot; no row: none is free.
+-- Locks: advisory, one caller of a function at a time. Called by: long polls of the gateway function.
+create or replace function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots int, p_seconds float8)
+returns table (slot int)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    perform pg_advisory_xact_lock(queue.lock_key(7, hashtext(p_function_name) & 2147483647, 0));
+    return query
+    insert into queue.poll_slot as taken (function_name, slot, holder, ends_at)
+    select p_function_name, s.slot, p_holder, clock_timestamp() + p_seconds * interval '1 second'
+    from generate_series(1, p_slots) s(slot)
+    where not exists (
+        select from queue.poll_slot p
+        where p.function_name = p_function_name and p.slot = s.slot and p.ends_at > clock_timestamp())
+    order by s.slot limit 1
+    on conflict (function_name, slot) do update set holder = excluded.holder, ends_at = excluded.ends_at
+    returning taken.slot;
+end $$;

@@ -1,0 +1,32 @@
+-- queue.create_platform_endpoint(application's ARN, id, token, attributes): makes an endpoint, or finds the one of this token.
+-- Returns one row: arn, error (NotFound: the application; Differs: the endpoint has other CustomUserData, or another Enabled
+-- where p_attributes has one). Locks: shares the application's row. Index: platform_endpoint_token.
+-- Called by: CreatePlatformEndpoint.
+create or replace function queue.create_platform_endpoint(
+    p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb)
+returns table (arn text, error text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_application queue.platform_application;
+    v_endpoint queue.platform_endpoint;
+begin
+    select * into v_application from queue.platform_application a where a.arn = p_application for share;
+    if v_application.application_id is null then
+        return query select null::text, 'NotFound'::text;
+        return;
+    end if;
+    insert into queue.platform_endpoint (endpoint_id, application_id, arn, account_id, token, attributes)
+    values (p_endpoint_id, v_application.application_id,
+        replace(v_application.arn, ':app/', ':endpoint/') || '/' || p_endpoint_id, v_application.account_id, p_token,
+        '{"Enabled": "true"}' || p_attributes)
+    on conflict (application_id, md5(token)) do nothing
+    returning * into v_endpoint;
+    if not found then
+        select * into v_endpoint from queue.platform_endpoint e
+        where e.application_id = v_application.application_id and md5(e.token) = md5(p_token);
+    end if;
+    return query select v_endpoint.arn, case
+        when coalesce(v_endpoint.attributes ->> 'CustomUserData', '') <> coalesce(p_attributes ->> 'CustomUserData', '')
+            or v_endpoint.attributes ->> 'Enabled' <> p_attributes ->> 'Enabled' then 'Differs' end;
+end $$;

@@ -1,0 +1,6 @@
+-- queue.describe_platform_endpoint(arn): token and attributes of an endpoint. Returns no row for an unknown one.
+-- Called by: GetEndpointAttributes, Subscribe.
+create or replace function queue.describe_platform_endpoint(p_arn text) returns table (token text, attributes text)
+language sql stable as $$
+select e.token, e.attributes::text from queue.platform_endpoint e where e.arn = p_arn
+$$;

@@ -1,0 +1,29 @@
+-- queue.clean_outgoing(limit, days, most): removes outgoing messages that are older than p_days, and of each account all but
+-- the newest p_most (0: any number); at most p_limit of each kind and account a call. Returns rows removed.
+-- Index: outgoing_pkey, outgoing_account. Called by: the worker `maintain`.
+create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int) returns bigint
+language plpgsql as $$
+declare
+    v_removed bigint;
+    v_rows bigint;
+    v_account text := '';
+begin
+    delete from queue.outgoing o where o.outgoing_id = any (array(
+        select e.outgoing_id from (select * from queue.outgoing f order by f.outgoing_id limit p_limit) e
+        where e.created_at < clock_timestamp() - p_days * interval '1 day'));
+    get diagnostics v_removed = row_count;
+    while p_most > 0 loop
+        v_account := (
+            select o.account_id from queue.outgoing o where o.account_id > v_account order by o.account_id limit 1);
+        exit when v_account is null;
+        delete from queue.outgoing o where o.outgoing_id = any (array(
+            select e.outgoing_id from queue.outgoing e
+            where e.account_id = v_account and e.outgoing_id <= (
+                select n.outgoing_id from queue.outgoing n where n.account_id = v_account
+                order by n.outgoing_id desc offset p_most limit 1)
+            order by e.outgoing_id limit p_limit));
+        get diagnostics v_rows = row_count;
+        v_removed := v_removed + v_rows;
+    end loop;
+    return v_removed;
+end $$;

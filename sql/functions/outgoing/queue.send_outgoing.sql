@@ -1,0 +1,23 @@
+-- queue.send_outgoing(account, region, protocol, kind, destination, message id, subject, text, attributes): keeps a message for
+-- one phone number or one endpoint of a mobile app. Returns one row: error, or null (EndpointDisabled,
+-- PlatformApplicationDisabled, EndpointNotFound: nothing is kept). One for a number that is opted out is kept as failed,
+-- without an error: AWS accepts it, too, and does not deliver it.
+-- Called by: Publish, add_sandbox_number.
+create or replace function queue.send_outgoing(
+    p_account_id text, p_region text, p_protocol text, p_kind text, p_destination text, p_message_id uuid, p_subject text,
+    p_body text, p_attributes jsonb)
+returns table (error text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_error text := queue.outgoing_refusal(p_account_id, p_region, p_protocol, p_destination);
+begin
+    if v_error is null or v_error = 'OptedOut' then
+        insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, subject, body, attributes,
+            state, error)
+        values (p_account_id, p_region, p_protocol, p_kind, p_destination, p_message_id, p_subject, p_body, p_attributes,
+            case when v_error is null then 'kept' else 'failed' end, v_error);
+        perform queue.wake_webhooks();
+    end if;
+    return query select nullif(v_error, 'OptedOut');
+end $$;

@@ -1,0 +1,93 @@
+-- queue.find_role_problems(service's roles): what is wrong with the rights of roles, a row a problem; none when all is
+-- well. p_service_roles: further login roles that the service uses, besides the caller and the schema's owner; members
+-- of these count as the service's, too. Superusers, who may do everything, are left out.
+-- Called by: find_problems.
+create or replace function queue.find_role_problems(p_service_roles text[]) returns table (problem text)
+language sql stable as $$
+with service as (
+    select r.oid from pg_roles r
+    where r.rolname in (session_user, current_user) or r.rolname = any (p_service_roles)
+        or r.oid = (select n.nspowner from pg_namespace n where n.nspname = 'queue')),
+secret as (
+    select c.oid, c.relname from pg_class c
+    where c.relnamespace = 'queue'::regnamespace and c.relname in ('secret', 'access_key', 'bearer_key', 'signing_key')),
+privileged as (
+    select distinct r.oid, s.relname from pg_roles r cross join secret s
+    where has_table_privilege(r.oid, s.oid, 'select, insert, update, delete')),
+application as (
+    select n.name from (
+        select r.role_name as name from queue.role_account r
+        union
+        select o.rolname from pg_roles o
+        where o.rolcanlogin and not o.rolsuper and queue.has_role(o.rolname, to_regrole('penstock_app'))) n
+    left join pg_roles o on o.rolname = n.name
+    where not exists (select from service s where o.oid is not null and queue.has_role(o.rolname, s.oid)))
+select format('the role %s does not exist', r.name)
+from unnest(array['penstock_api', 'penstock_app', 'penstock_metrics', 'penstock_owner', 'penstock_reader']) r(name)
+where to_regrole(r.name) is null
+    and (select c.rolsuper or c.rolcreaterole from pg_roles c where c.rolname = current_user)
+union all
+select format('penstock_api may not call %s functions', count(*))
+from pg_roles r join pg_proc p on not has_function_privilege(r.oid, p.oid, 'execute')
+where r.rolname = 'penstock_api' and p.pronamespace = 'queue'::regnamespace
+having count(*) > 0
+union all
+select format('penstock_reader and penstock_metrics may not read %s tables', count(*))
+from pg_roles r join pg_class c on not has_table_privilege(r.oid, c.oid, 'select')
+where r.rolname in ('penstock_reader', 'penstock_metrics') and c.relnamespace = 'queue'::regnamespace
+    and c.relkind in ('r', 'p', 'v') and c.oid not in (select s.oid from secret s)
+    and c.relname !~ '^(webhook_)?history_[0-9]{8}$'        -- read through their table
+having count(*) > 0
+union all
+select format('penstock_app %s call %s', case when may.must then 'may not' else 'may' end, min(p.oid::regprocedure::text))
+    || case when count(*) > 1 then format(' and %s other functions', count(*) - 1) else '' end
+from pg_roles r cross join pg_proc p
+cross join lateral (select p.oid in (select f from queue.application_functions() f)) may(must)
+where r.rolname = 'penstock_app' and p.pronamespace = 'queue'::regnamespace and to_regrole('penstock_owner') is not null
+    and has_function_privilege(r.oid, p.oid, 'execute') <> may.must
+group by may.must
+union all
+select format('penstock_app has rights on queue.%s', c.relname)
+from pg_roles r join pg_class c on c.relkind in ('r', 'p', 'v')
+    and (has_table_privilege(r.oid, c.oid, 'select, insert, update, delete, truncate, references, trigger')
+        or has_any_column_privilege(r.oid, c.oid, 'select, insert, update, references'))
+where r.rolname = 'penstock_app' and c.relnamespace = 'queue'::regnamespace
+union all
+select format('%s of the SQL interface is not owned by penstock_owner, or not SECURITY DEFINER with its own search_path: '
+    '`penstock migrate`', f)
+from queue.application_functions() f join pg_proc p on p.oid = f
+where to_regrole('penstock_owner') is not null and (p.proowner <> to_regrole('penstock_owner') or not p.prosecdef
+    or 'search_path=pg_catalog, queue, pg_temp' <> all (coalesce(p.proconfig, '{}')))
+union all
+select format('penstock_owner %s', w.wrong)
+from pg_roles r
+cross join lateral (
+    select 'is a superuser: alter role penstock_owner nosuperuser' where r.rolsuper
+    union all
+    select 'may log in: alter role penstock_owner nologin' where r.rolcanlogin
+    union all
+    select 'may create in the schema: revoke create on schema queue from penstock_owner'
+    where has_schema_privilege(r.oid, 'queue', 'create') and not r.rolsuper
+    union all
+    select format('may use queue.%s', p.relname) from privileged p where p.oid = r.oid and not r.rolsuper) w(wrong)
+where r.rolname = 'penstock_owner'
+union all
+select format('the application''s role %s: %s', a.name, w.wrong)
+from application a
+cross join lateral (
+    select queue.role_problem(a.name)
+    union all
+    select format('it stands for no account: penstock roles set %s', a.name)
+    where not exists (
+        select from queue.role_account e join pg_roles g on g.rolname = e.role_name
+        where e.role_name = a.name or pg_has_role(a.name, g.oid, 'USAGE'))) w(wrong)
+where w.wrong is not null
+union all
+select format('the role %s may use %s, and is not the service''s', o.rolname,
+    (select string_agg(distinct 'queue.' || p.relname, ', ') from privileged p where queue.has_role(o.rolname, p.oid)))
+from pg_roles o
+where o.rolcanlogin and not o.rolsuper and o.rolname <> 'penstock_owner'
+    and o.rolname not in (select a.name from application a)
+    and not exists (select from service s where queue.has_role(o.rolname, s.oid))
+    and exists (select from privileged p where queue.has_role(o.rolname, p.oid))
+$$;

@@ -1,0 +1,10 @@
+-- queue.is_service_role(): whether the session's login role is one of the service's own: a superuser, or one that has
+-- penstock_api or the role that owns the schema. Called by: caller_account, resolve.
+create or replace function queue.is_service_role() returns boolean
+language plpgsql stable as $$
+begin
+    if queue.has_role(session_user, to_regrole('penstock_api')) then        -- the usual case; it takes no query
+        return true;
+    end if;
+    return queue.has_role(session_user, (select n.nspowner from pg_namespace n where n.nspname = 'queue'));
+end $$;

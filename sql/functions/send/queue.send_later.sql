@@ -1,0 +1,54 @@
+-- queue.send_later: as send_messages, with delays of messages of standard queues of up to a year. A message that is to come in
+-- more than 900 seconds, which is the most that SQS delays, waits as a one-shot schedule of the queue's account, named
+-- delayed-…: when it fires, the message enters its queue, gets its id, and its retention begins.
+-- Parameters, arrays as of send_messages; p_delays is not null. Returns a row a message: n (1, 2, …), id as send_messages or null, the
+-- schedule's name or null, error and detail as send_messages has them.
+-- Locks: those of send_messages and put_schedule. Called by: transact, send_documents.
+create or replace function queue.send_later(
+    p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
+    p_delays int[], p_groups text[], p_deduplication_ids text[])
+returns table (n int, id bigint, schedule text, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_now int[] := array(
+        select u.n from unnest(p_delays) with ordinality u(delay, n) where coalesce(u.delay, 0) <= 900 order by u.n);
+    v_at timestamptz;
+    v_part text[];
+begin
+    return query
+    select v_now[s.n], s.id, null::text, s.error, s.detail
+    from (
+        select array_agg(p_queues[i] order by i) as queues, array_agg(p_message_ids[i] order by i) as ids,
+            array_agg(p_bodies[i] order by i) as bodies, array_agg(p_sizes[i] order by i) as sizes,
+            array_agg(p_attributes[i] order by i) as attributes, array_agg(p_system[i] order by i) as system,
+            array_agg(p_delays[i] order by i) as delays, array_agg(p_groups[i] order by i) as groups,
+            array_agg(p_deduplication_ids[i] order by i) as deduplication_ids
+        from unnest(v_now) i) a
+    cross join lateral queue.send_messages(a.queues, a.ids, a.bodies, a.sizes, a.attributes, a.system, a.delays,
+        a.groups, a.deduplication_ids) s
+    where a.queues is not null;
+    for v_n in 1 .. cardinality(p_queues) loop
+        continue when v_n = any (v_now);
+        n := v_n;
+        id := null;
+        schedule := null;
+        select case when q.queue_id is null then 'QueueDoesNotExist'
+                when p_sizes[n] > q.maximum_message_bytes then 'MessageTooLong' end,
+            q.maximum_message_bytes::text
+        into error, detail
+        from (values (p_queues[n])) u(arn) left join queue.queues q on q.arn = u.arn;
+        if error is null then
+            v_part := string_to_array(p_queues[n], ':');
+            v_at := date_trunc('second', clock_timestamp() + p_delays[n] * interval '1 second' + interval '999999 microseconds');
+            schedule := 'delayed-' || gen_random_uuid();
+            detail := null;
+            perform queue.put_schedule(v_part[5], v_part[4], 'default', schedule, 'create', jsonb_build_object(
+                'door', 'native', 'form', 'fire_at', 'expression', queue.schedule_time(v_at),
+                'canonical', queue.schedule_time(v_at), 'timezone', 'UTC', 'target', jsonb_build_object(
+                    'queue', v_part[6], 'body', p_bodies[n], 'attributes', coalesce(p_attributes[n], '{}'),
+                    'system', coalesce(p_system[n], '{}'))), v_at);
+        end if;
+        return next;
+    end loop;
+end $$;

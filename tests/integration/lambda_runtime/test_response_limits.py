@@ -1,0 +1,294 @@
+"""No answer of a function is longer than AWS passes on, and no message is lost by it.
+
+What AWS passes on: "Lambda quotas" and "Use Lambda functions as targets of an Application Load Balancer", see
+`penstock.response_limit`. The functions of these tests refuse longer ones, as Lambda and a load balancer do.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import boto3
+import httpx
+import psycopg
+import pytest
+from botocore.exceptions import ClientError
+
+# Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
+import penstock_web.native.application  # noqa: F401
+from infra.local_lambda.events import EventForm
+from penstock import drivers
+from penstock.lambda_runtime import events
+from tests.support import plain_http
+from tests.support.database import Database
+from tests.support.functions import server
+from tests.support.functions.server import FunctionServer
+from tests.support.sql.calls import Counts, arn_of, counts, receive
+
+WAYS = pytest.mark.parametrize("form", ["http_api", "alb"])
+# Messages and limits of a tenth: ten times as fast.
+SCALES = pytest.mark.parametrize("scale", [pytest.param(1, marks=pytest.mark.slow), 10], indirect=True)
+MIB = 1_048_576
+
+
+@pytest.fixture
+def scale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """By how much limits are smaller than AWS's, which are kept here and there."""
+    divisor: int = getattr(request, "param", 1)
+    for limit in (events.FUNCTION, events.LOAD_BALANCER):
+        name = "FUNCTION" if limit is events.FUNCTION else "LOAD_BALANCER"
+        monkeypatch.setattr(events, name, limit._replace(max_bytes=limit.max_bytes // divisor))
+    for name in ("LAMBDA_BYTES", "LOAD_BALANCER_BYTES"):
+        monkeypatch.setattr(server, name, getattr(server, name) // divisor)
+    return divisor
+
+
+@pytest.fixture
+def deployment(database: Database, form: EventForm, scale: int) -> Iterator[FunctionServer]:
+    with FunctionServer(database.pooled_dsn, form) as deployment:
+        yield deployment
+
+
+@pytest.fixture
+def sql(database: Database) -> Iterator[psycopg.Connection[Any]]:
+    """What the container and applications do: without a function."""
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def http(deployment: FunctionServer) -> Iterator[httpx.Client]:
+    with plain_http.Client(base_url=deployment.endpoint_url) as http:
+        yield http
+
+
+def query(http: httpx.Client, path: str, **parameters: str) -> httpx.Response:
+    return http.get(f"{path}?{urlencode(parameters)}")
+
+
+def create(sqs: Any, name: str = "q", maximum: int = 3) -> tuple[str, str]:
+    """The URLs of a queue and of its dead-letter queue."""
+    suffix = ".fifo" if name.endswith(".fifo") else ""
+    attributes = {"FifoQueue": "true"} if suffix else {}
+    dead = sqs.create_queue(QueueName=f"dead{suffix}", Attributes=attributes)["QueueUrl"]
+    policy = json.dumps({"deadLetterTargetArn": arn_of(f"dead{suffix}"), "maxReceiveCount": maximum})
+    return sqs.create_queue(QueueName=name, Attributes={**attributes, "RedrivePolicy": policy})[
+        "QueueUrl"
+    ], dead
+
+
+def refused(sqs: Any, url: str, **parameters: Any) -> str:
+    """The text of the error with which a receive is refused."""
+    with pytest.raises(ClientError) as caught:
+        sqs.receive_message(QueueUrl=url, **parameters)
+    assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    return str(caught.value.response["Error"]["Message"])
+
+
+@WAYS
+@SCALES
+@pytest.mark.parametrize("name", ["q", "q.fifo"])
+def test_long_messages_all_come_and_none_becomes_a_dead_letter(
+    sqs: Any, sql: psycopg.Connection[Any], form: EventForm, name: str, scale: int
+) -> None:
+    """Ten of 700 KB, received by tens, at most three times: 7 MB, more than any function may answer."""
+    url, _ = create(sqs, name)
+    for number in range(10):
+        group = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)}
+        sqs.send_message(
+            QueueUrl=url,
+            MessageBody=str(number) * (700_000 // scale),
+            **(group if name.endswith(".fifo") else {}),
+        )
+    found, receives = [], 0
+    while messages := sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["ApproximateReceiveCount"]
+    ).get("Messages"):
+        receives += 1
+        assert {message["Attributes"]["ApproximateReceiveCount"] for message in messages} == {"1"}
+        found += [message["Body"][0] for message in messages]
+        for message in messages:
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    assert sorted(found) == [*"0123456789"]
+    assert receives == {"http_api": 2, "alb": 10}[form]
+    assert counts(sql, arn_of("dead.fifo" if name.endswith(".fifo") else "dead")) == Counts(0, 0, 0)
+
+
+@WAYS
+@SCALES
+def test_escapes_count(
+    sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int
+) -> None:
+    """A quote has four bytes in JSON and six in XML. What does not fit stays, uncounted, and comes by another way."""
+    url, _ = create(sqs)
+    body = '"' * ((1_040_000 if form == "http_api" else 240_000) // scale)
+    path = url.removeprefix(str(http.base_url).rstrip("/"))
+    sqs.send_message(QueueUrl=url, MessageBody=body)
+    limit = "Lambda function (6 MB)" if form == "http_api" else "Application Load Balancer (1 MB)"
+    for _ in range(4):
+        answer = query(http, path, Action="ReceiveMessage", VisibilityTimeout="0")
+        assert (answer.status_code, f"{limit} may be" in answer.text) == (400, True)
+        assert "<Type>Sender</Type><Code>ResponseTooLarge</Code>" in answer.text
+    (message,) = sqs.receive_message(QueueUrl=url, AttributeNames=["All"], VisibilityTimeout=0)["Messages"]
+    assert message["Body"] == body
+    assert message["Attributes"]["ApproximateReceiveCount"] == "1"
+    assert query(http, path, Action="ReceiveMessage").status_code == 400
+    (row,) = receive(sql, arn_of("q"))
+    assert (row.body, row.receive_count) == (body, 2)
+    assert query(http, path, Action="ReceiveMessage").status_code == 200
+    assert counts(sql, arn_of("dead")) == Counts(0, 0, 0)
+
+
+@pytest.mark.parametrize("form", ["alb"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param('"' * 400_000, id="quotes"),
+        pytest.param("\n\t" * 200_000, id="control characters"),
+        pytest.param("é" * 166_500, id="a runtime that writes ASCII"),
+        pytest.param("x" * 999_000, id="letters"),
+    ],
+)
+def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any], body: str) -> None:
+    """Others come past it, and it comes to whoever may answer with more."""
+    url, _ = create(sqs, maximum=1)
+    sqs.send_message(QueueUrl=url, MessageBody=body)
+    sqs.send_message(QueueUrl=url, MessageBody="short")
+    messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert [message["Body"] for message in messages] == ["short"]
+    assert "Application Load Balancer" in refused(sqs, url, MaxNumberOfMessages=10)
+    (row,) = receive(sql, arn_of("q"))
+    assert (row.body, row.receive_count) == (body, 1)
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    assert counts(sql, arn_of("dead")) == Counts(0, 0, 0)
+
+
+@pytest.mark.parametrize("form", ["alb"])
+def test_what_a_runtime_writes_in_utf_8_is_shorter(
+    sqs: Any, monkeypatch: pytest.MonkeyPatch, deployment: FunctionServer
+) -> None:
+    """Python 3.12 and newer: the limit is that of the result as it is written (awslambdaric)."""
+    url, _ = create(sqs)
+    sqs.send_message(QueueUrl=url, MessageBody="é" * 166_500)
+    monkeypatch.setenv("AWS_EXECUTION_ENV", "AWS_Lambda_python3.12")
+    monkeypatch.setattr(events, "LOAD_BALANCER", events.LOAD_BALANCER._replace(is_ascii=False))
+    assert len(sqs.receive_message(QueueUrl=url)["Messages"]) == 1
+
+
+@pytest.mark.parametrize("form", ["http_api", "function_url", "rest_api"])
+def test_a_mib_goes_in_and_out(sqs: Any, form: EventForm) -> None:
+    """The longest message that there is (SendMessage: 1 MiB), by the way that is the default of the stack, and by two
+    others that lead to functions."""
+    url, _ = create(sqs)
+    text = json.dumps([{"number": number, "text": "grüße\n"} for number in range(30_000)])
+    body = text.encode()[:MIB].decode()
+    sqs.send_message(QueueUrl=url, MessageBody=body)
+    (message,) = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert message["Body"] == body
+
+
+@pytest.mark.parametrize("form", ["alb"])
+def test_a_mib_does_not_go_in_through_a_load_balancer(sqs: Any, form: EventForm) -> None:
+    url, _ = create(sqs)
+    with pytest.raises(ClientError) as caught:
+        sqs.send_message(QueueUrl=url, MessageBody="x" * MIB)
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
+
+
+@pytest.mark.parametrize("form", ["alb"])
+def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is refused at its end when none have come."""
+    url, _ = create(sqs)
+    sqs.send_message(QueueUrl=url, MessageBody="x" * 999_000)
+    refused(sqs, url, WaitTimeSeconds=1)
+    found_too_large = threading.Event()
+    perform = drivers.perform
+
+    def perform_and_notice(*arguments: Any) -> object:
+        result = perform(*arguments)
+        if isinstance(result, list) and result and getattr(result[0], "error", None) == "ResponseTooLarge":
+            found_too_large.set()
+        return result
+
+    monkeypatch.setattr(drivers, "perform", perform_and_notice)
+    answers: list[Any] = []
+    waiting = threading.Thread(
+        target=lambda: answers.append(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20))
+    )
+    waiting.start()
+    assert found_too_large.wait(20)  # so the receive is a long poll when the other message comes
+    sqs.send_message(QueueUrl=url, MessageBody="short")
+    waiting.join()
+    assert [message["Body"] for message in answers[0]["Messages"]] == ["short"]
+
+
+@WAYS
+@SCALES
+def test_the_rest_api(http: httpx.Client, scale: int) -> None:
+    http.post("/v1/queues", json={"name": "q"}).raise_for_status()
+    for number in range(10):
+        http.post(
+            "/v1/queues/q/messages", json={"message": f"{number}" * (700_000 // scale)}
+        ).raise_for_status()
+    peeked, after = [], None
+    while (
+        page := http.get(
+            "/v1/queues/q/messages/peek", params={"limit": 1000} | ({} if after is None else {"after": after})
+        )
+        .raise_for_status()
+        .json()
+    ):
+        peeked += [message["message"][0] for message in page]
+        after = page[-1]["id"]
+    found: list[Any] = []
+    while page := http.get("/v1/queues/q/messages", params={"max": 1000}).raise_for_status().json():
+        found += page
+    assert sorted(peeked) == sorted(message["message"][0] for message in found) == [*"0123456789"]
+    assert {message["read_count"] for message in found} == {1}
+
+
+@pytest.mark.parametrize("form", ["alb"])
+def test_the_rest_api_refuses_what_is_too_long(http: httpx.Client, sql: psycopg.Connection[Any]) -> None:
+    http.post("/v1/queues", json={"name": "q", "attributes": {"archive": True}}).raise_for_status()
+    sql.execute("select queue.send('q', to_jsonb(repeat('x', 999000)))")
+    answers = [http.get(f"/v1/queues/q/messages{path}") for path in ("", "/peek", "?wait=1")]
+    sql.execute("select queue.pop('q')")
+    for answer in [*answers, http.get("/v1/queues/q/archive")]:
+        assert answer.status_code == 400, answer.text[:200]
+        error = answer.json()["error"]
+        assert error["code"] == "response_too_large"
+        assert "an Application Load Balancer (1 MB) may be" in error["message"]
+
+
+@pytest.mark.parametrize("form", ["alb"])
+def test_any_other_answer_that_is_too_long_is_refused_too(
+    deployment: FunctionServer, sql: psycopg.Connection[Any]
+) -> None:
+    """Such as GetSchedule, whose Input may have a MiB, and the REST API's schedule with the same message."""
+    scheduler = boto3.client(
+        "scheduler",
+        endpoint_url=deployment.endpoint_url,
+        region_name="us-east-1",
+        aws_access_key_id="AKIDEXAMPLE",
+        aws_secret_access_key="secret",
+    )
+    target = {"Arn": arn_of("q"), "RoleArn": "arn:aws:iam::000000000000:role/r", "Input": "x" * 500_000}
+    scheduler.create_schedule(
+        Name="s", ScheduleExpression="rate(1 day)", FlexibleTimeWindow={"Mode": "OFF"}, Target=target
+    )
+    sql.execute(
+        "update queue.schedule set target = jsonb_set(target, '{Input}', to_jsonb(repeat('x', 1000000)))"
+    )
+    with pytest.raises(ClientError) as caught:
+        scheduler.get_schedule(Name="s")
+    assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
+    assert "an Application Load Balancer (1 MB)" in caught.value.response["Error"]["Message"]
+    scheduler.close()
+    with plain_http.Client(base_url=deployment.endpoint_url) as http:
+        answer = http.get("/v1/schedules")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "response_too_large")

@@ -1,0 +1,438 @@
+"""queue.receive_answer: what does not fit into an answer is not received; what is too long alone is passed over.
+
+What is right follows from two rules of AWS: a receive "might return fewer" messages than it was asked for
+(ReceiveMessage, MaxNumberOfMessages), and the receive count says how often a message was received and not deleted
+(Message, ApproximateReceiveCount): nobody has received what no answer carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from penstock.postgres.statements.messages import RECEIVE_ANSWER
+from tests.integration.sql.conftest import Connect
+from tests.support.sql.calls import (
+    Connection,
+    Counts,
+    Delivery,
+    Entry,
+    bodies,
+    call,
+    change,
+    change_by_id,
+    counts,
+    create,
+    delete,
+    history,
+    maintain,
+    queue_id,
+    receive,
+    redrive,
+    rows_of,
+    send,
+    send_entries,
+    value,
+)
+
+BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
+LIMIT = 100_000
+LONG = '"' * 25_000  # four bytes each, as JSON in JSON
+SHORT = "short"
+
+
+def answer(
+    db: Connection,
+    arn: str,
+    count: int = 10,
+    limit: int | None = LIMIT,
+    kind: str = "function-json",
+    attempt: str | None = None,
+    visibility: int | None = None,
+) -> tuple[str | None, list[Delivery]]:
+    """The error of the header, and the messages."""
+    share = count if arn.endswith(".fifo") else 10
+    header, *rows = call(db, RECEIVE_ANSWER, arn, count, share, visibility, None, False, attempt, limit, kind)
+    return header.error, rows
+
+
+def send_each(db: Connection, arn: str, *texts: str) -> None:
+    """Each message in a group of its own, where the queue has groups."""
+    for number, text in enumerate(texts):
+        send(db, arn, text, group=f"g{number}" if arn.endswith(".fifo") else None)
+
+
+# --- several messages ------------------------------------------------------------------------------------------------
+@BOTH
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [("function-json", 100_000), ("function-xml-ascii", 80_000), ("json", 95_000), ("xml", 95_000)],
+)
+def test_as_many_as_fit_and_the_others_stay(db: Connection, name: str, kind: str, limit: int) -> None:
+    """Three of 30,000 bytes fit in each of these limits, or two with room to spare, and never four."""
+    dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
+    arn = create(db, name, RedrivePolicy=redrive(dead, 1))
+    texts = [f"{number}" * 30_000 for number in range(7)]
+    send_each(db, arn, *texts)
+    found = []
+    while rows := answer(db, arn, limit=limit, kind=kind)[1]:
+        assert 1 <= len(rows) <= 3
+        assert {row.receive_count for row in rows} == {1}
+        found += bodies(rows)
+    assert found == texts
+    assert (counts(db, arn), counts(db, dead)) == (Counts(0, 7, 0), Counts(0, 0, 0))
+
+
+@BOTH
+def test_short_messages_come_together(db: Connection, name: str) -> None:
+    arn = create(db, name)
+    send_each(db, arn, *"0123456789")
+    for kind in ("json", "function-json"):
+        error, rows = answer(db, arn, kind=kind, visibility=0)
+        assert (error, bodies(rows)) == (None, [*"0123456789"])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("json", 4_200_000), ("xml", 4_200_000), ("function-json", LIMIT)]
+)
+def test_what_did_not_fit_left_no_trace(db: Connection, name: str, kind: str, limit: int) -> None:
+    """Of the messages that stay there is no lease, no count, no time: as if fewer had been asked for."""
+    one, other = create(db, name), create(db, f"other-{name}")
+    body = "x" * (10_000 if kind.startswith("function") else 500_000)
+    for arn in (one, other):
+        send_each(db, arn, *[body] * 9)
+    _, rows = answer(db, one, limit=limit, kind=kind)
+    assert 0 < len(rows) < 9
+    assert len(receive(db, other, len(rows))) == len(rows)
+    for table, column in (("lease", "ids"), ("side", "id"), ("fifo_message", "receive_count")):
+        states = [
+            value(
+                db,
+                f"select array_agg({column}::text order by {column}::text) from queue.{table} where queue_id = %s",
+                queue_id(db, arn),
+            )
+            for arn in (one, other)
+        ]
+        assert states[0] == states[1], table
+
+
+@BOTH
+def test_a_long_one_behind_short_ones_comes_alone(db: Connection, name: str) -> None:
+    arn = create(db, name)
+    texts = [SHORT, "x" * 98_000, SHORT]
+    send_each(db, arn, *texts)
+    assert [bodies(answer(db, arn)[1]) for _ in range(4)] == [*([text] for text in texts), []]
+
+
+@pytest.mark.parametrize(("length", "count"), [(350_000, 20), (450_000, 9)])
+def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: int) -> None:
+    """Ten of one caller of the container, ten of another: no caller gets more than an answer may have."""
+    arn = create(db)
+    send_each(db, arn, *["x" * length] * 20)
+    _, rows = answer(db, arn, 20, limit=4_200_000, kind="json")
+    assert len(rows) == count
+
+
+@pytest.mark.parametrize(
+    ("kind", "character", "growth"),
+    [
+        ("json", "x", 1), ("json", '"', 2), ("json", "é", 2), ("xml", "x", 1), ("xml", '"', 6), ("xml", "\n", 1),
+        ("function-json", "x", 1), ("function-json", '"', 4), ("function-json", "\n", 3),
+        ("function-json-ascii", "é", 6), ("function-xml", '"', 6), ("function-xml", "\n", 2),
+    ],
+)  # fmt: skip
+def test_just_below_the_limit_both_come_and_just_above_one(
+    db: Connection, kind: str, character: str, growth: int
+) -> None:
+    """Two messages, their escapes by the encoders' rules; 1,500 bytes for what stands around a message."""
+    arn = create(db)
+    body = character * 30_000
+    send_each(db, arn, body, body)
+    both = 2 * (growth * 30_000 + (1_500 if kind.startswith("function") else 1_000))
+    assert bodies(answer(db, arn, limit=both, kind=kind, visibility=0)[1]) == [body, body]
+    assert bodies(answer(db, arn, limit=both - 1, kind=kind, visibility=0)[1]) == [body]
+
+
+# --- one message -----------------------------------------------------------------------------------------------------
+@BOTH
+@pytest.mark.parametrize("kind", ["json", "xml"])
+def test_the_container_hands_out_any_single_message(db: Connection, name: str, kind: str) -> None:
+    arn = create(db, name)
+    send_each(db, arn, LONG, LONG)
+    for _ in range(2):
+        error, rows = answer(db, arn, limit=10_000, kind=kind)
+        assert (error, bodies(rows)) == (None, [LONG])
+
+
+def never_received(db: Connection, arn: str) -> int:
+    send_each(db, arn, LONG)
+    return 0
+
+
+def received_before(db: Connection, arn: str) -> int:
+    """Its lease is over."""
+    send_each(db, arn, LONG)
+    assert len(receive(db, arn, 1, visibility=0)) == 1
+    return 1
+
+
+def in_the_slow_path(db: Connection, arn: str) -> int:
+    send_each(db, arn, LONG)
+    assert change(db, receive(db, arn, 1), 0) == ["changed"]
+    return 1
+
+
+@BOTH
+@pytest.mark.parametrize("put", [never_received, received_before, in_the_slow_path])
+def test_a_message_that_is_too_long_is_passed_over(
+    db: Connection, name: str, put: Callable[[Connection, str], int]
+) -> None:
+    """Wherever it is, and however often one tries. Others come; the container then gets it as if nothing had been."""
+    dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
+    arn = create(db, name, RedrivePolicy=redrive(dead, 2))
+    before = put(db, arn)
+    for _ in range(4):
+        assert answer(db, arn) == ("ResponseTooLarge", [])
+    send(db, arn, SHORT, group="other")
+    assert bodies(answer(db, arn)[1]) == [SHORT]
+    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert (counts(db, arn), counts(db, dead)) == (Counts(1, 1, 0), Counts(0, 0, 0))
+    ((row,),) = [answer(db, arn, limit=4_200_000, kind="json")[1]]
+    assert (row.body, row.receive_count) == (LONG, before + 1)
+    assert answer(db, arn) == (None, [])
+    assert delete(db, [row]) == ["deleted"]
+    maintain(db, arn)
+    assert history(db, arn) == {"deleted": 1}
+
+
+def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
+    """The others of its lease, which is over, come again, and their handles still delete them."""
+    arn = create(db)
+    send_each(db, arn, SHORT, LONG, SHORT)
+    old = receive(db, arn, 3, visibility=0)
+    taken = [row for _ in range(3) for row in answer(db, arn)[1]]
+    assert [(row.body, row.receive_count) for row in taken] == [(SHORT, 2)] * 2
+    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert delete(db, [old[0], taken[1]]) == ["deleted"] * 2
+    assert delete(db, [old[1]]) == ["deleted"]  # whoever received it by another way may still acknowledge it
+    assert counts(db, arn) == Counts(0, 0, 0)
+
+
+def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
+    """It has a lease that belongs to nobody (fair queues)."""
+    arn = create(db)
+    send(db, arn, *[SHORT] * 60, group="noisy")
+    assert len([*receive(db, arn, 10), *receive(db, arn, 50)]) == 60
+    send(db, arn, LONG, group="noisy")
+    send(db, arn, *[SHORT] * 20, group="quiet")
+    assert len(receive(db, arn, 10)) == 10
+    assert rows_of(db, "deferred", arn) == 1
+    assert len(answer(db, arn)[1]) == 10
+    assert answer(db, arn) == ("ResponseTooLarge", [])
+    (row,) = receive(db, arn)
+    assert (row.body, row.receive_count) == (LONG, 1)
+
+
+def test_it_is_measured_once(db: Connection) -> None:
+    """The next receives read what was measured. A way with a higher limit measures nothing either, and hands it out."""
+    arn = create(db)
+    send_each(db, arn, LONG)
+    answer(db, arn)
+    measured = value(db, "select answer_bytes from queue.side where queue_id = %s", queue_id(db, arn))
+    assert measured == {"function-json": 4 * 25_000 + 1_500}
+    db.execute("update queue.side set answer_bytes = '{\"function-json\": 1}'")  # as if it were short
+    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert value(db, "select answer_bytes from queue.side where queue_id = %s", queue_id(db, arn)) == measured
+    assert bodies(answer(db, arn, limit=110_000)[1]) == [LONG]
+
+
+def test_each_format_is_measured_on_its_own(db: Connection) -> None:
+    """A body of angle brackets is four times as long in XML, and as long as it is in JSON."""
+    arn = create(db)
+    send_each(db, arn, "<" * 30_000)
+    assert answer(db, arn, kind="function-xml") == ("ResponseTooLarge", [])
+    assert len(answer(db, arn, kind="function-json")[1]) == 1
+
+
+def test_many_are_passed_over_at_once(db: Connection) -> None:
+    arn = create(db)
+    send_each(db, arn, *[LONG] * 30, SHORT)
+    assert bodies(answer(db, arn)[1]) == [SHORT]
+    assert rows_of(db, "side", arn) == 30
+    assert sorted({row.receive_count for row in [*receive(db, arn), *receive(db, arn, 20)]}) == [1]
+
+
+def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection) -> None:
+    """Where only functions receive: messages that are passed over stay in front until their retention period ends."""
+    dead = create(db, "dead")
+    arn = create(db, RedrivePolicy=redrive(dead, 1))
+    send_each(db, arn, *[SHORT] * 120, LONG)
+    assert change(db, receive(db, arn, 121), 0) == ["changed"] * 121
+    db.execute(
+        "update queue.side set receive_count = 0, answer_bytes = '{\"function-json\": 1000000}' where body = %s",
+        [SHORT],
+    )
+    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert (counts(db, arn), counts(db, dead)) == (Counts(120, 0, 0), Counts(1, 0, 0))
+
+
+@BOTH
+def test_it_is_refused_only_when_all_have_been_measured(db: Connection, name: str) -> None:
+    """A receive of one measures 20 at most; then there may be others behind them, and the next receive finds them."""
+    arn = create(db, name)
+    send_each(db, arn, *[LONG] * 25, SHORT)
+    assert answer(db, arn, 1) == (None, [])
+    assert bodies(answer(db, arn, 1)[1]) == [SHORT]
+    assert answer(db, arn, 1) == ("ResponseTooLarge", [])
+
+
+# --- FIFO ------------------------------------------------------------------------------------------------------------
+def test_its_group_waits_for_it(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    send(db, arn, "a1", LONG, "a3", group="a")
+    send(db, arn, "b1", "b2", group="b")
+    first = answer(db, arn)[1]
+    assert bodies(first) == ["a1"]
+    assert bodies(answer(db, arn)[1]) == ["b1", "b2"]
+    assert delete(db, first) == ["deleted"]
+    assert answer(db, arn) == ("ResponseTooLarge", [])
+    long = receive(db, arn, 1)
+    assert bodies(long) == [LONG]
+    assert answer(db, arn) == (None, [])
+    assert delete(db, long) == ["deleted"]
+    assert bodies(answer(db, arn)[1]) == ["a3"]
+
+
+def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) -> None:
+    """However many there are: receives for longer answers take them meanwhile."""
+    arn = create(db, "q.fifo")
+    entries = [Entry(SHORT, group=f"g{number}", deduplication=f"{number}") for number in range(1_001)]
+    send_entries(db, arn, entries)
+    measured = "update queue.fifo_message set answer_bytes = '{\"function-json\": 1000000}'"
+    db.execute(f"{measured} where group_key < (select max(group_key) from queue.fifo_message)")
+    other = connect()
+    with db.transaction():
+        assert len(answer(db, arn)[1]) == 1
+        assert answer(db, arn) == ("ResponseTooLarge", [])
+        free = "select count(*) from (select from queue.fifo_group for update skip locked) g"
+        assert value(other, free) == 1_000
+
+
+def test_a_repeated_receive_gets_what_the_first_one_got(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    send_each(db, arn, *["x" * 40_000] * 4)
+    first = answer(db, arn, attempt="a")[1]
+    assert len(first) == 2
+    assert [row.handle for row in answer(db, arn, attempt="a")[1]] == [row.handle for row in first]
+    assert len(answer(db, arn, attempt="b")[1]) == 2
+    assert answer(db, arn, attempt="c") == (None, [])
+
+
+# --- beside others ---------------------------------------------------------------------------------------------------
+@BOTH
+def test_a_message_that_somebody_holds_is_not_waited_for(db: Connection, connect: Connect, name: str) -> None:
+    arn = create(db, name)
+    send_each(db, arn, LONG)
+    if not name.endswith(".fifo"):
+        assert change(db, receive(db, arn, 1), 0) == ["changed"]
+    with connect() as other, other.transaction():
+        assert len(receive(other, arn, 1)) == 1
+        assert answer(db, arn) == (None, [])
+    assert answer(db, arn) == (None, [])
+
+
+def undone(db: Connection, arn: str) -> str:
+    """The message as a receive got it that was undone, for `pass_over`."""
+    with db.transaction(force_rollback=True):
+        received = "queue.receive_messages(%s, 1, 10, null, null, false, null)"
+        return str(value(db, f"select r::queue.delivery::text from {received} r offset 1", arn))
+
+
+def pass_over(db: Connection, arn: str, message: str) -> bool:
+    return bool(
+        value(db, "select queue.pass_over(%s, %s::queue.delivery, 'function-json', 101500)", arn, message)
+    )
+
+
+def received(other: Connection, arn: str) -> None:
+    """Another consumer holds it."""
+    assert len(receive(other, arn, 1, visibility=60)) == 1
+
+
+def hidden(other: Connection, arn: str) -> None:
+    """By an operator, or by a consumer whose visibility timeout is over."""
+    with other.transaction(force_rollback=True):
+        (row,) = receive(other, arn, 1)
+    assert change_by_id(other, arn, row.public_id, 60)
+
+
+@BOTH
+@pytest.mark.parametrize("put", [never_received, received_before, in_the_slow_path])
+@pytest.mark.parametrize("happens", [received, hidden])
+def test_what_another_transaction_has_changed_meanwhile_is_not_passed_over(
+    db: Connection,
+    connect: Connect,
+    name: str,
+    put: Callable[[Connection, str], int],
+    happens: Callable[[Connection, str], None],
+) -> None:
+    """Between the receive that is undone and `pass_over`: the message stays invisible, and its receive count."""
+    arn = create(db, name)
+    before = put(db, arn)
+    message = undone(db, arn)
+    happens(connect(), arn)
+    assert pass_over(db, arn, message) is False
+    assert receive(db, arn) == []
+    table = "queue.fifo_message" if name.endswith(".fifo") else "queue.side"
+    assert value(db, f"select count(*) from {table} where answer_bytes is not null") == 0
+    public_id = int(message.split(",")[-3])
+    assert change_by_id(db, arn, public_id, 0)
+    (row,) = receive(db, arn)
+    assert row.receive_count == before + (2 if happens is received else 1)
+
+
+@BOTH
+@pytest.mark.parametrize("put", [never_received, received_before, in_the_slow_path])
+def test_what_is_as_it_was_is_passed_over(
+    db: Connection, name: str, put: Callable[[Connection, str], int]
+) -> None:
+    arn = create(db, name)
+    before = put(db, arn)
+    assert pass_over(db, arn, undone(db, arn)) is True
+    (row,) = receive(db, arn)
+    assert row.receive_count == before + 1
+
+
+@BOTH
+def test_it_is_not_refused_while_others_hold_short_ones(db: Connection, connect: Connect, name: str) -> None:
+    """A receive holds a shard, a send a message group: what waits there can be received in a moment."""
+    arn = create(db, name)
+    group = "short" if name.endswith(".fifo") else None
+    send_each(db, arn, LONG)
+    assert answer(db, arn) == ("ResponseTooLarge", [])
+    send(db, arn, SHORT, SHORT, group=group)
+    with connect() as other, other.transaction(force_rollback=True):
+        if group is None:
+            assert bodies(answer(other, arn, 1)[1]) == [SHORT]
+        else:
+            send(other, arn, SHORT, group=group)
+        assert answer(db, arn) == (None, [])
+    assert bodies(answer(db, arn)[1]) == [SHORT, SHORT]
+    assert answer(db, arn) == ("ResponseTooLarge", [])
+
+
+def test_other_errors_are_told_first(db: Connection) -> None:
+    arn = create(db)
+    send_each(db, arn, SHORT, LONG)
+    receive(db, arn, 1)
+    header, *rows = call(db, RECEIVE_ANSWER, arn, 10, 10, None, 1, False, None, LIMIT, "function-json")
+    assert (header.error, rows) == ("OverLimit", [])
+    assert answer(db, arn + "-none") == ("QueueDoesNotExist", [])
+
+
+def test_without_a_limit_everything_comes(db: Connection) -> None:
+    arn = create(db)
+    send_each(db, arn, LONG, LONG)
+    assert bodies(answer(db, arn, limit=None)[1]) == [LONG, LONG]

@@ -1,0 +1,192 @@
+"""Messages that are to come later than SQS delays them (900 s): they wait as schedules. Source: our choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.support.database import Database, TestServer
+from tests.support.programs.penstock_service import Service, running_service
+
+YEAR = 31_536_000
+SETTINGS = {"QUOTA_SCHEDULES": "20", "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
+EMPTY = {"visible": 0, "in_flight": 0, "delayed": 0}
+MAKE_DUE = "update queue.schedule set next_fire_at = date_trunc('second', now()), due_at = now()"
+
+
+@pytest.fixture(scope="module")
+def database(postgres: TestServer) -> Iterator[Database]:
+    with postgres.database() as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def service(database: Database) -> Iterator[Service]:
+    with running_service(database.api_dsn, **SETTINGS) as service:
+        yield service
+
+
+@pytest.fixture
+def db(database: Database) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def http(service: Service, db: psycopg.Connection[Any]) -> Iterator[httpx.Client]:
+    """A client; the queues `orders` and `o.fifo` are there and empty, and no schedule."""
+    db.execute("delete from queue.schedule; delete from queue.schedule_run")
+    with service.http() as http:
+        for name in ("orders", "o.fifo"):
+            http.post("/v1/queues", json={"name": name, "fifo": name == "o.fifo"})
+            http.post(f"/v1/queues/{name}/purge").raise_for_status()
+        yield http
+
+
+def send(http: httpx.Client, body: Any, queue: str = "orders") -> Any:
+    answer = http.post(f"/v1/queues/{queue}/messages", json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def schedules(http: httpx.Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = http.get("/v1/schedules").json()["schedules"]
+    return found
+
+
+def counts(http: httpx.Client) -> dict[str, int]:
+    queue = http.get("/v1/queues/orders").json()
+    return {state: queue[state] for state in EMPTY}
+
+
+def receive(http: httpx.Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = http.get(
+        "/v1/queues/orders/messages", params={"wait": 20, "max": 10}
+    ).json()
+    return found
+
+
+def test_it_waits_as_a_schedule_and_enters_its_queue_when_due(
+    http: httpx.Client, db: psycopg.Connection[Any]
+) -> None:
+    before = datetime.now(UTC)
+    headers = {f"h{n}": {"n": n} for n in range(10)}  # as many as a message may have: none is added
+    message = {"message": {"a": [1.50, "ü"]}, "headers": headers, "group_id": "tenant", "delay": 7 * 86_400}
+    sent = send(http, message)
+    assert sent["id"] is None
+    assert counts(http) == EMPTY
+    (schedule,) = schedules(http)
+    assert schedule["name"] == sent["schedule"]
+    assert schedule["target"]["queue"] == "orders"
+    assert schedule["target"]["message"] == {"a": [1.5, "ü"]}
+    late = datetime.fromisoformat(schedule["fire_at"]) - before - timedelta(days=7)
+    assert timedelta(0) <= late < timedelta(minutes=5)
+    db.execute(MAKE_DUE)
+    (received,) = receive(http)
+    assert received["id"] > 0
+    assert (received["message"], received["headers"]) == ({"a": [1.5, "ü"]}, headers)
+    assert received["group_id"] == "tenant"
+    assert datetime.fromisoformat(received["enqueued_at"]) > before + timedelta(milliseconds=1)
+    assert schedules(http) == []
+
+
+@pytest.mark.parametrize(("delay", "waits"), [(900, False), (901, True), (YEAR, True)])
+def test_what_sqs_can_delay_stays_in_the_queue(http: httpx.Client, delay: int, waits: bool) -> None:
+    sent = send(http, {"message": 1, "delay": delay})
+    assert (sent["id"] is None) == waits == ("schedule" in sent)
+    assert counts(http) == EMPTY | {"delayed": 0 if waits else 1}
+
+
+def test_a_list_may_have_all_kinds(http: httpx.Client) -> None:
+    sent = send(http, [{"message": 1}, {"message": 2, "delay": YEAR}, {"message": 3, "delay": 60}])
+    first, later, third = sent["ids"]
+    assert (later, first > 0, third > 0) == (None, True, True)
+    assert [name is not None for name in sent["schedules"]] == [False, True, False]
+    assert counts(http) == EMPTY | {"visible": 1, "delayed": 1}
+    assert [one["target"]["message"] for one in schedules(http)] == [2]
+
+
+def test_with_its_schedule_it_is_gone(http: httpx.Client) -> None:
+    name = send(http, {"message": 1, "delay": 1_000})["schedule"]
+    assert http.delete(f"/v1/schedules/{name}").status_code == 204
+    assert schedules(http) == []
+
+
+def test_pruning_schedules_spares_messages(http: httpx.Client) -> None:
+    """A file of schedules says nothing of messages that somebody has sent."""
+    name = send(http, {"message": 1, "delay": 1_000})["schedule"]
+    every = {"name": "nightly", "cron": "0 0 * * *", "target": {"queue": "orders", "message": 1}}
+    for wanted in ([every], []):
+        synced = http.put("/v1/schedules", params={"prune": "true"}, json=wanted)
+        assert synced.status_code == 200, synced.text
+        assert [one["name"] for one in schedules(http)] == [name, *(one["name"] for one in wanted)]
+
+
+def test_in_a_transaction(http: httpx.Client) -> None:
+    send(http, {"message": "work"})
+    (work,) = receive(http)
+    later = {"queue": "orders", "message": "again", "delay": 86_400}
+    body = {"ack": [{"queue": "orders", "receipt": work["receipt"]}], "send": [later, {**later, "delay": 0}]}
+    done = http.post("/v1/transactions", json=body).json()
+    assert (done["acked"], done["sent"][0]["id"], done["sent"][1]["id"] > 0) == (1, None, True)
+    assert [one["name"] for one in schedules(http)] == [done["sent"][0]["schedule"]]
+    in_order = [{"queue": "o.fifo", "message": n, "group_id": f"g{n}", "dedup_id": f"{n}"} for n in (1, 2)]
+    mixed = http.post("/v1/transactions", json={"send": [in_order[0], later, in_order[1]]}).json()["sent"]
+    assert [one["id"] is None for one in mixed] == [False, True, False]
+    assert [
+        one["group_id"] for one in http.get("/v1/queues/o.fifo/messages", params={"max": 10, "vt": 0}).json()
+    ] == ["g1", "g2"]
+    http.delete(f"/v1/schedules/{mixed[1]['schedule']}")
+    refused = http.post("/v1/transactions", json={**body, "send": [later]})
+    assert refused.status_code == 409
+    assert len(schedules(http)) == 1
+
+
+@pytest.mark.parametrize(
+    ("queue", "body", "status"),
+    [
+        ("orders", {"message": 1, "delay": YEAR + 1}, 400),
+        ("orders", {"message": 1, "delay": 1e9}, 400),
+        ("o.fifo", {"message": 1, "delay": 901, "group_id": "g", "dedup_id": "d"}, 400),
+        ("orders", {"message": 1, "delay": 901, "dedup_id": "d"}, 400),
+        ("never-made", {"message": 1, "delay": 901}, 404),
+        ("orders", [{"message": 1}, {"message": "x" * 1_048_576, "delay": 901}], 413),
+        ("orders", [{"message": 1}, *[{"message": 1, "delay": 901}] * 21], 429),
+    ],
+)
+def test_what_is_refused_changes_nothing(http: httpx.Client, queue: str, body: Any, status: int) -> None:
+    answer = http.post(f"/v1/queues/{queue}/messages", json=body)
+    assert answer.status_code == status, answer.text
+    assert (schedules(http), counts(http)) == ([], EMPTY)
+
+
+def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
+    """In the application's own transaction."""
+    with db.transaction(force_rollback=True):
+        assert db.execute("""select queue.send('orders', '{"a": 1}', delay => 86400)""").fetchall() == [
+            (None,)
+        ]
+    assert schedules(http) == []
+    batch = "select * from queue.send_batch('orders', array['1', '2']::jsonb[], delay => 901, group_id => 'tenant')"
+    assert db.execute(batch.encode()).fetchall() == [(None,), (None,)]
+    assert {one["target"]["message"] for one in schedules(http)} == {1, 2}
+    db.execute(MAKE_DUE)
+    found: list[Any] = []
+    while len(found) < 2:
+        found += receive(http)
+    assert sorted((one["message"], one["group_id"], *one["headers"]) for one in found) == [
+        (1, "tenant"),
+        (2, "tenant"),
+    ]
+
+
+@pytest.mark.parametrize("call", ["'orders', '1', delay => 31536001", "'o.fifo', '1', delay => 901"])
+def test_what_sql_refuses(http: httpx.Client, db: psycopg.Connection[Any], call: str) -> None:
+    with pytest.raises(psycopg.Error, match="a delay is 0 to 31536000 seconds") as refused:
+        db.execute(f"select queue.send({call})".encode())
+    assert refused.value.sqlstate == "QU003"

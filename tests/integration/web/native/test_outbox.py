@@ -1,0 +1,60 @@
+"""/v1/outbox over a real service, with a gateway and without. Shapes: docs/topics.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+
+import httpx
+import pytest
+
+from tests.support.database import Database
+from tests.support.programs.penstock_service import running_service
+from tests.support.wait import wait_until
+from tests.support.webhooks.receiver import Receiver, running_receiver
+
+PHONE = "+15550100123"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as receiver:
+        yield receiver
+
+
+def send(http: httpx.Client, text: str) -> None:
+    form = {"Action": "Publish", "Version": "2010-03-31", "PhoneNumber": PHONE, "Message": text}
+    answer = http.post("/", data=form)
+    assert answer.status_code == 200, answer.text
+
+
+def states(http: httpx.Client) -> list[str]:
+    return [one["state"] for one in http.get("/v1/outbox", params={"destination": PHONE}).json()]
+
+
+def are_sent(http: httpx.Client, number: int) -> bool:
+    return states(http) == ["sent"] * number
+
+
+def test_the_worker_carries_what_the_service_publishes(database: Database, receiver: Receiver) -> None:
+    """At once, also after it has slept."""
+    settings = {"SNS_GATEWAY_URL": receiver.url("/200")}
+    with running_service(database.api_dsn, **settings) as service, service.http() as http:
+        for number in range(3):
+            send(http, f"m{number}")
+            wait_until(partial(are_sent, http, number + 1))
+    assert [json.loads(request.body)["text"] for request in receiver.requests] == ["m0", "m1", "m2"]
+
+
+def test_without_a_gateway_it_is_kept(database: Database) -> None:
+    with running_service(database.api_dsn) as service, service.http() as http:
+        send(http, "hello")
+        assert states(http) == ["kept"]
+        assert http.get("/v1/outbox", params={"protocol": "email"}).json() == []
+        assert http.get("/v1/outbox", params={"protocol": "pigeon"}).status_code == 400
+        assert http.get("/v1/outbox", params={"limit": 101}).status_code == 400
+        assert http.put("/v1/outbox/opted-out/0123").status_code == 400
+        assert http.put(f"/v1/outbox/opted-out/{PHONE.replace('+', '%2B')}").json() == {"phone_number": PHONE}
+        send(http, "again")
+        assert states(http) == ["kept", "failed"]

@@ -1,0 +1,227 @@
+"""What clients send stays out of the logs of the service and of PostgreSQL, and out of /metrics: messages, secrets,
+signatures, tokens, and made-up names, which would fill the metrics with labels.
+
+Each request carries a word of its own that may stand nowhere. Requests that go well and such that fail in every way are
+among them, since errors are what is logged.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+import httpx
+import pytest
+
+from tests.support.conformance.access_keys import ENCRYPTION_KEY, OWNER, SIGV4, key_ring, new_key
+from tests.support.database import TestServer
+from tests.support.hostile.signatures.signer import JSON, Signer
+from tests.support.hostile.signatures.signing import Recipe, Request, sign_address, sign_header
+from tests.support.programs.penstock_service import running_service
+from tests.support.wait import wait_until
+
+METRICS_TOKEN = "canary-metrics-token"
+SETTINGS = {
+    **SIGV4,
+    "QUEUE_METRICS_TOKEN": METRICS_TOKEN,
+    "WEBHOOK_SIGNING_SECRET": "whsec_Y2FuYXJ5LXdlYmhvb2stc2VjcmV0LWNhbmFyeQ==",
+}
+
+
+class Installation(NamedTuple):
+    """A service with signatures, keys of its account, and what it and PostgreSQL have logged from here on."""
+
+    http: httpx.Client
+    signer: Signer
+    bearer: str
+    log: Callable[[], str]
+    database_log: Callable[[], str]
+
+    def send(self, request: Request) -> int:
+        headers = [(name.encode(), value.encode("latin-1")) for name, value in request.headers]
+        return self.http.request(
+            request.method, request.target, headers=headers, content=request.body
+        ).status_code
+
+    def sign(self, action: str, members: dict[str, Any] | bytes, service: str = "sqs") -> int:
+        body = members if isinstance(members, bytes) else json.dumps(members).encode()
+        target = ("X-Amz-Target", f"Amazon{service.upper()}.{action}")
+        asked = Request("POST", "/", (("Host", self.signer.host), JSON, target), body)
+        return self.send(sign_header(asked, self.signer.key, Recipe(service=service)))
+
+    def ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> int:
+        headers = {"authorization": f"Bearer {key or self.bearer}", "content-type": "application/json"}
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.http.request(
+            method, f"/v1{path}", headers=headers, content=b"" if body is None else content
+        ).status_code
+
+    def metrics(self) -> str:
+        answer = self.http.get("/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"})
+        assert answer.status_code == 200
+        return answer.text
+
+
+def read_from(log: Path, start: int) -> str:
+    return log.read_bytes()[start:].decode()
+
+
+@pytest.fixture(scope="module")
+def installation(postgres: TestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    database_log = postgres.server.data.parent / "log"
+    log = tmp_path_factory.mktemp("canaries") / "log"
+    with postgres.database() as database, log.open("wb") as written:
+        key = new_key(database, OWNER)
+        with key_ring(database) as ring:
+            bearer = next(iter(ring.create(OWNER, "", bearer=True))).partition("Bearer ")[2]
+        start = database_log.stat().st_size
+        with running_service(database.api_dsn, log=written, **SETTINGS) as service, service.http() as http:
+            signer = Signer(service.url, f"{service.url}/{OWNER}/orders", f"/{OWNER}/bills", key, key)
+            yield Installation(http, signer, bearer, log.read_text, lambda: read_from(database_log, start))
+
+
+def messages(it: Installation, word: str) -> Iterator[int]:
+    """Bodies, attributes and headers, sent, refused, and received."""
+    url = {"QueueUrl": it.signer.queue_url}
+    text = {"DataType": "String", "StringValue": f"{word}-attribute"}
+    yield it.sign("SendMessage", {**url, "MessageBody": f"{word}-body", "MessageAttributes": {"a": text}})
+    yield it.sign("SendMessage", {**url, "MessageBody": f"{word}-refused\x01"})
+    yield it.sign("SendMessage", {**url, "MessageBody": f"{word}-long" + "x" * 1_100_000})
+    yield it.sign(
+        "SendMessage",
+        {**url, "MessageBody": "b", "MessageAttributes": {f"{word}-name": {**text, "DataType": "x"}}},
+    )
+    yield it.sign("SendMessage", b'{"QueueUrl":"%b' % f"{word}-not-json".encode())
+    yield it.sign("SendMessageBatch", {**url, "Entries": [{"Id": "a", "MessageBody": f"{word}-batch"}] * 2})
+    yield it.sign("ReceiveMessage", {**url, "VisibilityTimeout": 0})
+    yield it.ask(
+        "POST", "/queues/orders/messages", {"message": f"{word}-rest", "headers": {"h": f"{word}-header"}}
+    )
+    yield it.ask(
+        "POST", "/queues/orders/messages", {"message": f"{word}-rest", "headers": {"h h": f"{word}-header"}}
+    )
+    yield it.ask("POST", "/queues/orders/messages", f'{{"message": {word}'.encode())
+    yield it.ask("POST", "/events/a.b", {"message": f"{word}-event", "headers": {"a": {"b": f"{word}\x00"}}})
+    yield it.ask(
+        "POST", "/transactions", {"send": [{"queue": "orders", "message": f"{word}-transaction"}], "ack": [1]}
+    )
+    yield it.ask("POST", "/transactions", {"send": [{"queue": "orders", "message": f"{word}-transaction"}]})
+
+
+def handles(it: Installation, word: str) -> Iterator[int]:
+    """Receipt handles, tokens of subscriptions and of pages."""
+    url = {"QueueUrl": it.signer.queue_url}
+    yield it.sign("DeleteMessage", {**url, "ReceiptHandle": f"{word}-handle"})
+    yield it.sign("ListQueues", {"NextToken": f"{word}-page", "MaxResults": 1})
+    yield it.sign("CancelMessageMoveTask", {"TaskHandle": f"{word}-task"})
+    arn = f"arn:aws:sns:us-east-1:{OWNER}:news"
+    yield it.sign("ConfirmSubscription", {"TopicArn": arn, "Token": f"{word}-token"}, "sns")
+    link = f"/?Action=ConfirmSubscription&TopicArn={arn}&Token={word}-link"
+    yield it.send(Request("GET", link, (("Host", it.signer.host),), b""))
+    yield it.ask("DELETE", "/queues/orders/messages", {"receipts": [f"{word}-receipt"]})
+
+
+def credentials(it: Installation, word: str) -> Iterator[int]:
+    """Secrets, good and bad, and what was signed with them."""
+    good = it.signer.json()
+    yield it.send(good.with_header("authorization", good.header("authorization")[:-9] + "0badcafe0"))
+    yield it.send(good.with_header("authorization", f"AWS4-HMAC-SHA256 Credential={word}/x"))
+    yield it.send(good.with_header("authorization", f"Basic {word}"))
+    yield it.send(sign_header(it.signer.unsigned_json(), (it.signer.key[0], f"{word}-secret")))
+    yield it.send(
+        sign_address(
+            it.signer.unsigned_address(f"Action=SendMessage&MessageBody={word}-address"), it.signer.key
+        )
+    )
+    yield it.ask("GET", "/queues", key=f"{it.bearer.partition('.')[0]}.{word}")
+    yield it.ask("GET", "/queues", key=f"PSTB{word}.{word}")
+    yield it.http.get("/metrics", headers={"authorization": f"Bearer {word}-metrics"}).status_code
+    yield it.http.get("/v1/queues", headers={"cookie": f"session={word}", "x-api-key": word}).status_code
+
+
+def documents(it: Installation, word: str) -> Iterator[int]:
+    """Policies, filter policies, tags, schedules, and addresses of webhooks."""
+    url = {"QueueUrl": it.signer.queue_url}
+    yield it.sign(
+        "SetQueueAttributes", {**url, "Attributes": {"Policy": json.dumps({"Statement": [{"Sid": word}]})}}
+    )
+    yield it.sign("SetQueueAttributes", {**url, "Attributes": {"Policy": f"{{{word}"}})
+    yield it.sign("SetQueueAttributes", {**url, "Attributes": {f"{word}-attribute": "x"}})
+    yield it.sign("TagQueue", {**url, "Tags": {f"{word}-key": f"{word}-value"}})
+    yield it.sign("TagQueue", {**url, "Tags": {f"{word}-key\x00": "v"}})
+    yield it.ask(
+        "POST", "/events/a.b/subscriptions", {"queue_name": "orders", "filter_policy": {word: ["b"]}}
+    )
+    yield it.ask(
+        "POST", "/events/a.b/subscriptions", {"queue_name": "orders", "filter_policy": {"a": [{word: 1}]}}
+    )
+    yield it.ask(
+        "POST", "/schedules", {"name": "s", "cron": word, "target": {"queue": "orders", "message": word}}
+    )
+    target = {"queue": "orders", "message": word}
+    yield it.ask("POST", "/schedules", {"name": "s", "fire_at": "2099-01-01T00:00:00Z", "target": target})
+
+
+def names(it: Installation, word: str) -> Iterator[int]:
+    """Queues, actions, methods and paths that are not there."""
+    for number in range(60):
+        yield it.sign(
+            "SendMessage",
+            {"QueueUrl": f"{it.signer.endpoint_url}/{OWNER}/{word}-{number}", "MessageBody": "b"},
+        )
+        yield it.sign(f"{word}{number}", {})
+        yield it.ask("GET", f"/queues/{word}-{number}")
+        yield it.http.get(f"/{word}/{number}?{word}={number}").status_code
+        yield it.http.request("POST", f"/v1/{word}{number}", content=b"").status_code
+        yield it.http.get(f"/?Action={word}{number}").status_code
+
+
+def faults(it: Installation, word: str) -> Iterator[int]:
+    """What is no HTTP, which is logged as such, and what is cut off."""
+    address = urlsplit(it.signer.endpoint_url)
+    for data in (
+        f"{word} / HTTP/1.1\r\n\r\n", f"GET /{word} HTTP/9.9\r\nHost: x\r\n\r\n",
+        f"GET / HTTP/1.1\r\n{word} x: y\r\n\r\n",
+        f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {word}\r\n\r\n",
+        f"GET / HTTP/1.1\r\nHost: x\r\nA: {word}\x00\r\n\r\n",
+        f"POST /{quote(word)} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: {word}\r\n\r\n",
+    ):  # fmt: skip
+        with socket.create_connection((address.hostname or "", address.port or 0), 20) as connection:
+            connection.sendall(data.encode("latin-1"))
+            yield int(connection.recv(65_536).split(b" ")[1])
+
+
+NOT_HTTP = "a client sent what is not HTTP"
+KINDS = (messages, handles, credentials, documents, names, faults)
+
+
+@pytest.mark.parametrize(
+    "kind", KINDS, ids=["messages", "handles", "credentials", "documents", "names", "faults"]
+)
+def test_nothing_of_it_is_written_down(
+    installation: Installation,
+    kind: Callable[[Installation, str], Iterator[int]],
+    request: pytest.FixtureRequest,
+) -> None:
+    """The log is read once a line is in it that a request after all of them has written."""
+    installation.ask("POST", "/queues", {"name": "orders"})
+    word = f"canary{request.node.callspec.id}"
+    assert [status for status in kind(installation, word) if status >= 500 and status not in {501, 505}] == []
+    said = installation.log().count(NOT_HTTP)
+    list(faults(installation, "mark"))
+    wait_until(lambda: installation.log().count(NOT_HTTP) > said)
+    secrets = (
+        word, word.upper(), "0badcafe0", installation.signer.key[1], installation.bearer.partition(".")[2],
+        ENCRYPTION_KEY,
+        METRICS_TOKEN, "Y2FuYXJ5LXdlYmhvb2s",
+    )  # fmt: skip
+    for place, text in (
+        ("log", installation.log()), ("PostgreSQL's log", installation.database_log()), ("metrics",
+        installation.metrics()),
+    ):  # fmt: skip
+        assert [secret for secret in secrets if secret in text] == [], place
+    wait_until(lambda: 'queue="orders"' in installation.metrics())  # a queue that is there has its label

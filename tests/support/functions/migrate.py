@@ -1,0 +1,70 @@
+"""The function of infra/migrate in a process of awslambdaric, and Lambda's Invoke for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from infra.local_lambda.__main__ import serving
+from infra.local_lambda.errors import FunctionError, TooManyRequestsError
+from infra.local_lambda.fleet import Fleet
+from infra.local_lambda.idle_network import HOST
+from infra.local_lambda.template import Function, read_stack
+from tests.support.functions.fleet import running
+from tests.support.functions.server import ROOT
+from tests.support.programs.local_lambda import from_sources
+
+NAME = "Migrate"
+
+
+def migrate_function(folder: Path, **variables: str) -> Function:
+    """The function of infra/migrate/template.yaml, as `sam build` would make it. `folder`: an empty one."""
+    from_sources(folder)
+    (folder / "template.yaml").unlink()
+    text = (ROOT / "infra/migrate/template.yaml").read_text()
+    (folder / "template.yaml").write_text(text.replace("../../", ""))
+    (folder / "sql").symlink_to(ROOT / "sql")
+    stack = read_stack(folder, {}, variables)
+    assert (stack.routes, stack.schedules) == ((), ())
+    return stack.functions[NAME]
+
+
+@asynccontextmanager
+async def invokable(function: Function) -> AsyncIterator[tuple[Fleet, str]]:
+    """The function, and the endpoint of an API with Lambda's Invoke, which calls it by any name.
+
+    Source: Lambda API Reference, "Invoke": 200 also for an error of the function, which X-Amz-Function-Error names.
+    """
+    async with running(function) as fleet:
+
+        async def invoke(request: Request) -> Response:
+            try:
+                result = await fleet.invoke(NAME, json.loads(await request.body() or b"{}"))
+            except TooManyRequestsError as error:
+                headers = {"x-amzn-errortype": "TooManyRequestsException"}
+                return Response(json.dumps({"message": str(error)}), 429, headers)
+            except FunctionError as error:
+                return Response(str(error), headers={"X-Amz-Function-Error": "Unhandled"})
+            return Response(result)
+
+        route = Route("/2015-03-31/functions/{name}/invocations", invoke, methods=["POST"])
+        async with serving(Starlette(routes=[route]), 0) as port:
+            yield fleet, f"http://{HOST}:{port}"
+
+
+async def error_of(fleet: Fleet, event: dict[str, Any]) -> dict[str, Any]:
+    """`errorType` and `errorMessage` of an invocation that must fail."""
+    try:
+        result = await fleet.invoke(NAME, event)
+    except FunctionError as error:
+        found: dict[str, Any] = json.loads(str(error))
+        return {name: found[name] for name in ("errorType", "errorMessage")}
+    raise AssertionError(result)

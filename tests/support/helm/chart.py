@@ -1,0 +1,116 @@
+"""The chart of infra/helm, rendered by Helm, and what Kubernetes would read in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[3]
+CHART, HELM = ROOT / "infra/helm", ROOT / ".tools/helm/bin/helm"
+VALUES = {path.stem: path for path in sorted((CHART / "ci").glob("*.yaml"))}
+# The oldest Kubernetes that the chart takes, whose schemas the objects are compared with.
+KUBERNETES = "1.27.0"
+NAMESPACE = "queues"
+
+Object = Mapping[str, Any]
+
+
+class ChartError(Exception):
+    """Helm renders nothing; the text says why."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The objects of one rendering."""
+
+    objects: tuple[Object, ...]
+
+    def of(self, kind: str) -> dict[str, Object]:
+        """The objects of a kind, by name."""
+        return {each["metadata"]["name"]: each for each in self.objects if each["kind"] == kind}
+
+    @cached_property
+    def workloads(self) -> dict[str, Object]:
+        """Deployments and jobs, by name."""
+        return {**self.of("Deployment"), **self.of("Job")}
+
+    @cached_property
+    def pods(self) -> dict[str, Object]:
+        """The pods' metadata and spec, by the name of what makes them."""
+        return {name: each["spec"]["template"] for name, each in self.workloads.items()}
+
+    @property
+    def containers(self) -> Iterator[Object]:
+        """Every container of every pod."""
+        for pod in self.pods.values():
+            yield from pod["spec"]["containers"]
+
+    def selected(self, selector: Mapping[str, str]) -> set[str]:
+        """The names of what makes the pods that have these labels."""
+        return {
+            name for name, pod in self.pods.items() if selector.items() <= pod["metadata"]["labels"].items()
+        }
+
+
+def container(pod: Object) -> Object:
+    """The only container of a pod."""
+    (only,) = pod["spec"]["containers"]
+    return dict(only)
+
+
+def environment(pod: Object) -> dict[str, Any]:
+    """The variables of a pod's only container: text, or (secret, key)."""
+    found: dict[str, Any] = {}
+    for variable in container(pod)["env"]:
+        assert variable["name"] not in found, "Kubernetes takes the last one, and warns"
+        if "value" in variable:
+            found[variable["name"]] = variable["value"]
+        else:
+            reference = variable["valueFrom"]["secretKeyRef"]
+            found[variable["name"]] = (reference["name"], reference["key"])
+    return found
+
+
+def render(
+    values: str = "minimal", more: Mapping[str, Any] | None = None, release: str = "penstock"
+) -> Rendered:
+    """Renders a file of infra/helm/ci; `more`: values that come on top. Raises ChartError."""
+    return _render(values, json.dumps(more or {}), release)
+
+
+@cache
+def _render(values: str, more: str, release: str) -> Rendered:
+    command: list[str | Path] = [
+        HELM, "template", release, CHART, "--namespace", NAMESPACE, "--kube-version", KUBERNETES,
+        "--values", VALUES[values], "--values", "-",
+    ]  # fmt: skip
+    done = subprocess.run(command, input=more, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ChartError(done.stderr)
+    # BaseLoader's texts would hide that `port: "80"` is no number; SafeLoader reads as Kubernetes does.
+    return Rendered(tuple(each for each in yaml.safe_load_all(done.stdout) if each))
+
+
+def lint(values: str) -> str:
+    """What `helm lint --strict` says. Raises ChartError for warnings, too."""
+    command: list[str | Path] = [
+        HELM,
+        "lint",
+        "--strict",
+        CHART,
+        "--kube-version",
+        KUBERNETES,
+        "--values",
+        VALUES[values],
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ChartError(done.stdout + done.stderr)
+    return done.stdout

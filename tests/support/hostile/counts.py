@@ -1,0 +1,93 @@
+"""How many different attacks of each kind the tests try: `python -m tests.support.hostile.counts`.
+
+Cases that differ, each counted once, however many deployments, protocols and ways in it is tried by. Those of
+docs/security/tests.md are compared with these by a test.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from unittest.mock import patch
+
+from penstock.receipt_handle import ReceiptHandles
+from tests.support.forged_receipt_handles import forgeries, handles_of, systematic
+from tests.support.hostile import smuggled_requests
+from tests.support.hostile.attacks import attacks
+from tests.support.hostile.invalid_members import Target
+from tests.support.hostile.signatures import bearer_keys
+from tests.support.hostile.signatures.altered import unknown_keys
+from tests.support.hostile.signatures.kinds import KINDS, WIRE_KINDS
+from tests.support.hostile.signatures.signer import Signer
+from tests.support.webhooks.forbidden_urls import forbidden
+
+ACCOUNT = "000000000000"
+URL, ARN = f"http://localhost/{ACCOUNT}/q", f"arn:aws:sqs:us-east-1:{ACCOUNT}:q"
+TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:t"
+KEYS = ("PSTKAAAAAAAAAAAAAAAA", "s" * 40), ("PSTKBBBBBBBBBBBBBBBB", "t" * 40)
+BEARER = f"PSTB{'A' * 16}.{'s' * 40}"
+# Seeds and numbers of tests/system/hostile/test_hostile.py, without the slow test and with it.
+FUZZED, FUZZED_SLOWLY = ((1, 1_500), (2, 800)), (3, 50_000)
+
+
+def distinct(cases: Iterable[bytes]) -> int:
+    """By their hashes, since some are megabytes."""
+    return len({sha256(case).digest() for case in cases})
+
+
+@cache
+def counts() -> dict[str, int]:
+    """By what they are; takes seconds."""
+    signer = Signer("http://localhost", URL, f"/{ACCOUNT}/other", *KEYS)
+    kinds = (*KINDS.values(), *WIRE_KINDS.values(), unknown_keys)
+    with patch(
+        "tests.support.hostile.signatures.signing.datetime"
+    ) as clock:  # the same request at two times counts once
+        clock.now.return_value = datetime(2026, 1, 1, tzinfo=UTC)
+        signed = [list(kind(signer)) for kind in kinds]
+    receipts = ReceiptHandles(bytes(32))
+    (handle,) = handles_of(receipts, ARN, 1)
+    faulty = (smuggled_requests.refused(), smuggled_requests.last(), smuggled_requests.whole())
+    return {
+        "signatures": len({request for kind in signed for _, request in kind}),
+        "bearer keys": len({(one.headers, one.query) for one in bearer_keys.forgeries(BEARER, {})}),
+        "receipt handles": len(set(systematic(handle))),
+        "addresses of webhooks": len(set(forbidden())),
+        "smuggled requests": distinct(case.data(b"") for kind in faulty for case in kind),
+        "hostile requests": fuzzed(*FUZZED),
+    }
+
+
+def fuzzed(*runs: tuple[int, int]) -> int:
+    """Different requests of these runs, each a seed and a number."""
+    target = Target(
+        URL,
+        f"{URL}.fifo",
+        ARN,
+        "handle",
+        TOPIC,
+        f"{TOPIC}.fifo",
+        f"{TOPIC}:00000000-0000-4000-8000-000000000000",
+    )
+    return distinct(attack.data for seed, number in runs for attack in attacks(seed, number, target))
+
+
+def forged_handles(number: int) -> int:
+    """Different forgeries among so many, of the seed of the slow test."""
+    receipts = ReceiptHandles(bytes(range(32)))
+    mine, others = handles_of(receipts, ARN, 200), handles_of(receipts, ARN + "2", 200)
+    return distinct(forged.encode("utf-8", "surrogatepass") for forged in forgeries(2, number, mine, others))
+
+
+def main() -> None:
+    lines = [f"{number:>9,}  {kind}" for kind, number in counts().items()]
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(f"{fuzzed(*FUZZED, FUZZED_SLOWLY):>9,}  hostile requests, with the slow test\n")
+    sys.stdout.write(f"{forged_handles(1_000_000):>9,}  receipt handles of the slow test\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Values of Authorization, and other places for a credential, that are no bearer key of the REST API.
+
+What is right: RFC 6750, 2.1 (`Authorization: Bearer` and the key, nothing else), of which 2.2 and 2.3, a form and the
+query string, are not offered; RFC 9110, 11.1 (the scheme in any case).
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import NamedTuple
+
+from tests.support.hostile.signatures.signer import flips
+
+Header = tuple[str, str]
+
+
+class Attempt(NamedTuple):
+    """A request to read queues: its headers and its query string."""
+
+    name: str
+    headers: tuple[Header, ...]
+    query: str = ""
+
+
+def allowed(key: str) -> Iterator[Attempt]:
+    """The key as it may be sent."""
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        yield Attempt(scheme, (("Authorization", f"{scheme} {key}"),))
+
+
+def forgeries(key: str, others: dict[str, str]) -> Iterator[Attempt]:
+    """What is not. `key`: a good one, `id.secret`; `others`: by name, such that may not be used any more, or here."""
+    key_id, _, secret = key.partition(".")
+    hashed = sha256(secret.encode()).hexdigest()
+    tokens = {
+        **others,  # first, since the service looks up only so many ids that it does not know
+        **{f"character {place}": changed for place, changed in flips(key)},
+        **{f"cut to {length}": key[:length] for length in range(len(key))},
+        **{f"without the first {length}": key[length:] for length in range(1, len(key_id) + 2)},
+        "longer": key + "0", "twice": key + key, "backwards": key[::-1], "in capitals": key.upper() + "X",
+        "in small letters": key.lower() + "x", "the hash that is stored": f"{key_id}.{hashed}",
+        "the hash alone": hashed, "base64": b64encode(key.encode()).decode(), "in quotes": f'"{key}"',
+        "with a comma": f"{key},",
+        "as a list": f"{key},{key}", "with a parameter": f"{key};x=y", "a blank inside": key.replace(".", ". "),
+        "another dot": key.replace(".", ".."), "a colon": key.replace(".", ":"), "NUL as text": f"{key}%00",
+        "escaped": key.replace(".", "%2E"), "null": "null", "undefined": "undefined", "a wildcard": "*",
+        "an id and a wildcard":
+        f"{key_id}.*", "SQL": f"{key_id}' or '1'='1", "SQL after the id": f"{key_id}.' or 1=1 --",
+        "a path": f"../{key}",
+        "a byte more": f"{key}\xff", "an unsigned JWT": "eyJhbGciOiJub25lIn0.eyJzdWIiOiIwMDAwMDAwMDAwMDAifQ.",
+        "an account": f"000000000000.{secret}",
+    }  # fmt: skip
+    for name, token in tokens.items():
+        yield Attempt(name, (("Authorization", f"Bearer {token}"),))
+    pair = b64encode(f"{key_id}:{secret}".encode()).decode()
+    scope = f"{key_id}/20250101/us-east-1/sqs/aws4_request"
+    for value in (
+        key, f"Basic {pair}", f"Basic {key}", f"Token {key}", f"Bearer{key}", f"Bearer:{key}", f"Bearer={key}",
+        f"X Bearer {key}", f"AWS {key_id}:{pair}", "Bearer", "", f"Digest {key}", f"Bearer, Bearer {key}",
+        f"ApiKey {key}", f"Bearer\t{key}",
+        f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature={hashed}",
+    ):  # fmt: skip
+        yield Attempt(f"the header {value[:12]!r}", (("Authorization", value),))
+    for header in (
+        "X-Api-Key",
+        "X-Authorization",
+        "Proxy-Authorization",
+        "X-Amz-Security-Token",
+        "X-Auth-Token",
+    ):
+        yield Attempt(header, ((header, f"Bearer {key}"),))
+    yield Attempt("a cookie", (("Cookie", f"access_token={key}; Authorization=Bearer {key}"),))
+    yield Attempt("nothing", ())
+    yield Attempt("a second header", (("Authorization", f"Bearer {key}"), ("Authorization", "Bearer x.y")))
+    for parameter in ("access_token", "token", "authorization", "key"):
+        yield Attempt(f"parameter {parameter}", (), f"?{parameter}={key}")

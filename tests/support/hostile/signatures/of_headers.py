@@ -1,0 +1,184 @@
+"""Headers that were not signed so: added, taken away, repeated, folded, or of another kind of credentials.
+
+Sources: "Create a signed AWS API request" (IAM User Guide); RFC 9110 and RFC 9112.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import md5, sha256
+from urllib.parse import quote
+
+from tests.support.hostile.signatures.signer import RIGHT, Forgeries, Signer, in_header
+from tests.support.hostile.signatures.signing import Recipe, sign_address, sign_header
+
+
+def signed_headers(signer: Signer) -> Forgeries:
+    """SignedHeaders: in small letters, sorted, `host` and every `x-amz-*` header that is there among them."""
+    of_json = "content-type;host;x-amz-date;x-amz-target"
+    for names in (
+        "", "content-type", "content-type;x-amz-date;x-amz-target", "content-type;host;x-amz-target",
+        "content-type;host;x-amz-date", "host", "host;x-amz-date", "x-amz-target;x-amz-date;host;content-type",
+        "Content-Type;Host;X-Amz-Date;X-Amz-Target", f"{of_json};x-amz-target", f"content-type;{of_json}",
+        f"{of_json};x-nothing", f"accept;{of_json}", f";{of_json}", f"{of_json};",
+        "content-type;host;;x-amz-date;x-amz-target", of_json.replace(";", ","), of_json.replace(";", " "),
+        of_json.replace("host", "h\u00f6st"),
+    ):  # fmt: skip
+        yield f"json, signed headers {names!r}", signer.json(Recipe(names=names))
+    for names in ("", "accept", "Host", "host;host", "host;x-nothing", "host,"):
+        yield f"address, signed headers {names!r}", signer.address(Recipe(names=names))
+    for form, request in (("json", signer.json()), ("form", signer.form())):
+        yield from in_header(request, [
+            (f"{form}, one more", "SignedHeaders=", "SignedHeaders=accept;"),
+            (f"{form}, one fewer", ";x-amz-date", ""), (f"{form}, one twice", "x-amz-date", "x-amz-date;x-amz-date"),
+            (f"{form}, without host", "host;", ""), (f"{form}, misspelt", "SignedHeaders=", "Signedheaders="),
+            (f"{form}, given twice", "SignedHeaders=", "SignedHeaders=host, SignedHeaders="),
+            (f"{form}, without Credential", "Credential=", "Credentials="),
+            (f"{form}, signature given twice", "Signature=", "Signature=0, Signature="),
+        ])  # fmt: skip
+
+
+def unsigned_headers(signer: Signer) -> Forgeries:
+    """Headers that say something to AWS, added after the request was signed."""
+    body = signer.unsigned_json().body
+    added = (
+        ("X-Amz-Target", "AmazonSQS.PurgeQueue"), ("X-Amz-Security-Token", "token"), ("X-Amz-Security-Token", ""),
+        ("X-Amz-Meta", "unsigned"), ("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD"),
+        ("X-Amz-Content-Sha256", sha256(body).hexdigest()), ("X-Amz-Date", "20200101T000000Z"),
+        ("X-Amz-Expires", "604800"), ("X-Amz-Algorithm", "AWS4-HMAC-SHA256"), ("X-Amz-Signature", "0" * 64),
+        ("X-Amz-User-Agent", "forger"), ("x-amz-acl", "public-read"), ("X-Amz-Region-Set", "*"),
+    )  # fmt: skip
+    for header in added:
+        for form, request in (
+            ("json", signer.json()),
+            ("form", signer.form()),
+            ("address", signer.address()),
+        ):
+            yield f"{form}, with {header[0]}: {header[1][:20]}", request.adding(header)
+    signed = signer.json()
+    yield "json, content type changed", signed.with_header("content-type", "text/plain")
+    yield "json, content type taken away", signed.with_header("content-type", None)
+    yield "json, target changed", signed.with_header("x-amz-target", "AmazonSQS.PurgeQueue")
+    yield "json, target of SNS", signed.with_header("x-amz-target", "AmazonSNS.Publish")
+    yield "json, target taken away", signed.with_header("x-amz-target", None)
+    yield (
+        "form, content type changed",
+        signer.form().with_header("content-type", "application/x-amz-json-1.0"),
+    )
+
+
+def duplicate_headers(signer: Signer) -> Forgeries:
+    """RFC 9110, 5.3: values of a repeated header are one list; so they were not signed, and Host may not be repeated
+    (RFC 9112, 3.2)."""
+    for form, request in (("json", signer.json()), ("form", signer.form())):
+        for name, value in request.headers:
+            for what, again in (("itself", value), ("another", "AmazonSQS.PurgeQueue"), ("nothing", "")):
+                yield f"{form}, {name}, then {what}", request.adding((name.swapcase(), again))
+                yield (
+                    f"{form}, {what}, then {name}",
+                    request._replace(headers=((name, again), *request.headers)),
+                )
+    asked = signer.address()
+    for what, again in (("itself", signer.host), ("another", "sqs.us-east-1.amazonaws.com")):
+        yield f"address, Host, then {what}", asked.adding(("host", again))
+        yield f"address, {what}, then Host", asked._replace(headers=(("host", again), *asked.headers))
+    for form, request in (("json", signer.json()), ("form", signer.form())):
+        both = request._replace(
+            target=request.target + "?" + signer.address().target.partition("&")[2].partition("&")[2]
+        )
+        yield f"{form}, a signature in header and query string", both
+    yield (
+        "address, a signature in query string and header",
+        asked.adding(("Authorization", signer.form().header("authorization"))),
+    )
+
+
+def folded_headers(signer: Signer) -> Forgeries:
+    """RFC 9112, 5.2: a server rejects a value that goes on in the next line, or takes a blank for it; ours rejects."""
+    for blank in ("\r\n ", "\r\n\t", "\r\n  \t "):
+        for form, request in (("json", signer.json()), ("form", signer.form())):
+            for name in ("authorization", "x-amz-date", "content-type"):
+                value = request.header(name)
+                cut = value.find("/") + 1 or 8
+                yield (
+                    f"{form}, {name} folded by {blank!r}",
+                    request.with_header(name, value[:cut] + blank + value[cut:]),
+                )
+            yield f"{form}, another header folded by {blank!r}", request.adding(("Accept", f"x{blank}y"))
+            yield (
+                f"{form}, a header within {blank!r}",
+                request._replace(
+                    headers=(("Accept", f"x{blank}X-Amz-Target: AmazonSQS.PurgeQueue"), *request.headers)
+                ),
+            )
+        yield (
+            f"json, target folded by {blank!r}",
+            signer.json().with_header("x-amz-target", f"AmazonSQS.{blank}SendMessage"),
+        )
+
+
+def session_tokens(signer: Signer) -> Forgeries:
+    """Temporary credentials (AWS STS) have a token; none was given out here."""
+    for token in ("token", "x" * 400, b64encode(b"\x00" * 60).decode()):
+        yield from signer.headers(RIGHT, f"signed token {token[:9]}", ("X-Amz-Security-Token", token))
+        asked = signer.unsigned_address(
+            f"Action=SendMessage&MessageBody=signed&X-Amz-Security-Token={quote(token, safe='')}"
+        )
+        yield f"address, signed token {token[:9]}", sign_address(asked, signer.key)
+        later = signer.address()
+        yield (
+            f"address, token {token[:9]} added",
+            later._replace(target=f"{later.target}&X-Amz-Security-Token={quote(token, safe='')}"),
+        )
+
+
+def other_schemes(signer: Signer) -> Forgeries:
+    """Credentials, but no signature of version 4."""
+    key_id, secret = signer.key
+    pair = b64encode(f"{key_id}:{secret}".encode()).decode()
+    values = (
+        "", "AWS4-HMAC-SHA256", f"AWS {key_id}:{pair}", f"Basic {pair}", f"Bearer {secret}",
+        f"Bearer {key_id}.{secret}",
+        f'Digest username="{key_id}", realm="aws", nonce="x", uri="/", response="{md5(b"").hexdigest()}"',
+        "Negotiate YII=", f"AWS3-HTTPS AWSAccessKeyId={key_id},Algorithm=HmacSHA256,Signature={pair}", secret,
+        f"{key_id}:{secret}", "null",
+    )  # fmt: skip
+    for form, request in (("json", signer.unsigned_json()), ("form", signer.unsigned_form())):
+        for value in values:
+            yield f"{form}, Authorization: {value[:16]}", request.adding(("Authorization", value))
+        yield f"{form}, nothing", request
+        yield f"{form}, a cookie", request.adding(("Cookie", f"aws-creds={pair}"))
+        yield f"{form}, another header", request.adding(("X-Amz-Security-Token", secret))
+    signature_2 = (
+        f"Action=SendMessage&MessageBody=signed&AWSAccessKeyId={key_id}&SignatureVersion=2&SignatureMethod=HmacSHA256"
+        f"&Timestamp=2026-01-01T00%3A00%3A00Z&Signature={quote(pair, safe='')}"
+    )
+    yield "address, a signature of version 2", signer.unsigned_address(signature_2)
+    yield "form, a signature of version 2", signer.unsigned_form()._replace(body=signature_2.encode())
+    yield (
+        "address, user information",
+        signer.unsigned_address(f"Action=SendMessage&MessageBody=signed&key={pair}"),
+    )
+
+
+def hosts(signer: Signer) -> Forgeries:
+    """Host is signed: a request for one server is none for another."""
+    name, _, port = signer.host.partition(":")
+    others = {
+        "AWS's": "sqs.us-east-1.amazonaws.com", "without its port": name, "with another port": f"{name}:1",
+        "localhost": f"localhost:{port}", "with a dot": f"{name}.:{port}", "with a name before": f"x@{signer.host}",
+        "nothing": "", "a zero in the port": f"{name}:0{port}", "with a path": f"{signer.host}/x",
+        "two": f"{signer.host},x",
+    }  # fmt: skip
+    for what, host in others.items():
+        for form, request in (
+            ("json", signer.json()),
+            ("form", signer.form()),
+            ("address", signer.address()),
+        ):
+            yield f"{form}, Host {what}", request.with_header("host", host)
+        for form, unsigned in (("json", signer.unsigned_json()), ("form", signer.unsigned_form())):
+            signed = sign_header(unsigned.with_header("host", host), signer.key)
+            yield f"{form}, signed for {what}", signed.with_header("host", signer.host)
+    forwarded = ("X-Forwarded-Host", signer.host)
+    yield "json, a forwarded host", signer.json().with_header("host", "evil.example").adding(forwarded)

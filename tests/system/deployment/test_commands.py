@@ -1,0 +1,191 @@
+"""Every command of docs/deployment.md, from a clone in an empty folder with an empty home.
+
+HOW says of each command how far it runs here, and why not further; a command without an entry fails.
+
+    Run         it runs, and succeeds; `more`: arguments for this machine; `instead`: its places in place of others
+    Refused     it runs until AWS's CLI, or SAM's, finds no credentials; `instead`: arguments in place of questions
+    Elsewhere   the named file, which a make target runs, has the text that shows it
+    Parsed      bash parses it: what it needs is not here
+    Transcript  no command: what somebody saw
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.support.deployment.clone import clone_to
+from tests.support.deployment.page import blocks, commands
+from tests.support.functions.server import ROOT
+
+pytestmark = pytest.mark.tools
+
+PAGE = (ROOT / "docs/deployment.md").read_text()
+PYTHON = f"python3.{sys.version_info.minor}"
+PROCESSOR = "x86_64" if platform.machine() == "x86_64" else "arm64"
+# What is built for AWS has the template's defaults; this machine has another Python, perhaps another processor.
+HERE = (
+    "--parameter-overrides "
+    f"ParameterKey=Runtime,ParameterValue={PYTHON} ParameterKey=Architecture,ParameterValue={PROCESSOR}"
+)
+UNGUIDED = {
+    "--guided": "--stack-name penstock-other --s3-bucket none --no-execute-changeset --capabilities CAPABILITY_IAM"
+}
+COMPOSE, HELM = "infra/container/compose.yaml", "tests/system/helm/test_running.py"
+
+
+@dataclass(frozen=True)
+class Run:
+    more: str = ""
+    instead: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Refused:
+    instead: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    file: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Parsed:
+    why: str
+
+
+How = Run | Refused | Elsewhere | Parsed
+# `sudo` is none here; a machine's own folders are below the test's.
+MACHINE = {"sudo ": "", "/opt/": "opt/", "/etc/": "etc/"}
+NO_REGISTRY = Parsed("images come from a registry")
+NO_CLUSTER = Parsed("there is no cluster")
+NO_SYSTEMD = Parsed("systemd does not run; `make check-systemd` verifies the unit")
+
+# By the beginnings of the commands.
+HOW: dict[str, How] = {
+    "docker build -f infra/container/Dockerfile": NO_REGISTRY,
+    "docker run ": NO_REGISTRY,
+    'echo "QUEUE_ENCRYPTION_KEY=': Run(),
+    "docker compose -f infra/container/compose.yaml": Elsewhere("Makefile", f"vendor.compose-spec {COMPOSE}"),
+    "aws secretsmanager create-secret": Refused(),
+    "cat >penstock.tfvars": Run(),
+    "terraform -chdir=infra/terraform init": Elsewhere("infra/local/check_terraform.sh", "terraform init"),
+    "terraform -chdir=infra/terraform apply": Elsewhere("infra/local/check_terraform.sh", "terraform test"),
+    "kubectl ": NO_CLUSTER,
+    "cat >values.yaml": Run(),
+    "helm install penstock infra/helm": Elsewhere("Makefile", "-m tools tests/system/helm"),
+    "python3 -m venv build/venv": Run(),
+    "build/venv/bin/pip wheel": Run(),
+    "sudo python3 -m venv /opt/penstock": Run(instead=MACHINE),
+    "sudo /opt/penstock/bin/pip": Run(instead=MACHINE),
+    "sudo install ": Run(instead=MACHINE),
+    "sudo systemctl": NO_SYSTEMD,
+    "sudo journalctl": NO_SYSTEMD,
+    "sam build": Run(HERE),
+    'sam build --parameter-overrides "$overrides"': Run(instead={'--parameter-overrides "$overrides"': HERE}),
+    "export QUEUE_ACCESS=off": Run(),
+    "overrides=": Run(),
+    "echo '{\"Parameters\": ": Run(),
+    "infra/local/compile_layer.sh": Run(instead={"python3.12": PYTHON}),
+    "sam deploy": Refused(UNGUIDED),
+    "aws cloudformation deploy": Refused({"…": "--stack-name penstock-other"}),
+    "aws lambda invoke": Elsewhere("tests/system/local_lambda/test_migrate.py", "test_the_documented_command"),
+    ".venv/bin/python -m infra.generate.gradual": Run(),
+    "make lambda": Elsewhere("tests/system/deployment/test_from_nothing.py", "make lambda ARGS"),
+    "sam local start-api": Parsed("it needs Docker; `make clients DEPLOYMENT=sam-local` runs it"),
+}  # fmt: skip
+TRANSCRIPTS = ("$ docker-compose up", "Mounting Gateway at", ">>> sqs = boto3")
+
+
+def page_commands() -> list[str]:
+    found = [block for block in blocks(PAGE) if not block[0].startswith(TRANSCRIPTS)]
+    return [command for block in found for command in commands(block)]
+
+
+def entry_of(command: str) -> str | None:
+    """The longest beginning that has an entry."""
+    return max((start for start in HOW if command.startswith(start)), key=len, default=None)
+
+
+def how_of(command: str) -> How:
+    entry = entry_of(command)
+    assert entry is not None, command
+    return HOW[entry]
+
+
+def changed(command: str, instead: dict[str, str]) -> str:
+    for old, new in instead.items():
+        command = command.replace(old, new)
+    return command
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone, with what is not committed yet, and an empty home beside it."""
+    base = tmp_path_factory.mktemp("deployment")
+    folder = base / "clone"
+    clone_to(folder)
+    programs, home = base / "bin", base / "home"
+    programs.mkdir()
+    home.mkdir()
+    (programs / "sam").symlink_to(ROOT / ".tools/sam/bin/sam")
+    (programs / "aws").symlink_to(ROOT / ".venv/bin/aws")
+    (folder / ".venv").symlink_to(ROOT / ".venv")  # what `make setup` makes
+    return folder
+
+
+def execute(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "VIRTUAL_ENV"))}
+    path = f"{clone.parent}/bin:{ROOT}/.tools/lambda/bin:{os.environ['PATH']}"
+    own = {"HOME": f"{clone.parent}/home", "PATH": path, "AWS_EC2_METADATA_DISABLED": "true"}
+    environment = {**kept, **own, "AWS_DEFAULT_REGION": "us-east-1", "SAM_CLI_TELEMETRY": "0"}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=clone,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def test_each_command_has_an_entry_and_each_entry_a_command() -> None:
+    found = page_commands()
+    assert len(found) > 35
+    assert [command for command in found if entry_of(command) is None] == []
+    assert HOW.keys() - {entry_of(command) for command in found} == set()
+    first_lines = [block[0] for block in blocks(PAGE)]
+    assert all(any(line.startswith(start) for line in first_lines) for start in TRANSCRIPTS)
+
+
+def test_what_runs_elsewhere_is_there() -> None:
+    for how in HOW.values():
+        if isinstance(how, Elsewhere):
+            assert how.text in (ROOT / how.file).read_text(), how
+
+
+def test_they_run_in_the_order_of_the_page(clone: Path) -> None:
+    (clone / "etc/systemd/system").mkdir(parents=True)
+    (clone / "opt").mkdir()
+    for command in page_commands():
+        match how_of(command):
+            case Run(more, instead):
+                done = execute(clone, f"{changed(command, instead)} {more}".rstrip(" "))
+                assert done.returncode == 0, f"{command}\n{done.stdout}"
+            case Refused(instead):
+                done = execute(clone, changed(command, instead))
+                assert done.returncode != 0
+                assert "Unable to locate credentials" in done.stdout, f"{command}\n{done.stdout}"
+            case _:
+                done = execute(clone, f"bash -n <<'PARSED'\n{command}\nPARSED")
+                assert done.returncode == 0, f"{command}\n{done.stdout}"

@@ -1,0 +1,336 @@
+"""What docs/deployment.md, "Kubernetes", promises of infra/helm.
+
+Sources beside it: "Pod Lifecycle" (termination of pods) and "Network Policies" (kubernetes.io), "Chart Hooks"
+(helm.sh), "ReceiveMessage" (SQS API Reference: WaitTimeSeconds up to 20), "AWS SQS Queue" and "ScaledObject
+specification" (keda.sh).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from penstock import __version__
+from penstock.settings import SETTINGS, Settings
+from tests.support.helm.chart import (
+    CHART,
+    NAMESPACE,
+    ROOT,
+    VALUES,
+    ChartError,
+    Rendered,
+    container,
+    environment,
+    render,
+)
+
+pytestmark = pytest.mark.tools
+
+LONGEST_POLL_SECONDS = 20
+SECRET = re.compile(r"PASSWORD$|SECRET$|KEY$|TOKEN$|CERTIFICATE$")
+
+
+@pytest.fixture(scope="module", params=VALUES)
+def rendered(request: pytest.FixtureRequest) -> Rendered:
+    return render(request.param)
+
+
+def service_of(objects: Rendered) -> dict[str, Any]:
+    return environment(objects.pods["penstock-service"])
+
+
+# --- who may call -----------------------------------------------------------------------------------------------------
+def test_it_is_closed_unless_somebody_says_otherwise() -> None:
+    objects = render()
+    assert service_of(objects)["QUEUE_ACCESS"] == "sigv4"
+    assert service_of(objects)["QUEUE_ENCRYPTION_KEY"] == ("penstock-keys", "QUEUE_ENCRYPTION_KEY")
+    assert objects.of("Ingress") == {}
+    assert objects.of("Service")["penstock"]["spec"]["type"] == "ClusterIP"
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"encryptionKey": {"existingSecret": ""}}, "encryptionKey.existingSecret"),
+        ({"access": "off", "ingress": {"enabled": True, "host": "a.example.com"}}, "no ingress"),
+        ({"access": "presence", "service": {"type": "LoadBalancer"}}, "ClusterIP"),
+        ({"ingress": {"enabled": True}}, "ingress.host"),
+        ({"database": {"host": ""}}, "database.host"),
+        ({"database": {"existingSecret": ""}}, "database.existingSecret"),
+        ({"metrics": {"serviceMonitor": {"enabled": True}}}, "metrics.existingSecret"),
+        (
+            {"keda": {"consumers": [
+                {"deployment": "a", "queue": "a", "messagesPerPod": 1, "minReplicas": 0, "maxReplicas": 1}
+            ]}},
+            "keda.credentials.existingSecret",
+        ),
+        ({"access": "open"}, "/access"),
+        ({"image": {"tag": "latest"}}, "/image/tag"),
+        ({"shutdown": {"delaySeconds": LONGEST_POLL_SECONDS}}, "/shutdown/delaySeconds"),
+        ({"settings": {"DATABASE_URL": "postgresql://a:b@c/d"}}, "DATABASE_URL"),
+        ({"databse": {}}, "databse"),
+    ],
+)  # fmt: skip
+def test_values_that_are_refused(more: dict[str, Any], told: str) -> None:
+    with pytest.raises(ChartError) as refusal:
+        render(more=more)
+    assert told in str(refusal.value)
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+def test_secrets_are_references(rendered: Rendered) -> None:
+    assert rendered.of("Secret") == {}
+    for pod in rendered.pods.values():
+        for name, value in environment(pod).items():
+            assert isinstance(value, tuple) == bool(SECRET.search(name)), name
+            assert not re.search(r"//[^/@]*:[^/@]*@", str(value)), "a password in an address"
+
+
+def test_every_variable_is_one_that_somebody_reads(rendered: Rendered) -> None:
+    known = {setting.name for setting in SETTINGS} | {"PGPASSWORD"}
+    entrypoint = (ROOT / "infra/container/pgbouncer/entrypoint.sh").read_text()
+    for name, pod in rendered.pods.items():
+        variables = environment(pod)
+        if name.endswith("-pgbouncer"):
+            assert [each for each in variables if not re.search(rf"\b{each}\b", entrypoint)] == []
+        else:
+            assert variables.keys() <= known
+            texts = {key: value for key, value in variables.items() if isinstance(value, str)}
+            Settings.read(texts)  # which refuses values that cannot be used
+
+
+def test_settings_reach_the_service() -> None:
+    found = service_of(render("everything"))
+    assert (found["QUOTA_QUEUES"], found["LOG_LEVEL"], found["OTLP_ENABLED"]) == ("1000", "debug", "true")
+
+
+# Variables that other values set, or that would be secrets in plain text.
+OWN = {
+    "QUEUE_ACCESS", "QUEUE_ACCOUNT_ID", "QUEUE_ADDRESS", "QUEUE_ALLOWED_HOSTS", "QUEUE_BASE_URL",
+    "QUEUE_DRAIN_SECONDS", "QUEUE_ENCRYPTION_KEY", "QUEUE_HTTP_DELIVERY_ENABLED", "QUEUE_METRICS_TOKEN", "QUEUE_REGION",
+    "QUEUE_SCHEDULE_ENABLED", "QUEUE_TRUST_FORWARDED", "WEBHOOK_ALLOW_CIDRS", "WEBHOOK_SIGNING_SECRET",
+}  # fmt: skip
+
+
+def test_every_other_setting_is_allowed() -> None:
+    names = {setting.name for setting in SETTINGS if not setting.name.startswith("DATABASE_")}
+    found = service_of(render(more={"settings": dict.fromkeys(names - OWN, "1")}))
+    assert names - OWN <= found.keys()
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_no_setting_has_two_values(name: str) -> None:
+    with pytest.raises(ChartError, match=name):
+        render(more={"settings": {name: "1"}})
+
+
+# --- the database and PgBouncer ---------------------------------------------------------------------------------------
+def test_the_service_reaches_the_database_both_ways() -> None:
+    found = service_of(render())
+    host = "db.example.internal:5432/penstock?sslmode=verify-full&sslrootcert=/etc/penstock/rds.pem"
+    assert found["DATABASE_DIRECT_URL"] == f"postgresql://penstock@{host}"
+    assert found["DATABASE_URL"] == "postgresql://penstock@penstock-pgbouncer:6432/penstock"
+    assert found["PGPASSWORD"] == ("penstock-database", "password")
+
+
+def test_pgbouncer_verifies_the_database() -> None:
+    found = environment(render().pods["penstock-pgbouncer"])
+    assert (found["SERVER_TLS"], found["SERVER_CA_FILE"]) == ("verify-full", "/etc/penstock/rds.pem")
+    assert found["DATABASE_HOST"] == "db.example.internal"
+
+
+def test_authorities_and_certificates_of_ones_own() -> None:
+    objects = render("everything")
+    found, pooler = service_of(objects), environment(objects.pods["penstock-pgbouncer"])
+    paths = {mount["mountPath"] for mount in container(objects.pods["penstock-service"])["volumeMounts"]}
+    for variable in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
+        assert "sslmode=verify-full" in found[variable]
+        assert found[variable].partition("sslrootcert=")[2].rpartition("/")[0] in paths
+    assert pooler["SERVER_CA_FILE"] == found["DATABASE_DIRECT_URL"].partition("sslrootcert=")[2]
+    assert pooler["CLIENT_TLS_CERTIFICATE"] == ("pgbouncer-tls", "tls.crt")
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("", "postgresql://penstock@db.example.internal:5432/penstock?sslmode=require"),
+        ("pooler.shared:6432", "postgresql://penstock@pooler.shared:6432/penstock"),
+    ],
+)
+def test_without_pgbouncer(address: str, url: str) -> None:
+    more = {"pgbouncer": {"enabled": False, "address": address}, "database": {"sslMode": "require"}}
+    objects = render(more=more)
+    assert service_of(objects)["DATABASE_URL"] == url
+    assert not [each for each in objects.objects if each["metadata"]["name"].endswith("pgbouncer")]
+
+
+def test_the_configuration_of_pgbouncer_stands_in_one_place(rendered: Rendered) -> None:
+    """The image fills in infra/pgbouncer/pgbouncer.ini.tmpl; the chart repeats none of its lines."""
+    template = (ROOT / "infra/pgbouncer/pgbouncer.ini.tmpl").read_text()
+    names = re.findall(r"^(\w+) =", template, re.MULTILINE)
+    assert "query_wait_timeout" in names
+    chart = "".join(path.read_text() for path in (CHART / "templates").iterdir())
+    assert [name for name in names if "_" in name and re.search(rf"\b{name}\b", chart)] == []
+    assert rendered.of("ConfigMap") == {}
+
+
+# --- migrations -------------------------------------------------------------------------------------------------------
+def test_migrations_come_first_and_need_nothing_of_the_chart() -> None:
+    objects = render("everything")
+    job = objects.of("Job")["penstock-migrate"]
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
+    # It stays after it has succeeded: its log has the first key.
+    assert job["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation"
+    pod = objects.pods["penstock-migrate"]
+    assert container(pod)["args"] == ["migrate", "--tune-role", "penstock", "--first-key"]
+    text = yaml.safe_dump(container(pod)["env"])
+    assert [name for name in objects.of("Service") if f"@{name}:" in text] == []
+    assert "serviceAccountName" not in pod["spec"]
+
+
+def test_the_service_does_not_migrate(rendered: Rendered) -> None:
+    assert "--no-migrate" in container(rendered.pods["penstock-service"])["args"]
+
+
+# --- how a pod goes ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("shutdown", [{}, {"delaySeconds": 21, "drainSeconds": 60}])
+def test_a_pod_goes_after_its_long_polls(shutdown: dict[str, int]) -> None:
+    """The grace period counts from before preStop, and ends with SIGKILL."""
+    pod = render(more={"shutdown": shutdown}).pods["penstock-service"]
+    program, seconds = container(pod)["lifecycle"]["preStop"]["exec"]["command"]
+    assert program == "sleep"
+    assert int(seconds) > LONGEST_POLL_SECONDS
+    drain = int(environment(pod)["QUEUE_DRAIN_SECONDS"])
+    assert drain == shutdown.get("drainSeconds", 4)
+    assert pod["spec"]["terminationGracePeriodSeconds"] > int(seconds) + drain
+
+
+def test_no_pod_goes_before_another_is_ready(rendered: Rendered) -> None:
+    for deployment in rendered.of("Deployment").values():
+        assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
+def test_a_database_that_is_away_restarts_nothing(rendered: Rendered) -> None:
+    probes = container(rendered.pods["penstock-service"])
+    assert probes["livenessProbe"]["httpGet"]["path"] == probes["startupProbe"]["httpGet"]["path"] == "/livez"
+    assert probes["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert probes["readinessProbe"]["timeoutSeconds"] > 2  # as long /readyz may take
+
+
+# --- workers ----------------------------------------------------------------------------------------------------------
+def test_workers_take_webhooks_and_schedules_over() -> None:
+    alone, both = render(), render("everything")
+    names = {"QUEUE_HTTP_DELIVERY_ENABLED", "QUEUE_SCHEDULE_ENABLED"}
+    assert "penstock-workers" not in alone.pods
+    assert not names & service_of(alone).keys()
+    assert {service_of(both)[name] for name in names} == {"false"}
+    assert not names & environment(both.pods["penstock-workers"]).keys()
+
+
+# --- the network ------------------------------------------------------------------------------------------------------
+def policy(objects: Rendered, component: str) -> dict[str, Any]:
+    return dict(objects.of("NetworkPolicy")[f"penstock-{component}"]["spec"])
+
+
+def test_every_pod_has_a_policy_for_both_directions() -> None:
+    objects = render("everything")
+    policies = objects.of("NetworkPolicy").values()
+    covered = set().union(
+        *(objects.selected(each["spec"]["podSelector"]["matchLabels"]) for each in policies)
+    )
+    assert covered == objects.pods.keys()
+    assert all(each["spec"]["policyTypes"] == ["Ingress", "Egress"] for each in policies)
+
+
+def test_pgbouncer_is_reached_by_the_service_alone() -> None:
+    (rule,) = policy(render(more={"workers": {"replicas": 1}}), "pgbouncer")["ingress"]
+    objects = render(more={"workers": {"replicas": 1}})
+    reached = [objects.selected(peer["podSelector"]["matchLabels"]) for peer in rule["from"]]
+    assert reached == [{"penstock-service"}, {"penstock-workers"}]
+    assert rule["ports"] == [{"protocol": "TCP", "port": 6432}]
+
+
+def test_only_pods_of_the_namespace_reach_the_service() -> None:
+    (rule,) = policy(render(), "service")["ingress"]
+    assert rule["from"] == [{"podSelector": {}}]
+    assert policy(render(), "migrate")["ingress"] == []
+
+
+def test_only_who_delivers_webhooks_may_go_anywhere() -> None:
+    assert {} in policy(render(), "service")["egress"]
+    objects = render("everything")
+    assert {} in policy(objects, "workers")["egress"]
+    for component in ("service", "pgbouncer", "migrate"):
+        rules = policy(objects, component)["egress"]
+        assert {} not in rules
+        ports = {port["port"] for rule in rules for port in rule["ports"]}
+        assert ports <= {53, 5432, 6432, 4317}
+        (database,) = (rule for rule in rules if rule["ports"] == [{"protocol": "TCP", "port": 5432}])
+        assert database["to"] == [{"ipBlock": {"cidr": "10.1.0.0/16"}}]
+
+
+# --- metrics and scaling ----------------------------------------------------------------------------------------------
+def test_prometheus_sends_the_token_that_the_service_asks_for() -> None:
+    objects = render("everything")
+    (monitor,) = objects.of("ServiceMonitor").values()
+    (endpoint,) = monitor["spec"]["endpoints"]
+    credentials = endpoint["authorization"]["credentials"]
+    assert service_of(objects)["QUEUE_METRICS_TOKEN"] == (credentials["name"], credentials["key"])
+    labels = monitor["spec"]["selector"]["matchLabels"].items()
+    scraped = {
+        name for name, each in objects.of("Service").items() if labels <= each["metadata"]["labels"].items()
+    }
+    assert scraped == {"penstock", "penstock-workers"}
+    for name in scraped:
+        ports = objects.of("Service")[name]["spec"]["ports"]
+        assert endpoint["port"] in {port["name"] for port in ports}
+
+
+def test_keda_is_off_unless_asked_for() -> None:
+    assert render().of("ScaledObject") == {}
+    assert render().workloads["penstock-service"]["spec"]["replicas"] == 2
+
+
+def test_what_keda_scales_has_no_number_of_its_own() -> None:
+    objects = render("everything")
+    scaled = objects.of("ScaledObject")["penstock-service"]["spec"]
+    deployment = objects.of("Deployment")[scaled["scaleTargetRef"]["name"]]
+    assert "replicas" not in deployment["spec"]
+    assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (2, 6)
+    assert {trigger["type"] for trigger in scaled["triggers"]} == {"cpu"}
+
+
+def test_keda_asks_penstock_for_the_length_of_a_queue() -> None:
+    objects = render("everything")
+    scaled = objects.of("ScaledObject")["orders-worker"]["spec"]
+    (trigger,) = scaled["triggers"]
+    port = objects.of("Service")["penstock"]["spec"]["ports"][0]["port"]
+    endpoint = f"http://penstock.{NAMESPACE}.svc:{port}"
+    assert trigger["type"] == "aws-sqs-queue"
+    assert trigger["metadata"] == {
+        "queueURL": f"{endpoint}/000000000000/orders",
+        "queueLength": "20",  # values of metadata are texts
+        "awsRegion": "us-east-1",
+        "awsEndpoint": endpoint,
+    }
+    authentication = objects.of("TriggerAuthentication")[trigger["authenticationRef"]["name"]]["spec"]
+    assert {each["parameter"]: (each["name"], each["key"]) for each in authentication["secretTargetRef"]} == {
+        "awsAccessKeyID": ("penstock-keda", "AWS_ACCESS_KEY_ID"),
+        "awsSecretAccessKey": ("penstock-keda", "AWS_SECRET_ACCESS_KEY"),
+    }
+
+
+# --- versions ---------------------------------------------------------------------------------------------------------
+def test_a_chart_installs_its_own_release() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+    images = {each["image"] for each in render().containers}
+    assert images == {f"penstock:{__version__}", f"penstock-pgbouncer:{__version__}"}
+
+
+def test_an_image_by_digest() -> None:
+    image = container(render("everything").pods["penstock-service"])["image"]
+    assert re.fullmatch(r"registry\.example\.com/penstock@sha256:0{64}", image)

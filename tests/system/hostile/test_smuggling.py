@@ -1,0 +1,113 @@
+"""No request hides within or behind another: the cases of `smuggled_requests.py`, over a socket, at both doors."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.support.database import TestServer
+from tests.support.hostile import smuggled_requests as cases
+from tests.support.hostile.smuggled_requests import DOORS, PRIZE, PRIZE_QUEUE, Case
+from tests.support.programs.penstock_service import running_service
+
+# What ends the conversation, if the service has not.
+NEXT = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+REFUSALS = {400, 431, 501, 505}
+PATIENCE_SECONDS = 20
+
+
+class Answers(NamedTuple):
+    """What came back until the service closed the connection: the statuses but 100."""
+
+    name: str
+    statuses: tuple[int, ...]
+
+
+class Target(NamedTuple):
+    """A service that looks up no signature, and whether the prize was won."""
+
+    address: tuple[str, int]
+    http: httpx.Client
+
+    def tell(self, case: Case, door: bytes, *more: bytes) -> Answers:
+        with socket.create_connection(self.address, PATIENCE_SECONDS) as connection:
+            connection.sendall(b"".join((case.data(door), *more)))
+            received = b""
+            while part := self.read(connection, case):
+                received += part
+        statuses = [int(status) for status in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", received)]
+        return Answers(case.name, tuple(status for status in statuses if status != 100))
+
+    @staticmethod
+    def read(connection: socket.socket, case: Case) -> bytes:
+        """Empty at the end, also when the service has closed with something unread."""
+        try:
+            return connection.recv(65_536)
+        except ConnectionResetError:
+            return b""
+        except TimeoutError as error:
+            raise AssertionError(f"{case.name}: the service waits for more") from error
+
+    def tell_all(self, given: Iterable[Case], door: bytes, *more: bytes) -> list[Answers]:
+        return [self.tell(case, door, *more) for case in given]
+
+    def take_prize(self) -> bool:
+        """Whether a smuggled request has made its queue, which is taken away."""
+        return self.http.delete(f"/v1/queues/{PRIZE_QUEUE}").status_code == 204
+
+
+@pytest.fixture(scope="module")
+def target(postgres: TestServer) -> Iterator[Target]:
+    with (
+        postgres.database() as database,
+        running_service(database.api_dsn, QUEUE_RECREATE_INTERVAL_SECONDS="0") as service,
+        service.http() as http,
+    ):
+        address = urlsplit(service.url)
+        yield Target((address.hostname or "", address.port or 0), http)
+
+
+doors = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+
+
+@doors
+def test_what_is_faulty_is_refused_and_is_the_last(target: Target, door: bytes) -> None:
+    answers = target.tell_all(cases.refused(), door, PRIZE)
+    assert [one for one in answers if len(one.statuses) != 1 or one.statuses[0] not in REFUSALS] == []
+    assert not target.take_prize()
+
+
+@doors
+def test_after_the_last_request_comes_none(target: Target, door: bytes) -> None:
+    answers = target.tell_all(cases.last(), door, PRIZE)
+    assert [one for one in answers if len(one.statuses) != 1] == []
+    assert not target.take_prize()
+
+
+@doors
+def test_a_body_is_a_body(target: Target, door: bytes) -> None:
+    answers = target.tell_all(cases.whole(), door, NEXT)
+    assert [
+        one for one in answers if len(one.statuses) != 2 or one.statuses[0] < 400 or one.statuses[1] != 200
+    ] == []
+    assert not target.take_prize()
+
+
+@doors
+def test_what_is_right_is_answered_and_so_is_what_follows(target: Target, door: bytes) -> None:
+    """Else the tests above would show nothing."""
+    for case in cases.twins():
+        answers = target.tell(case, door, PRIZE, NEXT)
+        assert answers.statuses[1:] == (200, 200), answers
+        assert target.take_prize(), case.name
+
+
+def test_no_two_are_the_same() -> None:
+    given = [case for kind in (cases.refused, cases.last, cases.whole) for case in kind()]
+    assert len({case.data(b"") for case in given}) == len(given) >= 118

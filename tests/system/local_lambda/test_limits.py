@@ -1,0 +1,191 @@
+"""AWS's limits, in real processes of awslambdaric: what is just allowed works, and what is just not is refused.
+
+What is expected is what AWS documents.
+
+"Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+    6 MB of a synchronous invocation each way; 512 MB of /tmp
+"Configuring reserved concurrency for a function",
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
+    a function never has more environments than it reserves; further requests are throttled
+"Understanding the Lambda execution environment lifecycle",
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+    environments are frozen between invocations, and ended now and then
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from infra.local_lambda.errors import FunctionError, RequestTooLargeError, TooManyRequestsError
+from infra.local_lambda.fleet import Fleet
+from infra.local_lambda.read_only import is_possible
+from tests.support.functions.fleet import PYTHON, function, running
+from tests.support.wait import wait_until
+
+MB = 1024 * 1024
+CODE = """
+import os, threading, time
+import extra
+
+seen = {"writes": 0}
+
+
+def length(event, context):
+    return len(event["text"])
+
+
+def text(event, context):
+    return "x" * event["length"]
+
+
+def sleeps(event, context):
+    time.sleep(600)
+
+
+def pid(event, context):
+    return os.getpid()
+
+
+def writes(event, context):
+    try:
+        with open(event["path"], "w") as file:
+            file.write("x")
+            if event.get("bytes"):
+                os.posix_fallocate(file.fileno(), 0, event["bytes"])
+    except OSError as error:
+        return error.errno
+    return 0
+"""
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    (tmp_path / "layer/python").mkdir(parents=True)
+    (tmp_path / "layer/python/extra.py").write_text("")
+    (tmp_path / "function.py").write_text(CODE)
+    return tmp_path
+
+
+async def call(fleet: Fleet, name: str, event: dict[str, Any]) -> Any:
+    return json.loads(await fleet.invoke(name, event))
+
+
+def event_of_size(size: int) -> dict[str, str]:
+    return {"text": "x" * (size - len(json.dumps({"text": ""})))}
+
+
+async def test_an_event_has_at_most_6_mb(code: Path) -> None:
+    allowed, too_large = event_of_size(6 * MB), event_of_size(6 * MB + 1)
+    async with running(function(code, "length")) as fleet:
+        assert await call(fleet, "length", allowed) == len(allowed["text"])
+        with pytest.raises(RequestTooLargeError):
+            await fleet.invoke("length", too_large)
+
+
+async def test_the_characters_of_an_event_count_as_utf_8(code: Path) -> None:
+    """Not as escapes, which have three times as many bytes."""
+    text = {"text": "ü" * (2 * MB)}
+    async with running(function(code, "length")) as fleet:
+        assert await call(fleet, "length", text) == 2 * MB
+
+
+async def test_a_result_has_at_most_6_mb(code: Path) -> None:
+    """Lambda counts the JSON text: here the quotation marks are two bytes of it."""
+    async with running(function(code, "text")) as fleet:
+        assert len(await fleet.invoke("text", {"length": 6 * MB - 2})) == 6 * MB
+        with pytest.raises(FunctionError, match=r"Function\.ResponseSizeTooLarge"):
+            await fleet.invoke("text", {"length": 6 * MB - 1})
+        assert await call(fleet, "text", {"length": 3}) == "xxx"
+
+
+@pytest.mark.parametrize(("reserved", "most", "allowed"), [(2, 10, 2), (None, 3, 3), (0, 10, 0)])
+async def test_more_invocations_at_once_than_allowed_are_refused(
+    code: Path, reserved: int | None, most: int, allowed: int
+) -> None:
+    other = function(code, "pid", most=1)
+    async with running(function(code, "sleeps", most=reserved), other, most=most) as fleet:
+        under_way = [asyncio.ensure_future(fleet.invoke("sleeps", {})) for _ in range(allowed)]
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyRequestsError):
+            await fleet.invoke("sleeps", {})
+        assert await call(fleet, "pid", {}) > 0  # its concurrency is its own
+        for invocation in under_way:
+            assert not invocation.done()
+            invocation.cancel()
+
+
+async def test_a_place_is_free_again_when_an_invocation_has_ended(code: Path) -> None:
+    async with running(function(code, "pid", most=1)) as fleet:
+        assert await call(fleet, "pid", {}) == await call(fleet, "pid", {})
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what a process does is read from /proc")
+async def test_between_invocations_an_environment_is_frozen(code: Path) -> None:
+    async with running(function(code, "pid")) as fleet:
+        pid = await call(fleet, "pid", {})
+        for _ in range(2):
+            await asyncio.to_thread(wait_until, lambda: state_of(pid) == "T")  # stopped by a signal: proc(5)
+            assert await call(fleet, "pid", {}) == pid
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize(("recycle_after", "same"), [(1, [1, 1, 1, 1]), (2, [2, 2]), (0, [4])])
+async def test_an_environment_ends_after_so_many_invocations(
+    code: Path, recycle_after: int, same: list[int]
+) -> None:
+    """`same`: how many invocations one after the other had the same process."""
+    async with running(function(code, "pid"), recycle_after=recycle_after) as fleet:
+        pids = [await call(fleet, "pid", {}) for _ in range(4)]
+    assert [pids.count(pid) for pid in dict.fromkeys(pids)] == same
+
+
+needs_namespaces = pytest.mark.skipif(
+    not is_possible(PYTHON), reason="this user may make no mount namespaces"
+)
+
+
+@needs_namespaces
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("/tmp/{name}", 0),
+        ("{code}/{name}", errno.EROFS),
+        ("{code}/layer/python/{name}", errno.EROFS),
+        ("/var/tmp/{name}", errno.EROFS),
+        ("/dev/shm/{name}", errno.EROFS),
+    ],
+)
+async def test_only_tmp_can_be_written_to(code: Path, path: str, error: int) -> None:
+    path = path.format(code=code, name=f"penstock-test-{uuid4()}")
+    async with running(function(code, "writes")) as fleet:
+        assert await call(fleet, "writes", {"path": path}) == error
+    assert not exists(path)  # each environment has a /tmp of its own
+
+
+@needs_namespaces
+@pytest.mark.slow  # it fills 512 MB of memory
+@pytest.mark.parametrize(("size", "error"), [(511 * MB, 0), (512 * MB + 1, errno.ENOSPC)])
+async def test_tmp_has_512_mb(code: Path, size: int, error: int) -> None:
+    async with running(function(code, "writes")) as fleet:
+        assert await call(fleet, "writes", {"path": "/tmp/x", "bytes": size}) == error
+
+
+async def test_no_bytecode_is_written(code: Path) -> None:
+    async with running(function(code, "pid")) as fleet:
+        await call(fleet, "pid", {})
+    assert not exists(f"{code}/__pycache__")
+
+
+def exists(path: str) -> bool:
+    return Path(path).exists()

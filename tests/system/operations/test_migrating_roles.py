@@ -1,0 +1,176 @@
+"""Who migrates a database: a superuser, a role that may make roles, or its plain owner. On both versions of PostgreSQL.
+
+Roles belong to a whole cluster, so each case begins with a cluster that has none of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from penstock.postgres.migrations import MigrationError, migrate
+from penstock.postgres.roles import ROLES
+from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
+from penstock.postgres.statements.installation import FIND_PROBLEMS
+from penstock_web.local.binaries import Source
+from penstock_web.local.postgres import Postgres
+from tests.support.database import new_cluster
+from tests.support.sql.calls import call
+
+# One server a version, not one in each process of the tests.
+pytestmark = pytest.mark.xdist_group("migrating roles")
+
+PASSWORD = "long enough"
+ACCOUNT, REGION = "111111111111", "eu-west-1"
+
+
+class Case(NamedTuple):
+    """Addresses of an empty database: as the superuser, as the role that migrates, as an application."""
+
+    superuser: str
+    migrating: str
+    application: str
+
+
+@pytest.fixture(scope="module", params=["system", "wheel"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    source: Source = request.param
+    with new_cluster(source) as server:
+        yield server
+
+
+@contextmanager
+def empty_database(cluster: Postgres, attributes: str) -> Iterator[Case]:
+    """A database that a role with these attributes owns, and a login for an application that is in no group yet."""
+    with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
+        for role in ROLES:
+            administrator.execute(f"drop role if exists {role}".encode())
+        administrator.execute(f"create role migrating login {attributes} password '{PASSWORD}'".encode())
+        administrator.execute(f"create role shop login password '{PASSWORD}'".encode())
+        administrator.execute(b"create database moved owner migrating template template0")
+        try:
+            address = cluster.service_dsn("moved")
+            yield Case(
+                cluster.superuser_dsn("moved"),
+                *(make_conninfo(address, user=role, password=PASSWORD) for role in ("migrating", "shop")),
+            )
+        finally:
+            administrator.execute(b"drop database moved with (force)")
+            made = administrator.execute(
+                "select rolname from pg_roles where rolname = any (%s)", (["shop", *ROLES, "migrating"],)
+            )
+            for (role,) in made.fetchall():
+                administrator.execute(f"drop owned by {role} cascade; drop role {role}".encode())
+
+
+def send_and_receive(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("select queue.create('orders')")
+        connection.execute("select queue.send('orders', '7')")
+        assert connection.execute("select message from queue.receive('orders')").fetchall() == [(7,)]
+
+
+def check_application(case: Case) -> None:
+    """The SQL interface works for a role of the group, which stands for an account and reads no table."""
+    with psycopg.connect(case.superuser, autocommit=True) as administrator:
+        administrator.execute("grant penstock_app to shop")
+    with psycopg.connect(case.migrating, autocommit=True) as connection:
+        assert [row.problem for row in call(connection, SET_ROLE_ACCOUNT, "shop", ACCOUNT, REGION)] == [None]
+        assert call(connection, FIND_PROBLEMS, []) == []
+    send_and_receive(case.application)
+    with psycopg.connect(case.application, autocommit=True) as connection:
+        assert connection.execute("select arn from queue.list_queues()").fetchall() == [
+            (f"arn:aws:sqs:{REGION}:{ACCOUNT}:orders",)
+        ]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("select from queue.access_key")
+
+
+@pytest.mark.parametrize("attributes", ["superuser", "createrole"])
+def test_who_may_make_roles_makes_them(cluster: Postgres, attributes: str) -> None:
+    with empty_database(cluster, attributes) as case:
+        applied = migrate(case.migrating)
+        assert (applied.functions, applied.missing_roles) == (True, [])
+        check_application(case)
+        again = migrate(case.migrating)
+        assert (again.migrations, again.functions, again.grants, again.missing_roles) == (
+            [],
+            False,
+            False,
+            [],
+        )
+
+
+def test_a_plain_owner_gets_the_commands(cluster: Postgres) -> None:
+    """All but the roles of applications works meanwhile; the commands, as printed, are what was missing."""
+    with empty_database(cluster, "") as case:
+        missing = migrate(case.migrating).missing_roles
+        assert missing[:-1] == [f"create role {role} nologin" for role in ROLES]
+        send_and_receive(case.migrating)
+        with psycopg.connect(case.superuser, autocommit=True) as administrator:
+            for command in missing:
+                administrator.execute(command.encode())
+        applied = migrate(case.migrating)
+        assert (applied.migrations, applied.grants, applied.missing_roles) == ([], True, [])
+        check_application(case)
+
+
+def test_rights_that_were_taken_away_come_back(cluster: Postgres) -> None:
+    with empty_database(cluster, "createrole") as case:
+        migrate(case.migrating)
+        with psycopg.connect(case.migrating, autocommit=True) as connection:
+            connection.execute("revoke execute on all functions in schema queue from penstock_app")
+            connection.execute("grant select on queue.access_key to penstock_reader, penstock_owner")
+            problems = [row.problem for row in call(connection, FIND_PROBLEMS, [])]
+            assert [problem for problem in problems if "penstock_app may not call" in problem]
+            assert [problem for problem in problems if "penstock_owner may use queue.access_key" in problem]
+        assert migrate(case.migrating).grants
+        check_application(case)
+
+
+def test_a_superuser_does_not_own_the_functions(cluster: Postgres) -> None:
+    """Whoever migrates: they run with the rights of penstock_owner, which may neither log in nor do everything."""
+    with empty_database(cluster, "superuser") as case:
+        with psycopg.connect(case.superuser, autocommit=True) as administrator:
+            administrator.execute("create role penstock_owner superuser nologin")
+            with pytest.raises(MigrationError, match="nosuperuser nologin"):
+                migrate(case.migrating)
+            administrator.execute("alter role penstock_owner nosuperuser login")
+            with pytest.raises(MigrationError, match="may log in"):
+                migrate(case.migrating)
+            administrator.execute("alter role penstock_owner nologin")
+        migrate(case.migrating)
+        check_application(case)
+
+
+def test_an_application_moves_over_as_documented(cluster: Postgres) -> None:
+    """From the group of the service, which it was in until 0.0.3, with a connection that stays open."""
+    page = (Path(__file__).parents[3] / "docs/operations.md").read_text()
+    (commands,) = re.findall(r"^```sql\n(begin;\ngrant penstock_app .*?)```", page, re.MULTILINE | re.DOTALL)
+    with empty_database(cluster, "createrole") as case:
+        migrate(case.migrating)
+        with (
+            psycopg.connect(case.superuser, autocommit=True) as administrator,
+            psycopg.connect(case.migrating, autocommit=True) as service,
+            psycopg.connect(case.application, autocommit=True) as application,
+        ):
+            administrator.execute("grant penstock_api to shop")
+            application.execute("select queue.create('orders')")
+            application.execute("select queue.send('orders', '7')")
+            application.execute("select from queue.access_key")
+            (problem,) = [row.problem for row in call(service, FIND_PROBLEMS, [])]
+            assert problem.startswith("the role shop may use queue.access_key")
+            rows = call(service, SET_ROLE_ACCOUNT, "shop", "000000000000", "us-east-1")
+            assert len(rows) == 1
+            administrator.execute(commands.encode())
+            assert call(service, FIND_PROBLEMS, []) == []
+            assert application.execute("select message from queue.receive('orders')").fetchall() == [(7,)]
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                application.execute("select from queue.access_key")

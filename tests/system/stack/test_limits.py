@@ -1,0 +1,182 @@
+"""What AWS allows a stack, and what a stack should allow others: the templates after their transforms.
+
+Sources: "Understand CloudFormation quotas" (CloudFormation User Guide); "Quotas for your Application Load Balancers"
+(Elastic Load Balancing); "Granting function access to AWS services" (AWS Lambda Developer Guide): a permission for a
+service names the resource or the account that may use the service; "Security best practices in IAM" (IAM User Guide).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from infra.generate.gradual import gradual
+from penstock.actions import ACTIONS
+from tests.support.functions.server import ROOT
+from tests.support.stack.templates import expanded, of_type, transformed
+
+pytestmark = pytest.mark.tools
+
+TEMPLATE = (ROOT / "template.yaml").read_text()
+# Made when a test asks: only `make check-sam` installs what makes them.
+MADE: dict[str, Callable[[], dict[str, Any]]] = {
+    "functions": lambda: transformed(TEMPLATE),
+    "functions, gradually": lambda: transformed(gradual(TEMPLATE, "1")),
+    "load balancer": lambda: expanded((ROOT / "infra/alb/template.yaml").read_text()),
+    "alarms": lambda: expanded((ROOT / "infra/alarms/template.yaml").read_text()),
+}
+FUNCTION, PERMISSION, ROLE = "AWS::Lambda::Function", "AWS::Lambda::Permission", "AWS::IAM::Role"
+
+
+@pytest.fixture
+def stack() -> dict[str, Any]:
+    return MADE["functions"]()
+
+
+@pytest.fixture
+def balancer() -> dict[str, Any]:
+    return MADE["load balancer"]()
+
+
+@pytest.fixture(params=MADE)
+def template(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return MADE[request.param]()
+
+
+def test_cloudformation_takes_it(template: dict[str, Any]) -> None:
+    """Quotas that cannot be raised. SAM and loops multiply what the files have."""
+    text = json.dumps(template)
+    assert text.count("{{resolve:") <= 60
+    assert len(text) <= 1_000_000
+    assert len(template["Resources"]) <= 500
+    assert len(template.get("Parameters", {})) <= 200
+    assert len(template.get("Outputs", {})) <= 200
+    assert len(template.get("Mappings", {})) <= 200
+    assert all(len(mapping) <= 200 for mapping in template.get("Mappings", {}).values())
+
+
+def physical_names(template: dict[str, Any], stack: str) -> Iterator[tuple[str, str]]:
+    """Kind and name of what a stack of this name gives a name to, which has to be its own."""
+    for resource in template["Resources"].values():
+        kind = resource["Type"].rpartition("::")[2]
+        for name in {f"{kind}Name", f"{resource['Type'].split('::')[1]}Name", "LogGroupName", "Name"}:
+            if (value := resource.get("Properties", {}).get(name)) is not None:
+                yield resource["Type"], json.dumps(value).replace("${AWS::StackName}", stack)
+
+
+def test_two_stacks_have_no_name_in_common(template: dict[str, Any]) -> None:
+    """In one account and region. Names of stages and aliases are those of an API or function."""
+    first, second = (set(physical_names(template, stack)) for stack in ("blue", "green"))
+    theirs = ("AWS::ApiGatewayV2::Stage", "AWS::Lambda::Alias")
+    assert {(kind, name) for kind, name in first & second if kind not in theirs} == set()
+
+
+def test_every_function_has_its_stack_in_its_name(stack: dict[str, Any]) -> None:
+    names = [f["Properties"]["FunctionName"]["Fn::Sub"] for f in of_type(stack, FUNCTION).values()]
+    assert len(set(names)) == len(names) > len(ACTIONS)
+    assert [name for name in names if not name.startswith("${AWS::StackName}-")] == []
+
+
+@pytest.mark.parametrize("template", ["functions", "load balancer"], indirect=True)
+def test_who_may_call_a_function(template: dict[str, Any]) -> None:
+    """The API of this stack; load balancers of this account. Never a service for whoever uses it."""
+    permissions = of_type(template, PERMISSION)
+    assert permissions
+    for permission in permissions.values():
+        given = permission["Properties"]
+        source = json.dumps(given["SourceArn"])
+        assert given["Action"] == "lambda:InvokeFunction"
+        assert "${AWS::AccountId}" in source
+        if given["Principal"] == "apigateway.amazonaws.com":
+            assert json.dumps({"Ref": "Api"}) in source
+        else:
+            assert given["Principal"] == "elasticloadbalancing.amazonaws.com"
+            assert given["SourceAccount"] == {"Ref": "AWS::AccountId"}
+
+
+def statements(value: Any) -> Iterator[dict[str, Any]]:
+    """All statements in policies, whatever conditions of the template they are under."""
+    if isinstance(value, dict):
+        if "Effect" in value:
+            yield value
+        else:
+            for each in value.values():
+                yield from statements(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from statements(each)
+
+
+def actions(statement: dict[str, Any]) -> set[str]:
+    found = statement["Action"]
+    return {found} if isinstance(found, str) else set(found)
+
+
+def test_roles_allow_what_is_needed(stack: dict[str, Any]) -> None:
+    """One statement with each action that functions need; "*" only where the service knows no resource to name."""
+    roles = of_type(stack, ROLE)
+    assert len(roles) > 1
+    allowed: dict[str, Any] = {}
+    for role in roles.values():
+        given = list(statements(role["Properties"]["Policies"]))
+        denied = {action for each in given if each["Effect"] == "Deny" for action in actions(each)}
+        for each in given:
+            if each["Effect"] == "Allow":
+                assert not [action for action in actions(each) if "*" in action]
+                assert each["Resource"] != "*" or actions(each) <= denied | {
+                    "xray:PutTraceSegments",
+                    "xray:PutTelemetryRecords",
+                }
+                allowed |= dict.fromkeys(actions(each), each["Resource"])
+    assert {action for action in allowed if not action.startswith(("ec2:", "xray:"))} == {
+        "logs:CreateLogStream", "logs:PutLogEvents", "secretsmanager:GetSecretValue", "kms:Decrypt",
+        "lambda:InvokeFunction", "rds-db:connect",
+    }  # fmt: skip
+
+
+def test_what_functions_write_is_kept_for_a_while(stack: dict[str, Any]) -> None:
+    groups = of_type(stack, "AWS::Logs::LogGroup")
+    assert [
+        g for g in groups.values() if g["Properties"]["RetentionInDays"] != {"Ref": "LogRetentionDays"}
+    ] == []
+    for function in of_type(stack, FUNCTION).values():
+        settings = function["Properties"]["LoggingConfig"]
+        assert settings["LogGroup"]["Ref"] in groups
+        assert settings["LogFormat"] == "JSON"
+
+
+def test_every_open_route_leads_to_a_function_that_asks_for_signatures(stack: dict[str, Any]) -> None:
+    """API Gateway has no authorizer for AWS's signatures of another service; functions verify them (QUEUE_ACCESS)."""
+    (api,) = of_type(stack, "AWS::ApiGatewayV2::Api").values()
+    uris = {
+        method["x-amazon-apigateway-integration"]["uri"]["Fn::Sub"]
+        for path in api["Properties"]["Body"]["paths"].values()
+        for method in path.values()
+    }
+    called = {uri.rpartition("${")[2].partition(".Arn}")[0] for uri in uris}
+    scheduler = {f"Scheduler{action.name}" for action in ACTIONS if action.service == "scheduler"}
+    assert called == {"Gateway", "Rest"} | scheduler
+    functions = of_type(stack, FUNCTION)
+    for name in called:
+        assert functions[name]["Properties"]["Environment"]["Variables"]["QUEUE_ACCESS"] == {"Ref": "Access"}
+    assert stack["Parameters"]["Access"]["Default"] == "sigv4"
+
+
+def test_a_load_balancer_takes_the_rules(balancer: dict[str, Any]) -> None:
+    """100 rules, 100 target groups, 5 values in the conditions of a rule."""
+    rules, groups = (
+        of_type(balancer, f"AWS::ElasticLoadBalancingV2::{kind}") for kind in ("ListenerRule", "TargetGroup")
+    )
+    assert len(ACTIONS) < len(rules) <= 100
+    assert len(ACTIONS) < len(groups) <= 100
+    for rule in rules.values():
+        conditions = rule["Properties"]["Conditions"]
+        values = [
+            value for each in conditions for key in each if key != "Field" for value in each[key]["Values"]
+        ]
+        assert 1 <= len(values) <= 5
+    for group in groups.values():
+        assert len(group["Properties"]["Targets"]) == 1

@@ -1,0 +1,121 @@
+"""Requests a second of a caller, with a clock that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from penstock.access import request_rate
+from penstock.access.request_rate import MOST_CALLERS, RequestRate
+from penstock.environment import Environment
+from penstock.errors import RequestThrottled
+from penstock.gateway import decode, encode
+from penstock.http import HttpRequest
+from penstock.settings import Settings
+from penstock.sqs.types import Message, ReceiveMessageResult
+
+Move = Callable[[float], None]
+
+
+@pytest.fixture
+def move(monkeypatch: pytest.MonkeyPatch) -> Move:
+    now = 1000.0
+
+    def by(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(request_rate, "monotonic", lambda: now)
+    return by
+
+
+def admitted(rate: RequestRate, caller: str, requests: int) -> int:
+    number = 0
+    for _ in range(requests):
+        try:
+            rate.check(caller)
+        except RequestThrottled as refusal:
+            assert refusal.retry_after_seconds == 1  # noqa: PT017 - there may be none
+        else:
+            number += 1
+    return number
+
+
+@pytest.mark.parametrize("per_second", [1, 7, 1000])
+def test_a_seconds_worth_at_once_and_then_at_that_rate(move: Move, per_second: int) -> None:
+    rate = RequestRate(per_second)
+    assert admitted(rate, "a", 2 * per_second) == per_second
+    for _ in range(3):
+        move(1.0001)
+        assert admitted(rate, "a", 2 * per_second) == per_second
+    move(3600)
+    assert admitted(rate, "a", 2 * per_second) == per_second  # nothing is saved up
+
+
+def test_at_an_even_pace_nobody_is_refused(move: Move) -> None:
+    rate = RequestRate(4)
+    for _ in range(100):
+        move(0.2501)
+        rate.check("a")
+
+
+@pytest.mark.parametrize(("size", "requests"), [(0, 1), (1, 1), (65_536, 1), (65_537, 2), (1_048_576, 16)])
+def test_each_64_kib_of_a_request_is_one(move: Move, size: int, requests: int) -> None:
+    rate = RequestRate(100)
+    rate.check("a", size)
+    assert admitted(rate, "a", 200) == 100 - requests
+
+
+@pytest.mark.parametrize(("size", "requests"), [(1, 0), (65_536, 0), (65_537, 1), (1_048_576, 15)])
+def test_each_further_64_kib_of_an_answer_is_one(move: Move, size: int, requests: int) -> None:
+    rate = RequestRate(100)
+    rate.count_answer("a", size)
+    assert admitted(rate, "a", 200) == 100 - requests
+
+
+def test_a_long_request_is_let_through_and_paid_for_later(move: Move) -> None:
+    """At 5 a second, 1 MiB takes 3.2 s."""
+    rate = RequestRate(5)
+    rate.check("a", 1_048_576)
+    move(2.1)
+    assert admitted(rate, "a", 1) == 0
+    move(1.2)
+    assert admitted(rate, "a", 9) == 5
+
+
+def test_bodies_of_requests_and_answers_count(move: Move) -> None:
+    """What AWS's protocols carry, with QUEUE_ACCESS=off: sixteen for the request, fifteen more for the answer."""
+    environment = Environment(Settings.read({"QUOTA_REQUESTS_PER_SECOND": "100"}), None)  # type: ignore[arg-type] # no request here has a receipt
+    rate = environment.request_rate
+    assert rate is not None
+    headers = {b"x-amz-target": b"AmazonSQS.ReceiveMessage", b"content-type": b"application/x-amz-json-1.0"}
+    body = b'{"QueueUrl": "q"}'.ljust(1_048_576)
+    call = decode(HttpRequest("POST", "/", b"", headers, body, "192.0.2.1"), environment)
+    encode(call, ReceiveMessageResult([Message(body="x" * 1_000_000)]))
+    assert admitted(rate, "192.0.2.1", 200) == 100 - 16 - 15
+
+
+def test_looking_counts_nothing(move: Move) -> None:
+    rate = RequestRate(2)
+    for _ in range(9):
+        rate.check_before("a")
+    assert admitted(rate, "a", 9) == 2
+    with pytest.raises(RequestThrottled):
+        rate.check_before("a")
+
+
+def test_callers_do_not_count_for_each_other(move: Move) -> None:
+    rate = RequestRate(2)
+    assert admitted(rate, "a", 5) == 2
+    assert admitted(rate, "b", 5) == 2
+
+
+def test_it_remembers_a_bounded_number_of_callers(move: Move) -> None:
+    rate = RequestRate(1)
+    for n in range(MOST_CALLERS):
+        rate.check(str(n))
+    assert admitted(rate, "0", 1) == 0
+    rate.check("one more")
+    assert admitted(rate, "0", 1) == 1  # known for longest, so forgotten
+    assert admitted(rate, "2", 1) == 0

@@ -1,0 +1,150 @@
+"""A receive of messages that are each too long for the answer, without a database: our choice (docs/errors.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import pytest
+from msgspec.structs import replace
+
+from penstock import errors
+from penstock.aws.arn import ResolvedQueue
+from penstock.drivers import any_wait, perform, run, seconds_to_wait
+from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
+from penstock.postgres.calls import receive_call
+from penstock.postgres.database import LongMessageFound
+from penstock.postgres.statements.messages import (
+    FOUND_LONG_ROWS,
+    RECEIVE_ANSWER,
+    RECEIVE_MESSAGES,
+    ReceivedRow,
+)
+from penstock.response_limit import ReceiveLimit
+from penstock.sqs import receive
+
+RowT = TypeVar("RowT", bound=Row)
+ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
+LIMIT = ReceiveLimit(1_000, "function-json", 7, "a narrow way")
+CONTAINER = ReceiveLimit(4_200_000, "json", 2)
+TOO_LARGE = RECEIVE_ANSWER.make_row(["ResponseTooLarge", 7, *[None] * 14])
+FOUND = RECEIVE_ANSWER.make_row([None, None, 1, *[None] * 13])
+HEADER = RECEIVE_ANSWER.make_row([None, 0, *[None] * 14])
+
+
+def operation(wait_seconds: float | None, arn: str = ARN) -> Operation[list[ReceivedRow]]:
+    return receive.receive_messages(
+        Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), 10, None, wait_seconds=wait_seconds, limit=LIMIT), set()
+    )
+
+
+class TooLarge:
+    """A database that finds only messages that are too long."""
+
+    def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
+        assert statement.name == RECEIVE_ANSWER.name
+        assert arguments[-2:] == [1_000, "function-json"]
+        return statement.make_rows([TOO_LARGE])
+
+
+@pytest.mark.parametrize("arn", [ARN, ARN + ".fifo"])
+def test_without_a_wait_it_is_refused_at_once(arn: str) -> None:
+    with pytest.raises(errors.ResponseTooLarge, match="longer than an answer through a narrow way may be"):
+        run(operation(0, arn), TooLarge())
+
+
+def test_a_wait_goes_on_until_others_come() -> None:
+    waiting = operation(20)
+    effect: Effect[object] = next(waiting)
+    for _ in range(3):
+        assert isinstance(effect, Receive)
+        effect = waiting.send([TOO_LARGE])
+        assert effect == Pause(1)
+        effect = waiting.send(True)
+    waiting.send([HEADER, FOUND])  # the report
+    with pytest.raises(StopIteration) as end:
+        waiting.send(None)
+    assert end.value.value == [FOUND]
+
+
+def test_it_is_refused_at_the_end_of_the_queues_own_wait() -> None:
+    """Or when the process ends: the pause then says so."""
+    waiting = operation(None)
+    next(waiting)
+    assert isinstance(waiting.send([TOO_LARGE]), Pause)
+    with pytest.raises(errors.ResponseTooLarge):
+        waiting.send(False)
+
+
+FUNCTION = ReceiveLimit(5_998_000, "function-json", 7, "a function")
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "assume_short", "statement", "last"),
+    [
+        (None, 10, True, RECEIVE_MESSAGES, None),
+        (CONTAINER, 1, False, RECEIVE_MESSAGES, None),  # it hands out any single message
+        (CONTAINER, 2, False, RECEIVE_ANSWER, "json"),
+        (CONTAINER, 10, True, RECEIVE_MESSAGES, 208_000),  # and 2,000 bytes around each, all twice as long
+        (CONTAINER, 1000, True, RECEIVE_ANSWER, "json"),
+        (FUNCTION, 1, True, RECEIVE_MESSAGES, 854_857),
+        (FUNCTION, 10, True, RECEIVE_MESSAGES, 83_685),
+        (FUNCTION, 10, False, RECEIVE_ANSWER, "function-json"),
+    ],
+)
+def test_only_what_may_be_too_long_is_measured(
+    limit: ReceiveLimit | None,
+    most: int,
+    assume_short: bool,
+    statement: Statement[ReceivedRow],
+    last: object,
+) -> None:
+    """`last`: argument. No more bytes of a message than fit `most` times with the greatest growth by escapes."""
+    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), most, None, limit=limit, assume_short=assume_short)
+    called, arguments = receive_call(effect, 250, most)
+    assert called is statement
+    assert len(arguments) == len(statement.types)
+    assert arguments[-1] == last
+    if (
+        statement is RECEIVE_MESSAGES and last
+    ):  # not where others share the transaction, or the attempt is kept
+        assert receive_call(effect, 250, most, own_transaction=False)[0] is RECEIVE_ANSWER
+        assert receive_call(replace(effect, attempt_id="a"), 250, most)[0] is RECEIVE_ANSWER
+
+
+@pytest.mark.parametrize(("wait_seconds", "left"), [(20, 1), (None, 0)])
+def test_a_queue_in_which_a_long_message_was_found_is_measured_from_then_on(
+    monkeypatch: pytest.MonkeyPatch, wait_seconds: float | None, left: float
+) -> None:
+    """The wait goes on, and does not begin anew."""
+    times = [100.0]
+    monkeypatch.setattr(receive, "monotonic", lambda: times[-1])
+    queue = ResolvedQueue(ARN)
+    long_queues: set[str] = set()
+    effect = Receive(
+        RECEIVE_MESSAGES, queue, 10, None, wait_seconds=wait_seconds, limit=FUNCTION, assume_short=True
+    )
+    receiving = receive.receive_messages(effect, long_queues)
+    assert next(receiving) == effect
+    times.append(119.0)
+    measured = receiving.send(FOUND_LONG_ROWS)
+    assert measured == replace(effect, assume_short=False, waited_seconds=19)
+    assert long_queues == {queue.arn}
+    assert isinstance(measured, Receive)
+    assert seconds_to_wait(measured, [HEADER._replace(wait_seconds=7)]) == left
+    if left:
+        assert receiving.send([TOO_LARGE]) == Pause(left)
+    else:
+        with pytest.raises(errors.ResponseTooLarge):
+            receiving.send([TOO_LARGE])
+
+
+def test_a_function_says_what_was_found() -> None:
+    class Long:
+        def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
+            raise LongMessageFound
+
+    effect = Receive(
+        RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=20, limit=FUNCTION, assume_short=True
+    )
+    assert perform(effect, Long(), any_wait) == FOUND_LONG_ROWS
