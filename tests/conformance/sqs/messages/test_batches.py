@@ -227,7 +227,7 @@ def test_delete_some(sqs: Sqs) -> None:
 
 
 def test_change_some(sqs: Sqs) -> None:
-    """ChangeMessageVisibilityBatch: per entry; up to ten."""
+    """ChangeMessageVisibilityBatch: per entry; up to ten. The text for what is deleted was recorded at AWS."""
     url = sqs.create()
     sqs.send_all(url, "visible", "deleted", "hidden", "too long")
     found = {message["Body"]: message for message in sqs.receive(url, 4)}
@@ -241,10 +241,13 @@ def test_change_some(sqs: Sqs) -> None:
     answer = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
     assert sorted(ids(answer["Successful"])) == ["hidden", "visible"]
     assert {entry["Id"]: entry["Code"] for entry in answer["Failed"]} == {
-        "deleted": "InvalidParameterValue",
+        "deleted": "ReceiptHandleIsInvalid",
         "too-long": "InvalidParameterValue",
         "forged": "ReceiptHandleIsInvalid",
     }
+    (deleted,) = (entry for entry in answer["Failed"] if entry["Id"] == "deleted")
+    assert deleted["Message"] == "Message does not exist or is not available for visibility timeout change"
+    assert deleted["SenderFault"] is True
     assert sqs.one(url)["Body"] == "visible"
     sqs.clock.advance(31)
     assert {message["Body"] for message in sqs.receive(url, 2)} == {"visible", "too long"}
