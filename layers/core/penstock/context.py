@@ -1,8 +1,9 @@
 """The context of a request, for its operation: the caller's account and region, and the addresses of queues.
 
 A queue has three addresses: its name, its QueueUrl (for the client; `queue_url`) and its ARN (for SQL and for
-policies). This module converts them. A QueueUrl must be reachable for the caller that gets it, so it is built from the Host of the
-caller's own request, unless a base URL is configured. Any host is accepted on input (docs/compatibility.md).
+policies). This module converts them. A QueueUrl must be reachable for the caller that gets it, so it is built from the
+Host of the caller's own request, unless a base URL is configured. Any host is accepted on input
+(docs/compatibility.md).
 """
 
 import re

@@ -1,7 +1,7 @@
 """The service as one ASGI application.
 
-    POST|GET / and a queue's path ──────► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled; any path with an
-                                          action outside /v1
+    POST|GET / and a queue's path ──────► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled; any path
+                                          outside /v1 with an action
     /schedules, /schedule-groups, /tags ► aws_application: EventBridge Scheduler
     everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics
 

@@ -57,7 +57,7 @@ def test_actions_of_no_queue_on_a_queues_own_url(raw: Raw, action: str) -> None:
 
 
 def test_forms_of_a_queues_path(raw: Raw) -> None:
-    """Slashes at the end (examples of the API reference have one); a region; a bare name, as the SDK for Java 1 sends."""
+    """Slashes at the end (examples of the API reference have one); a region; a name, as of the SDK for Java 1."""
     path = path_of(raw.sqs.create())
     body = {"Action": "SendMessage", "MessageBody": "m"}
     for form in (

@@ -1,10 +1,12 @@
 """QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` of regions other than the default one.
 
-So the URLs of two regions differ, as on AWS, where the host names the region, and a URL leads to its own region's queue,
-whatever region a request was signed for. Where the region stands is our choice: hosts are those of the installation.
+So the URLs of two regions differ, as on AWS, where the host names the region, and a URL leads to its own region's
+queue, whatever region a request was signed for. Where the region stands is our choice: hosts are those of the
+installation.
 
 On input any host and any path before these segments are accepted, and slashes at the end (as in the examples of AWS's
-API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`. A bare name is a queue of the caller's own account and region.
+API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`. A bare name
+is a queue of the caller's own account and region.
 """
 
 import re

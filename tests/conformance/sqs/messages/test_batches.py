@@ -166,7 +166,10 @@ def test_a_fifo_batch_keeps_its_order(sqs: Sqs) -> None:
 
 
 GOOD = {"MessageGroupId": "g", "MessageDeduplicationId": "good"}
-NO_DEDUPLICATION = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+NO_DEDUPLICATION = (
+    "The queue should either have ContentBasedDeduplication enabled or "
+    "MessageDeduplicationId provided explicitly"
+)
 
 
 def test_fifo_entries_fail_one_by_one(sqs: Sqs) -> None:

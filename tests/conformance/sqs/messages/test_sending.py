@@ -65,8 +65,8 @@ def test_every_allowed_character(sqs: Sqs, body: str) -> None:
 
 @pytest.mark.parametrize("character", ["\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff"])
 def test_no_other_character(sqs: Sqs, character: str) -> None:
-    """SendMessage, InvalidMessageContents: "characters outside the allowed set"; recorded at AWS: of an attribute's value
-    InvalidParameterValue."""
+    """SendMessage, InvalidMessageContents: "characters outside the allowed set"; recorded at AWS: of an attribute's
+    value InvalidParameterValue."""
     url = sqs.create()
     assert sqs.code("send_message", QueueUrl=url, MessageBody=f"a{character}b") == "InvalidMessageContents"
     value = {"note": {"DataType": "String", "StringValue": f"a{character}b"}}
