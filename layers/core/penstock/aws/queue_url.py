@@ -14,6 +14,9 @@ from functools import lru_cache
 
 from .arn import ResolvedQueue, is_account_id, resolve_queue
 
+LONGEST_URL = 2_048
+"""Characters of a QueueUrl; a name has 80 at most, the rest is host and path. Our choice, so that caches stay small."""
+
 _HOST = re.compile(r"https?://sqs\.([a-z0-9-]+)\.").match
 # Regions of AWS: `us-east-1`, `us-gov-west-1`.
 _AWS_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+){1,2}-[0-9]{1,2}").fullmatch
