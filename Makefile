@@ -23,7 +23,7 @@ SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/ge
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq frameworks node)
 
 export UV_PYTHON_DOWNLOADS := never
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.

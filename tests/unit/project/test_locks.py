@@ -29,6 +29,7 @@ def test_there_are_locks() -> None:
         "build.lock",
         "clients-async.lock",
         "clients-dramatiq.lock",
+        "clients-frameworks.lock",
         "clients-old.lock",
         "dev.lock",
         "fuzz.lock",
