@@ -80,7 +80,7 @@ def test_loafer(up: Deployment, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("queue", ["taskiq", "taskiq.fifo"])
 def test_taskiq(up: Deployment, tmp_path: Path, queue: str) -> None:
-    """Sent in batches; one that failed is sent again; of the standard queue one has a delay."""
+    """One that failed is sent again; of the standard queue one has a delay."""
     results = tmp_path / "results"
     fifo = queue.endswith(".fifo")
     create(up, queue, **({"FifoQueue": "true"} if fifo else {}))

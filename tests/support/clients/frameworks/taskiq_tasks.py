@@ -22,8 +22,6 @@ broker = SQSBroker(
     aws_secret_access_key="x",
     max_number_of_messages=10,
     visibility_timeout=600,
-    enable_batching=True,
-    batch_timeout=0.1,
     use_task_id_for_deduplication=True,
 ).with_middlewares(SimpleRetryMiddleware())
 
