@@ -23,7 +23,7 @@ SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/ge
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq frameworks node java/sdk)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq frameworks node java/sdk rust)
 
 export UV_PYTHON_DOWNLOADS := never
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.
@@ -223,4 +223,8 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 # Its libraries come from Maven's repository; jars.sha256 has their digests.
 .tools/clients/java/%.stamp: tests/support/clients/java/%/pom.xml $(wildcard tests/support/clients/java/*/*.java tests/support/clients/java/*.*)
 	@tests/support/clients/java/install.sh $* $(CURDIR)/.tools/clients/java/$*
+	@touch $@
+
+.tools/clients/rust.stamp: $(wildcard tests/support/clients/rust/*.* tests/support/clients/rust/src/*)
+	@tests/support/clients/rust/install.sh $(CURDIR)/.tools/clients/rust
 	@touch $@

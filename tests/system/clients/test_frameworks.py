@@ -83,7 +83,7 @@ def test_taskiq(up: Deployment, tmp_path: Path, queue: str) -> None:
     """One that failed is sent again; of the standard queue one has a delay."""
     results = tmp_path / "results"
     fifo = queue.endswith(".fifo")
-    create(up, queue, **({"FifoQueue": "true"} if fifo else {}))
+    create(up, queue, **({"FifoQueue": "true", "ContentBasedDeduplication": "true"} if fifo else {}))
     variables = environment(up, results, QUEUE=queue)
     command = [str(PYTHON), "-m", "taskiq", "worker", f"{PACKAGE}.taskiq_tasks:broker", "--workers", "1"]
     expected = [
@@ -91,7 +91,7 @@ def test_taskiq(up: Deployment, tmp_path: Path, queue: str) -> None:
         *(["attempt", "grüße", retries] for retries in range(3)),
     ]
     with worker(command, variables, tmp_path / "log"):
-        module("taskiq_tasks", variables)
+        module("taskiq_sender", variables)
         wait_until(lambda: len(notes(results)) >= len(expected))
         wait_until(lambda: counts(up, queue) == NOTHING)
     assert sorted(notes(results), key=str) == expected
@@ -101,7 +101,7 @@ def test_django_eb_sqs(up: Deployment, tmp_path: Path) -> None:
     """The sender makes the queues; a task that failed is sent again with a delay."""
     results = tmp_path / "results"
     variables = environment(up, results, DJANGO_SETTINGS_MODULE=f"{PACKAGE}.eb_settings")
-    module("eb_tasks", variables)
+    module("eb_sender", variables)
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName="eb-default")["QueueUrl"]
         attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]

@@ -31,7 +31,8 @@ def main(endpoint_url: str) -> None:
     sqs.s3 = s3
     url = sqs.create_queue(QueueName=QUEUE, Attributes={"VisibilityTimeout": "600"})["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody=LONG, MessageAttributes={})
-    entries = [{"Id": body[:1], "MessageBody": body, "MessageAttributes": {}} for body in ("short", LONG)]
+    bodies = {"short": "short", "long": LONG}
+    entries = [{"Id": key, "MessageBody": body, "MessageAttributes": {}} for key, body in bodies.items()]
     sqs.send_message_batch(QueueUrl=url, Entries=entries)
     facts: dict[str, Any] = {"in S3 when sent": objects(s3)}
     messages: list[dict[str, Any]] = []
