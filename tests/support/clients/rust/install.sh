@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 target=$1
 
-command -v cargo >/dev/null || { echo "make clients needs Rust 1.91 or newer with cargo." >&2; exit 1; }
+command -v cargo >/dev/null || { echo "make clients needs Rust 1.94 or newer with cargo." >&2; exit 1; }
 mkdir -p "$target"
 cp -r "$here/Cargo.toml" "$here/src" "$target"
 cd "$target"
