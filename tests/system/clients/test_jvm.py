@@ -84,7 +84,7 @@ def test_jms(up: Deployment) -> None:
 
 def test_spring_cloud_aws(up: Deployment) -> None:
     """Templates and listeners; a message that a listener refused, with its visibility set to 0, comes again."""
-    create(up, "spring", "spring.fifo", "spring-topic", "spring-made", VisibilityTimeout="600")
+    create(up, "spring", "spring.fifo", "spring-topic", "spring-left", VisibilityTimeout="600")
     subscribed_topic(up, "spring", "spring-topic")
     aws = "--spring.cloud.aws"
     options = [
@@ -101,14 +101,15 @@ def test_spring_cloud_aws(up: Deployment) -> None:
             ["grüße, 世界", 3, "spring", "1"],
             ["grüße, 世界", 3, "spring", "2"],
             ["one", 1, "batch", "1"],
-            ["topic", 4],
+            ["topic", 4, "of the topic"],
             ["two", 2, "batch", "1"],
         ],
+        "template": "received",
         "fifo": [["a1", "a"], ["a2", "a"]],
     }
     for queue in ("spring", "spring.fifo", "spring-topic"):
         assert counts(up, queue) == ["0", "0", "0"]
-    left = received(up, "spring-made")
+    left = received(up, "spring-left")
     assert left["Body"] == "left"
     assert left["MessageAttributes"]["JavaType"]["StringValue"] == "java.lang.String"
 
@@ -119,6 +120,7 @@ def test_camel(up: Deployment) -> None:
     redrive = json.dumps({"deadLetterTargetArn": arn("camel-dead"), "maxReceiveCount": 1})
     create(up, "camel", RedrivePolicy=redrive, VisibilityTimeout="5")
     create(up, "camel-topic")
+    create(up, "camel.fifo", ContentBasedDeduplication="true")
     subscribed_topic(up, "camel", "camel-topic", RawMessageDelivery="true")
     assert printed(command("camel", "CamelRoutes", up.address)) == {
         "seen": ["grüße of camel", "of the topic", "refused", "three", "two"],

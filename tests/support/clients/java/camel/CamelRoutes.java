@@ -13,7 +13,7 @@ import org.apache.camel.impl.DefaultCamelContext;
 
 /**
  * Camel's aws2-sqs and aws2-sns. Argument: the address. The queue camel, whose dead-letter queue takes what was refused
- * once, camel-topic and the topic camel, subscribed without envelopes, are there; Camel makes camel-done and camel.fifo.
+ * once, camel-topic and the topic camel, subscribed without envelopes and camel.fifo are there; Camel makes camel-done.
  */
 public final class CamelRoutes {
   private static final List<String> SEEN = Collections.synchronizedList(new ArrayList<>());
@@ -35,12 +35,12 @@ public final class CamelRoutes {
                   .transform(body().prepend("done "))
                   .to("aws2-sqs://camel-done?autoCreateQueue=true&" + common);
               from("aws2-sqs://camel-topic?" + receive).process(CamelRoutes::take);
-              from("aws2-sqs://camel.fifo?autoCreateQueue=true&" + receive).process(CamelRoutes::take);
+              from("aws2-sqs://camel.fifo?" + receive).process(CamelRoutes::take);
               from("direct:one").to("aws2-sqs://camel?" + common);
               from("direct:batch").to("aws2-sqs://camel?operation=sendBatchMessage&" + common);
               from("direct:fifo")
                   .to(
-                      "aws2-sqs://camel.fifo?autoCreateQueue=true&messageGroupIdStrategy=usePropertyValue"
+                      "aws2-sqs://camel.fifo?messageGroupIdStrategy=usePropertyValue"
                           + "&messageDeduplicationIdStrategy=useContentBasedDeduplication&" + common);
               from("direct:topic").to("aws2-sns://camel?autoCreateTopic=true&" + common);
             }

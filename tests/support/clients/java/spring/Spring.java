@@ -1,9 +1,11 @@
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.awspring.cloud.sns.core.SnsNotification;
 import io.awspring.cloud.sns.core.SnsTemplate;
 import io.awspring.cloud.sqs.annotation.SnsNotificationMessage;
+import io.awspring.cloud.sqs.annotation.SnsNotificationSubject;
 import io.awspring.cloud.sqs.annotation.SqsListener;
-import io.awspring.cloud.sqs.listener.Visibility;
 import io.awspring.cloud.sqs.listener.SqsHeaders;
+import io.awspring.cloud.sqs.listener.Visibility;
 import io.awspring.cloud.sqs.operations.SqsTemplate;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -19,8 +21,8 @@ import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.support.MessageBuilder;
 
 /**
- * Spring Cloud AWS: templates that send, receive and publish, and listeners. Arguments: properties of Spring. The queues
- * spring, spring.fifo, spring-topic and the topic spring are there; the listeners make a queue spring-made.
+ * Spring Cloud AWS: templates that send, receive and publish, and listeners. Arguments: properties of Spring. The topic
+ * spring and its queue spring-topic are there, and spring, spring.fifo, spring-left.
  */
 @Configuration
 @EnableAutoConfiguration
@@ -45,13 +47,21 @@ public class Spring {
           .getBean(SnsTemplate.class)
           .sendNotification("spring", SnsNotification.builder(new Order("topic", 4)).subject("of the topic").build());
       listeners.handled.await();
-      queues.send(to -> to.queue("spring-made").payload("left"));
-      queues.send(to -> to.queue("spring-made").payload("received"));
+      for (String body : List.of("received", "left")) {
+        queues.send(to -> to.queue("spring-left").payload(body));
+      }
       Map<String, Object> facts = new LinkedHashMap<>();
+      facts.put("template", queues.receive("spring-left", String.class).orElseThrow().getPayload());
       facts.put("seen", listeners.seen.stream().sorted((one, other) -> Facts.json(one).compareTo(Facts.json(other))).toList());
       facts.put("fifo", List.copyOf(listeners.ordered));
       System.out.println(Facts.json(facts));
     }
+  }
+
+  /** Without one, as Spring for the web has it, listeners cannot read what a topic wraps. */
+  @Bean
+  ObjectMapper json() {
+    return new ObjectMapper();
   }
 
   @Bean
@@ -86,8 +96,8 @@ public class Spring {
     }
 
     @SqsListener("spring-topic")
-    void takeNotification(@SnsNotificationMessage Order order) {
-      seen.add(List.of(order.name(), order.number()));
+    void takeNotification(@SnsNotificationMessage Order order, @SnsNotificationSubject String subject) {
+      seen.add(List.of(order.name(), order.number(), subject));
       handled.countDown();
     }
   }
