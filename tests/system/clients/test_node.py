@@ -1,4 +1,4 @@
-"""The SDKs for JavaScript, which check MD5 digests themselves, and the consumers most used with them.
+"""The SDKs for JavaScript, which check MD5 digests themselves, and the consumers most used with them."""
 
 from __future__ import annotations
 
