@@ -130,5 +130,10 @@ def test_camel(up: Deployment) -> None:
     assert counts(up, "camel.fifo") == counts(up, "camel-topic") == ["0", "0", "0"]
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName="camel")["QueueUrl"]
-        wait_until(lambda: "Messages" not in sqs.receive_message(QueueUrl=url) and counts(up, "camel-dead") == ["1", "0", "0"])
+        wait_until(
+            lambda: (
+                "Messages" not in sqs.receive_message(QueueUrl=url)
+                and counts(up, "camel-dead") == ["1", "0", "0"]
+            )
+        )
     assert received(up, "camel-dead")["Body"] == "refused"

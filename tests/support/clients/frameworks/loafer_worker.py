@@ -19,7 +19,12 @@ class NotYetError(Exception):
 
 
 # The back-off multiplies the visibility timeout of a message that failed, here to nothing.
-RECEIVE = {"WaitTimeSeconds": 20, "MaxNumberOfMessages": 10, "VisibilityTimeout": 600, "BackoffFactor": 0.0001}
+RECEIVE = {
+    "WaitTimeSeconds": 20,
+    "MaxNumberOfMessages": 10,
+    "VisibilityTimeout": 600,
+    "BackoffFactor": 0.0001,
+}
 CLIENT = {
     "endpoint_url": os.environ["ADDRESS"],
     "region_name": "us-east-1",
