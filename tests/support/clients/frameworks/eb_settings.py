@@ -1,4 +1,4 @@
-"""The Django settings of the worker of django-eb-sqs. boto3 takes the endpoint and the credentials from the environment."""
+"""Django settings of the worker of django-eb-sqs. boto3 takes endpoint and credentials from the environment."""
 
 from __future__ import annotations
 

@@ -7,12 +7,12 @@ from eb_sqs.decorators import task
 from tests.support.clients.task_results import note
 
 
-@task()
+@task()  # type: ignore[untyped-decorator]
 def add(a: int, b: int) -> None:
     note("add", a, b, a + b)
 
 
-@task(queue_name="eb-other")
+@task(queue_name="eb-other")  # type: ignore[untyped-decorator]
 def succeed_at_third(text: str) -> None:
     note("attempt", text, succeed_at_third.retry_num)
     if succeed_at_third.retry_num != 2:

@@ -31,12 +31,12 @@ class NotYetError(Exception):
     """The task wants to be tried again."""
 
 
-@broker.task
+@broker.task  # type: ignore[untyped-decorator]
 async def add(a: int, b: int) -> None:
     note("add", a, b, a + b)
 
 
-@broker.task(retry_on_error=True, max_retries=3)
+@broker.task(retry_on_error=True, max_retries=3)  # type: ignore[untyped-decorator]
 async def succeed_at_third(text: str, context: Annotated[Context, TaskiqDepends()]) -> None:
     retries = int(context.message.labels.get("_retries", 0))
     note("attempt", text, retries)
