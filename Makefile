@@ -23,7 +23,7 @@ SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/ge
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq frameworks node java/sdk java/jms java/spring java/camel rust debian)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq frameworks node java/sdk java/jms java/spring java/camel rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.
@@ -232,3 +232,9 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 .tools/clients/debian.stamp: requirements/clients-debian.txt
 	@infra/local/install_debian_clients.sh
 	@mkdir -p $(@D) && touch $@
+
+# About four minutes of one processor.
+.tools/clients/keda.stamp: $(wildcard tests/support/clients/keda/*)
+	@echo "building the scaler of KEDA"
+	@tests/support/clients/keda/install.sh $(CURDIR)/.tools/clients/keda
+	@touch $@

@@ -157,5 +157,5 @@ def test_squiss(up: Deployment) -> None:
         },
         "fifo": [["a1", "a"], ["a2", "a"]],
     }
-    assert counts(up, "squiss") == ["1", "0", "0"]
+    assert counts(up, "squiss") == ["0", "0", "1"]
     assert counts(up, "squiss.fifo") == ["0", "0", "0"]

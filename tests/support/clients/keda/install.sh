@@ -18,6 +18,8 @@ mkdir -p "$target"
 cp -r "$module" "$target/keda"
 chmod -R u+w "$target/keda"
 find "$target/keda/pkg/scalers" -maxdepth 1 -name '*.go' ! -name scaler.go ! -name aws_sqs_queue_scaler.go -delete
+# Scalers share this constant, which stands in the file of another one.
+printf 'package scalers\n\nconst externalMetricType = "External"\n' >"$target/keda/pkg/scalers/constants.go"
 cp main.go go.mod go.sum "$target"
 cd "$target"
 # One package at a time: others use the machine too.
