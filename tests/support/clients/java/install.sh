@@ -13,7 +13,8 @@ done
 rm -rf "$target"
 mkdir -p "$target/lib" "$target/classes"
 mvn --batch-mode --quiet --file "$program/pom.xml" "-Dmaven.repo.local=$here/../../../../.tools/clients/maven" \
-  org.apache.maven.plugins:maven-dependency-plugin:3.11.0:copy-dependencies "-DoutputDirectory=$target/lib"
+  org.apache.maven.plugins:maven-dependency-plugin:3.11.0:copy-dependencies "-DoutputDirectory=$target/lib" \
+  >"$target/maven.log" 2>&1 || { cat "$target/maven.log" >&2; exit 1; }
 cd "$target/lib"
 if [ -n "${RECORD:-}" ]; then
   LC_ALL=C sha256sum -- *.jar >"$program/jars.sha256"

@@ -15,6 +15,7 @@ import software.amazon.awssdk.awscore.client.builder.AwsClientBuilder;
 import software.amazon.awssdk.core.SdkBytes;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.sns.SnsClient;
+import software.amazon.awssdk.services.sns.model.PublishBatchRequestEntry;
 import software.amazon.awssdk.services.sqs.SqsAsyncClient;
 import software.amazon.awssdk.services.sqs.SqsClient;
 import software.amazon.awssdk.services.sqs.model.*;
@@ -156,13 +157,11 @@ public final class Sdk {
                   .endpoint(sqs.arn(url))
                   .attributes(Map.of("RawMessageDelivery", "true", "FilterPolicy", "{\"kind\":[\"large\"]}")));
       sns.publish(request -> request.topicArn(topic).message("small").messageAttributes(kind("small")));
-      sns.publishBatch(
-          request ->
-              request
-                  .topicArn(topic)
-                  .publishBatchRequestEntries(
-                      entry -> entry.id("0").message(BODY).messageAttributes(kind("large")),
-                      entry -> entry.id("1").message("other").messageAttributes(kind("small"))));
+      PublishBatchRequestEntry large =
+          PublishBatchRequestEntry.builder().id("0").message(BODY).messageAttributes(kind("large")).build();
+      PublishBatchRequestEntry small =
+          PublishBatchRequestEntry.builder().id("1").message("other").messageAttributes(kind("small")).build();
+      sns.publishBatch(request -> request.topicArn(topic).publishBatchRequestEntries(List.of(large, small)));
     }
     List<Message> messages = receive(url, 1);
     deleteAll(url, messages);
