@@ -71,7 +71,7 @@ class RequestContext(Protocol):
         """What the requests of the process share."""
 
     def queue_arn(self, queue_url: str, /) -> str:
-        """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
+        """The ARN of the queue at an address. Raises QueueDoesNotExist."""
 
 
 ResourceArns = Callable[[object, RequestContext], list[str]]
