@@ -1,6 +1,7 @@
 """What the SDKs for Java, Rust, PHP and Ruby do, each in a program of its own, and what is left on the server after it.
 
-A program is given an address and a name. It prints, as JSON, what it saw:
+A program is given an address and a name, and by PENSTOCK_KEY and PENSTOCK_SECRET the key that it signs with, where keys
+are verified. It prints, as JSON, what it saw:
 
 NAME         a long poll that begins before its message is sent; a message with attributes, and a batch of which one
              entry is refused; a change of visibility to 0; deletes, one by one and in a batch; one message stays

@@ -12,7 +12,10 @@ const BODY = 'grüße, 世界 <&>';
 const VISIBILITY_SECONDS = '600';
 
 [, $address, $name] = $argv;
-$configuration = ['endpoint' => $address, 'region' => 'us-east-1', 'accessKeyId' => 'x', 'accessKeySecret' => 'x'];
+$configuration = [
+    'endpoint' => $address, 'region' => 'us-east-1',
+    'accessKeyId' => getenv('PENSTOCK_KEY') ?: 'x', 'accessKeySecret' => getenv('PENSTOCK_SECRET') ?: 'x',
+];
 $sqs = new SqsClient($configuration);
 $sns = new SnsClient($configuration);
 

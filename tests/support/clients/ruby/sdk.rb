@@ -6,7 +6,7 @@ require "uri"
 address = URI(ARGV[0])
 name = ARGV[1]
 AWS.config(
-  access_key_id: "x", secret_access_key: "x", region: "us-east-1", use_ssl: false,
+  access_key_id: ENV.fetch("PENSTOCK_KEY", "x"), secret_access_key: ENV.fetch("PENSTOCK_SECRET", "x"), region: "us-east-1", use_ssl: false,
   sqs_endpoint: address.host, sqs_port: address.port, sns_endpoint: address.host, sns_port: address.port
 )
 

@@ -56,7 +56,14 @@ public final class Sdk {
     return builder
         .endpointOverride(URI.create(address))
         .region(Region.US_EAST_1)
-        .credentialsProvider(StaticCredentialsProvider.create(AwsBasicCredentials.create("x", "x")));
+        .credentialsProvider(
+            StaticCredentialsProvider.create(
+                AwsBasicCredentials.create(variable("PENSTOCK_KEY"), variable("PENSTOCK_SECRET"))));
+  }
+
+  /** An access key or its secret; without signatures any do. */
+  private static String variable(String name) {
+    return System.getenv().getOrDefault(name, "x");
   }
 
   private Map<String, Object> story(String name) {
