@@ -123,7 +123,7 @@ generate: .venv/test.stamp ## write what repeats the table of actions (functions
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)
 	@$(BIN)/python -m benchmarks $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PEERS),--peers $(PEERS)) $(ARGS)
 
-clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform; DEPLOYMENT=lambda)
+clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
 	@if [ "$(DEPLOYMENT)" != container ]; then \
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
 	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
@@ -220,14 +220,13 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 	@npm ci --prefix .tools/clients/node --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# Its libraries come from Maven's repository; jars.sha256 has their digests.
+# Where the tools of a language are missing, this says so, and the tests of its clients fail.
+# The libraries come from Maven's repository; jars.sha256 has their digests.
 .tools/clients/java/%.stamp: tests/support/clients/java/%/pom.xml $(wildcard tests/support/clients/java/*/*.java tests/support/clients/java/*.*)
-	@tests/support/clients/java/install.sh $* $(CURDIR)/.tools/clients/java/$*
-	@touch $@
+	@if tests/support/clients/java/install.sh $* $(CURDIR)/.tools/clients/java/$*; then touch $@; fi
 
 .tools/clients/rust.stamp: $(wildcard tests/support/clients/rust/*.* tests/support/clients/rust/src/*)
-	@tests/support/clients/rust/install.sh $(CURDIR)/.tools/clients/rust
-	@touch $@
+	@if tests/support/clients/rust/install.sh $(CURDIR)/.tools/clients/rust; then touch $@; fi
 
 .tools/clients/debian.stamp: requirements/clients-debian.txt
 	@infra/local/install_debian_clients.sh
@@ -236,5 +235,4 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 # About four minutes of one processor.
 .tools/clients/keda.stamp: $(wildcard tests/support/clients/keda/*)
 	@echo "building the scaler of KEDA"
-	@tests/support/clients/keda/install.sh $(CURDIR)/.tools/clients/keda
-	@touch $@
+	@if tests/support/clients/keda/install.sh $(CURDIR)/.tools/clients/keda; then touch $@; fi

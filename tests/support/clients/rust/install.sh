@@ -7,6 +7,8 @@ target=$1
 
 command -v cargo >/dev/null || { echo "make clients needs Rust 1.94 or newer with cargo." >&2; exit 1; }
 mkdir -p "$target"
+# The tests run none that was built before.
+rm -f "$target/target/debug/penstock-client"
 cp -r "$here/Cargo.toml" "$here/src" "$target"
 cd "$target"
 cargo generate-lockfile --quiet
