@@ -18,7 +18,8 @@ begin
     loop
         insert into queue.notice (kind, topic_arn, message_id, raw)
         select 'gateway', v_message.topic_arn, v_message.message_id, json_strip_nulls(json_build_object(
-            'id', v_message.message_id, 'kind', v_message.kind, 'account', v_message.account_id, 'region', v_message.region,
+            'id', v_message.message_id || coalesce(':' || right(v_message.subscription_arn, 36), ''),     -- as webhook_id in request.py
+            'message_id', v_message.message_id, 'kind', v_message.kind, 'account', v_message.account_id, 'region', v_message.region,
             'protocol', v_message.protocol, 'destination', v_message.destination,
             'platform', case when v_message.protocol = 'application' then split_part(v_message.destination, '/', 2) end,
             'token', e.token, 'topic_arn', v_message.topic_arn, 'subject', v_message.subject, 'text', v_message.body,

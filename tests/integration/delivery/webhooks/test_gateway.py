@@ -52,7 +52,7 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
     (request,) = receiver.requests
     document = json.loads(request.body)
     assert document == {
-        "id": document["id"], "kind": "Notification", "account": ACCOUNT, "region": REGION, "protocol": "sms",
+        "id": document["id"], "message_id": document["id"], "kind": "Notification", "account": ACCOUNT, "region": REGION, "protocol": "sms",
         "destination": PHONE, "subject": "s", "text": "hello",
         "attributes": {"a": {"DataType": "String", "StringValue": "b"}},
     }  # fmt: skip
@@ -64,6 +64,40 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
     assert request.headers["webhook-signature"] == f"v1,{digest}"
     assert request.headers["webhook-id"] == document["id"]
     assert (states(db), webhooks(db)) == ([("sent", None)], [])
+
+
+def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> str:
+    """The ARN of a subscription of a phone; makes the topic."""
+    db.execute("select queue.create_topic(%s, %s, %s, '{}', '{}')", (ACCOUNT, REGION, topic))
+    row = db.execute(
+        "select arn from queue.add_subscription(%s, gen_random_uuid(), %s, 'sms', %s, %s, null, null, null, 0, 0, null,"
+        " null)", (f"arn:aws:sns:{REGION}:{ACCOUNT}:{topic}", ACCOUNT, endpoint, json.dumps(attributes)),
+    ).fetchone()  # fmt: skip
+    assert row is not None
+    return str(row[0])
+
+
+def publish(db: Connection, topic: str, text: str) -> None:
+    """Publish to a topic, without signatures."""
+    content = {"raw": text, "head": '{"for":"', "tail": f'","Message":"{text}"}}'}
+    row = db.execute(
+        "select error from queue.publish_messages(array[gen_random_uuid()], array[%s::jsonb], '{null}', '{0}', '{\"{}\"}',"
+        " '{null}', '{null}', '{null}', '{null}', '{5}', %s, '1')",
+        (json.dumps({"*": content}), f"arn:aws:sns:{REGION}:{ACCOUNT}:{topic}"),
+    ).fetchone()
+    assert row == (None,)
+
+
+def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    """A receiver takes webhooks of one `webhook-id` for one (Standard Webhooks 1.0, "Idempotency")."""
+    arns = [subscribe(db, "news", phone) for phone in (PHONE, "+15550100124")]
+    publish(db, "news", "hello")
+    assert through(deliver, receiver, webhook_signing_secret=SECRET)["delivered"] == 2
+    documents = [json.loads(request.body) for request in receiver.requests]
+    (message_id,) = {document["message_id"] for document in documents}
+    assert {document["id"] for document in documents} == {f"{message_id}:{arn[-36:]}" for arn in arns}
+    for request, document in zip(receiver.requests, documents, strict=True):
+        assert request.headers["webhook-id"] == document["id"]
 
 
 def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
