@@ -66,26 +66,29 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
     assert (states(db), webhooks(db)) == ([("sent", None)], [])
 
 
+ADD_SUBSCRIPTION = """select arn from queue.add_subscription(
+    %s, gen_random_uuid(), %s, 'sms', %s, %s, null, null, null, 0, 0, null, null)"""
+PUBLISH = """select error from queue.publish_messages(array[gen_random_uuid()], array[%s::jsonb], '{null}', '{0}',
+    array['{}'::jsonb], '{null}', '{null}', '{null}', '{null}', '{5}', %s, '1')"""
+
+
+def topic_arn(topic: str) -> str:
+    return f"arn:aws:sns:{REGION}:{ACCOUNT}:{topic}"
+
+
 def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> str:
     """The ARN of a subscription of a phone; makes the topic."""
     db.execute("select queue.create_topic(%s, %s, %s, '{}', '{}')", (ACCOUNT, REGION, topic))
-    row = db.execute(
-        "select arn from queue.add_subscription(%s, gen_random_uuid(), %s, 'sms', %s, %s, null, null, null, 0, 0, null,"
-        " null)", (f"arn:aws:sns:{REGION}:{ACCOUNT}:{topic}", ACCOUNT, endpoint, json.dumps(attributes)),
-    ).fetchone()  # fmt: skip
+    given = (topic_arn(topic), ACCOUNT, endpoint, json.dumps(attributes))
+    row = db.execute(ADD_SUBSCRIPTION, given).fetchone()
     assert row is not None
     return str(row[0])
 
 
 def publish(db: Connection, topic: str, text: str) -> None:
-    """Publish to a topic, without signatures."""
-    content = {"raw": text, "head": '{"for":"', "tail": f'","Message":"{text}"}}'}
-    row = db.execute(
-        "select error from queue.publish_messages(array[gen_random_uuid()], array[%s::jsonb], '{null}', '{0}', '{\"{}\"}',"
-        " '{null}', '{null}', '{null}', '{null}', '{5}', %s, '1')",
-        (json.dumps({"*": content}), f"arn:aws:sns:{REGION}:{ACCOUNT}:{topic}"),
-    ).fetchone()
-    assert row == (None,)
+    """Publish to a topic, in an envelope that is `{"for": subscription, "Message": text}`."""
+    contents = {"*": {"raw": text, "head": '{"for":"', "tail": f'","Message":"{text}"}}'}}
+    assert db.execute(PUBLISH, (json.dumps(contents), topic_arn(topic))).fetchone() == (None,)
 
 
 def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
