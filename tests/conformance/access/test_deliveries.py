@@ -209,7 +209,7 @@ def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:
 
 
 def test_a_mobile_app_of_another_account_subscribes_to_nothing(owner: Sns, partner: Sns) -> None:
-    """An endpoint has no policy: its account alone may publish to it, and so only that may subscribe it (our choice)."""
+    """An endpoint has no policy: its account alone may publish to it, and so subscribe it (our choice)."""
     made = owner.client.create_platform_application(
         Name=owner.sqs.name(), Platform="GCM", Attributes={"PlatformCredential": "secret"}
     )

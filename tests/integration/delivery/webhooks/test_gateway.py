@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,8 +53,8 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
     (request,) = receiver.requests
     document = json.loads(request.body)
     assert document == {
-        "id": document["id"], "message_id": document["id"], "kind": "Notification", "account": ACCOUNT, "region": REGION, "protocol": "sms",
-        "destination": PHONE, "subject": "s", "text": "hello",
+        "id": document["id"], "message_id": document["id"], "kind": "Notification", "account": ACCOUNT,
+        "region": REGION, "protocol": "sms", "destination": PHONE, "subject": "s", "text": "hello",
         "attributes": {"a": {"DataType": "String", "StringValue": "b"}},
     }  # fmt: skip
     assert request.headers["Content-Type"] == "application/json"
@@ -144,6 +145,19 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
     db.execute("select queue.retry_webhook(%s, (select webhook_id from queue.webhook))", (ACCOUNT,))
     assert through(deliver, receiver)["delivered"] == 1
     assert states(db)[0][0] == "sent"
+
+
+def test_a_worker_without_a_gateway_posts_nowhere(
+    db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway is gone from the settings, or this process lacks it: no host that is called `gateway` gets anything."""
+    asked = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: asked.append(host) or [])
+    send(db, "hello")
+    db.execute("select queue.hand_over_outgoing('{sms}', 1)")
+    assert deliver()["retried"] == 1
+    assert asked == []
+    assert [row.last_error for row in webhooks(db)] == ["no SNS_GATEWAY_URL is set"]
 
 
 def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:

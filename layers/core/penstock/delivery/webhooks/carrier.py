@@ -17,7 +17,10 @@ _log = logging.getLogger(__name__)
 
 
 class HttpCarrier:
-    """Posts deliveries. `signed_seconds`: how long events and gateways may take; `url`: the gateway's."""
+    """Posts deliveries. `signed_seconds`: how long events and gateways may take.
+
+    `url`: the gateway's, empty where this process has none; None: the URL of each delivery.
+    """
 
     def __init__(
         self, sender: Sender, secrets: Sequence[bytes], signed_seconds: float, url: str | None = None
@@ -29,6 +32,8 @@ class HttpCarrier:
 
     async def carry(self, delivery: Delivery) -> Outcome:
         """One POST."""
+        if self._url == "":  # the endpoint of such a delivery is a name, and no address to post to
+            return unanswered(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else SNS_SECONDS
         try:
             endpoint = parse_endpoint(self._url or delivery.endpoint)
