@@ -1,5 +1,5 @@
 -- queue.hand_over_outgoing(protocols, limit): makes webhooks to the gateway of outgoing messages of these protocols that
--- nothing carries yet, the oldest first; those that are older than an hour stay (as long as SNS tries at most). A webhook's
+-- nothing carries yet, the oldest first; those that are older than six hours stay (as long as SNS tries at most). A webhook's
 -- text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and pushes
 -- pause by themselves; the worker knows the address, which is no account's business. Returns one row: how many.
 -- Locks: outgoing messages, skipped when locked. Index: outgoing_kept. Called by: the worker `deliver`.
@@ -13,7 +13,7 @@ begin
     handed := 0;
     for v_message in
         select o.* from queue.outgoing o
-        where o.state = 'kept' and o.protocol = any (p_protocols) and o.created_at > clock_timestamp() - interval '1 hour'
+        where o.state = 'kept' and o.protocol = any (p_protocols) and o.created_at > clock_timestamp() - interval '6 hours'
         order by o.outgoing_id limit p_limit for update skip locked
     loop
         insert into queue.notice (kind, topic_arn, message_id, raw)
