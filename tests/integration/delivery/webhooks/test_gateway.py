@@ -164,6 +164,17 @@ def test_a_worker_without_a_gateway_posts_nowhere(
     assert [row.last_error for row in webhooks(db)] == ["no SNS_GATEWAY_URL is set"]
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/in", "http://gw.internal/in"])
+def test_where_the_gateway_is_stays_the_operators_secret(
+    db: Connection, deliver: Deliver, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Accounts read the errors of their messages, under /v1/outbox and /v1/deliveries."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
+    send(db, "hello")
+    assert deliver(sns_gateway_url=url)["retried"] == 1
+    assert [row.last_error for row in webhooks(db)] == ["the gateway cannot be reached"]
+
+
 def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     """Not mail, not what is older than six hours, not who is opted out; without a gateway nobody."""
     send(db, "old")

@@ -8,6 +8,7 @@ from typing import Final
 from .endpoint import EndpointRefused, parse_endpoint
 from .outcome import Outcome, answered, unanswered
 from .request import SIGNED, Delivery, request_bytes
+from .resolver import ResolverBusyError
 from .sender import Sender
 
 SNS_SECONDS: Final = 15.0
@@ -43,7 +44,14 @@ class HttpCarrier:
         except TimeoutError as error:
             return unanswered(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
         except (EndpointRefused, OSError) as error:
-            return unanswered(delivery, error)
+            return self._unreached(delivery, error)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
             _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
+            return self._unreached(delivery, error)
+
+    def _unreached(self, delivery: Delivery, error: Exception) -> Outcome:
+        if self._url is None or isinstance(error, ResolverBusyError):
             return unanswered(delivery, error)
+        # The account reads the outcome, and names within the network are not its business.
+        _log.warning("the SNS gateway cannot be reached: %s", error, extra={"webhook": delivery.webhook_id})
+        return unanswered(delivery, ConnectionError("the gateway cannot be reached"))
