@@ -18,6 +18,10 @@ from typing import Any, Final, NamedTuple
 from penstock.aws.arn import is_region
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
+# What delivery.webhooks.endpoint takes: messages to any other URL would fail for good, one by one.
+_GATEWAY = re.compile(
+    r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
+).fullmatch
 _ALLOWED_HOST = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]").fullmatch
 
 DRIVERS: Final = ("psycopg", "pg8000")
@@ -381,8 +385,10 @@ def _value(setting: Setting, text: str) -> Value:
 def _check_form(name: str, text: str) -> None:
     if name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
         raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
-    if name == "SNS_GATEWAY_URL" and not text.startswith(("http://", "https://")):
-        raise SettingError(f"SNS_GATEWAY_URL must begin with http:// or https://, not {text!r}")
+    if name == "SNS_GATEWAY_URL" and not _GATEWAY(text):  # not repeated: it may have a password in it
+        raise SettingError(
+            "SNS_GATEWAY_URL must be a URL http[s]://host[:port][/path][?query] without a user's name"
+        )
     if name == "SNS_CERT_HOST" and not _HOST(text):
         raise SettingError(f"SNS_CERT_HOST must be the name of a host, without https://, not {text!r}")
     if name == "QUEUE_REGIONS" and not all(map(is_region, entries(text))):
