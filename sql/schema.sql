@@ -491,7 +491,7 @@ create table queue.outgoing (
     constraint outgoing_state_check CHECK ((state = ANY (ARRAY['kept'::text, 'waiting'::text, 'sent'::text, 'failed'::text])))
 );
 CREATE INDEX outgoing_account ON queue.outgoing USING btree (account_id, outgoing_id);
-CREATE INDEX outgoing_kept ON queue.outgoing USING btree (outgoing_id) WHERE (state = 'kept'::text);
+CREATE INDEX outgoing_kept ON queue.outgoing USING btree (protocol, account_id, created_at) WHERE (state = 'kept'::text);
 
 create table queue.platform_application (
     application_id integer not null generated always as identity,

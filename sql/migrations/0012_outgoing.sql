@@ -37,7 +37,7 @@ create table queue.outgoing (
 );
 comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
 comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a webhook to a gateway does.';
-create index outgoing_kept on queue.outgoing (outgoing_id) where state = 'kept';
+create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
 alter table queue.webhook add column outgoing_id bigint;
 comment on column queue.webhook.outgoing_id is 'The outgoing message that it carries to a gateway.';
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);

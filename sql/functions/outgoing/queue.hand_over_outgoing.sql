@@ -1,5 +1,6 @@
 -- queue.hand_over_outgoing(protocols, limit): makes webhooks to the gateway of outgoing messages of these protocols that
--- nothing carries yet, the oldest first; those that are older than six hours stay (as long as SNS tries at most). A webhook's
+-- nothing carries yet, of each account the oldest first: accounts share p_limit, so that none waits for another's many.
+-- Those that are older than six hours stay (as long as SNS tries at most). A webhook's
 -- text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and pushes
 -- pause by themselves; the worker knows the address, which is no account's business. Returns one row: how many.
 -- Locks: outgoing messages, skipped when locked. Index: outgoing_kept. Called by: the worker `deliver`.
@@ -7,14 +8,30 @@ create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit 
 language plpgsql as $$
 #variable_conflict use_column
 declare
+    v_since timestamptz := clock_timestamp() - interval '6 hours';
     v_message queue.outgoing;
     v_notice bigint;
 begin
     handed := 0;
     for v_message in
-        select o.* from queue.outgoing o
-        where o.state = 'kept' and o.protocol = any (p_protocols) and o.created_at > clock_timestamp() - interval '6 hours'
-        order by o.outgoing_id limit p_limit for update skip locked
+        with recursive accounts as (    -- one step in the index for each
+            select p.protocol, k.account_id from unnest(p_protocols) p(protocol)
+            cross join lateral (
+                select o.account_id from queue.outgoing o where o.state = 'kept' and o.protocol = p.protocol
+                order by o.account_id limit 1) k
+            union all
+            select a.protocol, k.account_id from accounts a
+            cross join lateral (
+                select o.account_id from queue.outgoing o
+                where o.state = 'kept' and o.protocol = a.protocol and o.account_id > a.account_id
+                order by o.account_id limit 1) k)
+        select m.* from accounts a
+        cross join lateral (
+            select o.* from queue.outgoing o
+            where o.state = 'kept' and o.protocol = a.protocol and o.account_id = a.account_id and o.created_at > v_since
+            order by o.created_at limit greatest(1, p_limit / (select count(*) from accounts)::int)
+            for update skip locked) m
+        order by m.outgoing_id
     loop
         insert into queue.notice (kind, topic_arn, message_id, raw)
         select 'gateway', v_message.topic_arn, v_message.message_id, json_strip_nulls(json_build_object(

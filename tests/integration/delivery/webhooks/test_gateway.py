@@ -214,6 +214,24 @@ def test_two_workers_hand_over_each_message_once(
     )
 
 
+def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
+    """Nor do messages that no gateway carries, which are not even read."""
+    for number in range(30):
+        send(db, f"m{number}")
+        send(db, f"m{number}", "a@example.com", "email")
+    db.execute(
+        "select queue.send_outgoing('111122223333', %s, 'sms', 'Notification', %s, gen_random_uuid(), null, 'mine', null)",
+        (REGION, PHONE),
+    )
+    assert db.execute("select handed from queue.hand_over_outgoing('{sms,application}', 10)").fetchone() == (
+        6,
+    )
+    waiting = db.execute(
+        "select body from queue.outgoing where state = 'waiting' order by outgoing_id"
+    ).fetchall()
+    assert [body for (body,) in waiting] == ["m0", "m1", "m2", "m3", "m4", "mine"]
+
+
 def test_old_messages_go(db: Connection) -> None:
     """Those of over so many days, and of an account all but the newest."""
     for number in range(5):
