@@ -487,6 +487,8 @@ create table queue.outgoing (
     attributes jsonb,
     state text not null default 'kept'::text,
     error text,
+    dead_letter_arn text,
+    envelope text,
     constraint outgoing_pkey PRIMARY KEY (outgoing_id),
     constraint outgoing_state_check CHECK ((state = ANY (ARRAY['kept'::text, 'waiting'::text, 'sent'::text, 'failed'::text])))
 );
@@ -1179,6 +1181,10 @@ function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now t
     returns boolean
     language plpgsql;
 
+function queue.dead_letter_outgoing(p_ids bigint[])
+    returns void
+    language plpgsql;
+
 function queue.dead_letter_system(p_queue_id integer, p_system jsonb, p_receive_count integer, p_first_received_at timestamp with time zone)
     returns jsonb
     language sql stable;
@@ -1775,6 +1781,10 @@ function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
     returns TABLE(changed boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.outgoing_envelope(p_topic queue.topic, p_subscription queue.subscription, p_entry queue.publication, p_text text)
+    returns text
+    language sql stable;
+
 function queue.outgoing_refusal(p_account_id text, p_region text, p_protocol text, p_destination text)
     returns text
     language sql stable;
@@ -1861,7 +1871,7 @@ function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.sub
 
 function queue.publish_to_outbox(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
     returns void
-    language sql;
+    language plpgsql;
 
 function queue.publish_to_queue(p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_entries queue.publication[])
     returns queue.publication[]

@@ -19,7 +19,7 @@ import pytest
 
 from penstock.workers import Counts
 from tests.integration.delivery.webhooks.conftest import Deliver
-from tests.support.sql.calls import Connection
+from tests.support.sql.calls import Connection, arn_of, create, receive
 from tests.support.webhooks.receiver import Receiver
 from tests.support.webhooks.rows import due_in_seconds, pass_time, webhooks
 
@@ -28,11 +28,13 @@ PHONE = "+15550100123"
 SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 
 
-def send(db: Connection, text: str, to: str = PHONE, protocol: str = "sms") -> str | None:
+def send(
+    db: Connection, text: str, to: str = PHONE, protocol: str = "sms", account: str = ACCOUNT
+) -> str | None:
     """Publish to a number or an endpoint; the error, if there is one."""
     row = db.execute(
         "select error from queue.send_outgoing(%s, %s, %s, 'Notification', %s, gen_random_uuid(), 's', %s, %s)",
-        (ACCOUNT, REGION, protocol, to, text, '{"a": {"DataType": "String", "StringValue": "b"}}'),
+        (account, REGION, protocol, to, text, '{"a": {"DataType": "String", "StringValue": "b"}}'),
     ).fetchone()
     assert row is not None
     return None if row[0] is None else str(row[0])
@@ -102,6 +104,49 @@ def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver,
     assert {document["id"] for document in documents} == {f"{message_id}:{arn[-36:]}" for arn in arns}
     for request, document in zip(receiver.requests, documents, strict=True):
         assert request.headers["webhook-id"] == document["id"]
+
+
+def redrive(name: str) -> dict[str, str]:
+    """The attribute of a subscription whose dead-letter queue this is."""
+    return {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn_of(name)})}
+
+
+@pytest.mark.parametrize("name", ["dead", "dead.fifo"])
+@pytest.mark.parametrize("path", ["/404", "/500"])
+def test_what_fails_for_good_goes_to_the_dead_letter_queue(
+    db: Connection, deliver: Deliver, receiver: Receiver, path: str, name: str
+) -> None:
+    """ "Amazon SNS dead-letter queues": at once after a client-side error, after all retries else; as an envelope."""
+    create(db, name)
+    arn = subscribe(db, "news", PHONE, **redrive(name))
+    publish(db, "news", "hello")
+    if path == "/500":
+        assert through(deliver, receiver, path)["retried"] == 1
+        assert receive(db, arn_of(name)) == []
+        db.execute("update queue.webhook set attempts = 50, due_at = clock_timestamp()")
+    assert through(deliver, receiver, path)["dead_lettered"] == 1
+    (letter,) = receive(db, arn_of(name))
+    assert json.loads(letter.body) == {"for": arn, "Message": "hello"}
+    assert (states(db), webhooks(db)) == ([("failed", f"HTTP status {path[1:]}")], [])
+
+
+def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    subscribe(db, "news", PHONE, **redrive("gone"))
+    publish(db, "news", "hello")
+    assert through(deliver, receiver, "/404")["exhausted"] == 1
+    assert states(db) == [("failed", "HTTP status 404; dead-letter queue: QueueDoesNotExist")]
+
+
+def test_who_opts_out_before_the_gateway_has_it(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    """A client-side error, too; nobody's phone rings who has said STOP."""
+    create(db, "dead")
+    arn = subscribe(db, "news", PHONE, **redrive("dead"))
+    publish(db, "news", "hello")
+    db.execute("select queue.opt_out(%s, %s, %s)", (ACCOUNT, REGION, PHONE))
+    through(deliver, receiver)
+    assert (receiver.requests, states(db)) == ([], [("failed", "OptedOut")])
+    (letter,) = receive(db, arn_of("dead"))
+    assert json.loads(letter.body)["for"] == arn
 
 
 def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
@@ -219,10 +264,7 @@ def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
     for number in range(30):
         send(db, f"m{number}")
         send(db, f"m{number}", "a@example.com", "email")
-    db.execute(
-        "select queue.send_outgoing('111122223333', %s, 'sms', 'Notification', %s, gen_random_uuid(), null, 'mine', null)",
-        (REGION, PHONE),
-    )
+    send(db, "mine", account="111122223333")
     assert db.execute("select handed from queue.hand_over_outgoing('{sms,application}', 10)").fetchone() == (
         6,
     )
