@@ -1077,7 +1077,7 @@ function queue.clean_metrics(p_limit integer, p_days integer)
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer)
+function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer, p_gateway boolean)
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 

@@ -99,11 +99,12 @@ SETTINGS: Final = (
     Setting("SNS_ACCOUNT_FILTER_POLICIES", 10_000, "subscriptions", "How many subscriptions of an account, in a "
             "region, may have a filter policy, as on AWS. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_GATEWAY_URL", "", "address", "Carries text messages and mobile push: each is POSTed there, signed "
-            "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. Empty: "
-            "they are kept."),
+            "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. The "
+            "workers `deliver` and `maintain` need it. Empty: they are kept."),
     Setting("SNS_OUTBOX_DAYS", 7, "days", "How long outgoing messages are kept that nothing carries, see "
             "[topics.md](topics.md#outbox).", 1, 3_650),
-    Setting("QUOTA_OUTBOX", 100_000, "messages", "About how many outgoing messages of an account are kept: the newest. "
+    Setting("QUOTA_OUTBOX", 100_000, "messages", "About how many outgoing messages of an account are kept: the newest, "
+            "besides those that a gateway has yet to get. "
             "0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_PLATFORM_APPLICATIONS", 10_000, "applications", "How many platform applications an account may "
             "have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),

@@ -281,10 +281,25 @@ def test_old_messages_go(db: Connection) -> None:
     db.execute(
         "update queue.outgoing set created_at = created_at - interval '8 days' where body in ('m0', 'm3')"
     )
-    clean = "select queue.clean_outgoing(1000, %s, %s)"
+    clean = "select queue.clean_outgoing(1000, %s, %s, false)"
     assert db.execute(clean, (7, 0)).fetchone() == (2,)
     assert db.execute(clean, (7, 2)).fetchone() == (1,)
     assert [row[0] for row in db.execute("select body from queue.outgoing order by outgoing_id")] == [
         "m2",
         "m4",
     ]
+
+
+def test_what_the_gateway_has_yet_to_get_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    """However many are newer: Publish has accepted them."""
+    for number in range(6):
+        send(db, f"m{number}")
+    db.execute("update queue.outgoing set created_at = created_at - interval '6 hours' where body = 'm0'")
+    send(db, "mail", "a@example.com", "email")
+    clean = "select queue.clean_outgoing(1000, 7, 1, true)"
+    assert db.execute(clean).fetchone() == (1,)  # m0, which is too old for the gateway
+    assert through(deliver, receiver, "/500")["retried"] == 5
+    assert db.execute(clean).fetchone() == (0,)
+    pass_time(db, 11)
+    assert through(deliver, receiver)["delivered"] == 5
+    assert db.execute(clean).fetchone() == (5,)
