@@ -8,13 +8,14 @@ from penstock.access.users import caller
 from penstock.aws.arn import is_queue_name, parse_queue_arn, queue_arn
 from penstock.context import Context
 from penstock.environment import Environment
-from penstock.errors import InvalidAddress, QueueDoesNotExist
+from penstock.errors import QueueDoesNotExist
 from penstock.http import HttpRequest
 from penstock.settings import Settings
 
 
 def context(headers: dict[bytes, bytes] | None = None, **variables: str) -> Context:
-    environment = Environment(Settings.read(variables), None)  # type: ignore[arg-type] # no receipts here
+    settings = Settings.read({"QUEUE_REGION": "eu-west-1", **variables})
+    environment = Environment(settings, None)  # type: ignore[arg-type] # no receipts here
     http = HttpRequest("POST", "/", b"", {b"host": b"sqs.local:9324"} if headers is None else headers, b"")
     return Context("123456789012", "eu-west-1", "id", environment, http)
 
@@ -105,27 +106,47 @@ def test_the_url_of_another_accounts_queue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "account_and_name"),
+    ("url", "queue"),
     [
-        ("https://sqs.us-east-1.amazonaws.com/000000000000/q", "000000000000:q"),
-        ("http://anything:1/some/prefix/999999999999/q.fifo", "999999999999:q.fifo"),
-        ("https://sqs.us-east-1.amazonaws.com/177715257436/MyQueue/", "177715257436:MyQueue"),
-        ("/999999999999/q", "999999999999:q"),
-        ("999999999999/q", "999999999999:q"),
-        ("q", "123456789012:q"),
+        ("https://sqs.us-east-1.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
+        ("http://sqs.us-east-1.localhost:4566/000000000000/q", "us-east-1:000000000000:q"),
+        ("https://sqs.eu-west-1.amazonaws.com/177715257436/MyQueue/", "eu-west-1:177715257436:MyQueue"),
+        ("http://anything:1/some/prefix/999999999999/q.fifo", "eu-west-1:999999999999:q.fifo"),
+        ("http://us-east-1/999999999999/q", "eu-west-1:999999999999:q"),
+        ("http://h/us-east-1/999999999999/q", "us-east-1:999999999999:q"),
+        ("http://h/prefix/us-gov-west-1/999999999999/q", "us-gov-west-1:999999999999:q"),
+        ("/us-east-1/999999999999/q", "us-east-1:999999999999:q"),
+        ("/999999999999/q", "eu-west-1:999999999999:q"),
+        ("999999999999/q//", "eu-west-1:999999999999:q"),
+        ("q", "eu-west-1:123456789012:q"),
+        ("/q", "eu-west-1:123456789012:q"),
     ],
 )
-def test_any_host_is_accepted(url: str, account_and_name: str) -> None:
-    assert context().queue_arn(url) == f"arn:aws:sqs:eu-west-1:{account_and_name}"
+def test_any_host_is_accepted(url: str, queue: str) -> None:
+    assert context().queue_arn(url) == f"arn:aws:sqs:{queue}"
+
+
+def test_regions_with_names_of_their_own() -> None:
+    """They are known from the request and from QUEUE_REGIONS."""
+    here = context(QUEUE_REGIONS="eu-west-1, cellar")
+    assert here.queue_arn("http://h/cellar/999999999999/q") == "arn:aws:sqs:cellar:999999999999:q"
+    assert context().queue_arn("http://h/cellar/999999999999/q") == "arn:aws:sqs:eu-west-1:999999999999:q"
+    with pytest.raises(QueueDoesNotExist):
+        here.queue_arn("http://h/us-east-1/999999999999/q")
+
+
+def test_the_url_of_another_region() -> None:
+    assert (
+        context(QUEUE_REGION="us-east-1").queue_url("q") == "http://sqs.local:9324/eu-west-1/123456789012/q"
+    )
 
 
 @pytest.mark.parametrize(
-    "url", ["", "/", "http://h/", "http://h/q", "http://h/12345/q", "http://h/000000000000/", "/q"]
+    "url", ["", "/", "http://h/", "http://h/q", "http://h/12345/q", "http://h/000000000000/", "a/q"]
 )
-def test_an_address_without_account_and_name_is_invalid(url: str) -> None:
-    with pytest.raises(InvalidAddress) as caught:
+def test_an_address_without_account_and_name_is_of_no_queue(url: str) -> None:
+    with pytest.raises(QueueDoesNotExist):
         context().queue_arn(url)
-    assert caught.value.message == f"The address {url} is not valid for this endpoint."
 
 
 @pytest.mark.parametrize("name", ["a b", "a.b", "x" * 81, "q\x00", "q'"])

@@ -1,19 +1,21 @@
 """The context of a request, for its operation: the caller's account and region, and the addresses of queues.
 
-A queue has three addresses: its name, its QueueUrl (for the client) and its ARN (for SQL and for policies). This
-module converts them. A QueueUrl must be reachable for the caller that gets it, so it is built from the Host of the
-caller's own request, unless a base URL is configured. Any host is accepted on input (docs/compatibility.md).
+A queue has three addresses: its name, its QueueUrl (for the client; `queue_url`) and its ARN (for SQL and for
+policies). This module converts them. A QueueUrl must be reachable for the caller that gets it, so it is built from the
+Host of the caller's own request, unless a base URL is configured. Any host is accepted on input
+(docs/compatibility.md).
 """
 
 import re
 from collections.abc import Mapping
 
 from penstock.access.users import User, caller, user_arn
-from penstock.aws.arn import ResolvedQueue, is_account_id, resolve_queue
+from penstock.aws import queue_url
+from penstock.aws.arn import ResolvedQueue
 from penstock.aws.codec.protocol import Protocol
 
 from .environment import Environment
-from .errors import InvalidAddress, QueueDoesNotExist
+from .errors import QueueDoesNotExist
 from .http import HttpRequest
 from .settings import Settings
 from .trace_context import message_trace_header
@@ -115,24 +117,27 @@ class Context:
         return message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None) -> str:
-        """The QueueUrl of a queue of this account (or another)."""
-        return f"{self.base_url}/{account_id or self.account_id}/{name}"
+        """The QueueUrl of a queue of this account (or another), in the region of the request."""
+        path = queue_url.path_of(
+            self.region, account_id or self.account_id, name, self.environment.settings.queue_region
+        )
+        return f"{self.base_url}{path}"
 
-    def queue_arn(self, queue_url: str) -> str:
-        """The ARN of the queue at `queue_url`. Raises as `queue` does."""
-        return self.queue(queue_url).arn
+    def queue_arn(self, url: str) -> str:
+        """The ARN of the queue at a QueueUrl. Raises as `queue` does."""
+        return self.queue(url).arn
 
-    def queue(self, queue_url: str) -> ResolvedQueue:
-        """The queue at `queue_url`: its last two path segments, in the region of the request.
+    def queue(self, url: str) -> ResolvedQueue:
+        """The queue at a QueueUrl, in the region that the URL has; a bare name is the caller's own queue.
 
-        A slash at the end is fine (AWS's own examples have one); a bare queue name means the caller's own account.
-        Raises InvalidAddress when the URL has no account, QueueDoesNotExist when no queue can have that name.
+        Raises QueueDoesNotExist when no queue can have this address.
         """
-        head, slash, name = queue_url.removesuffix("/").rpartition("/")
-        account_id = head.rpartition("/")[2] if slash else self.account_id
-        queue = resolve_queue(self.region, account_id, name)
+        settings = self.environment.settings
+        queue = queue_url.resolve(
+            url, self.account_id, self.region, settings.queue_region, settings.queue_regions
+        )
         if queue is None:
-            raise QueueDoesNotExist() if is_account_id(account_id) and name else InvalidAddress.of(queue_url)
+            raise QueueDoesNotExist
         return queue
 
 

@@ -11,7 +11,7 @@
     ├── sender's fault, 403
     │   ├── OverLimit, PurgeQueueInProgress
     │   └── MissingAuthenticationToken, InvalidClientTokenId, SignatureDoesNotMatch, ExpiredToken, AccessDenied
-    ├── sender's fault, other: InvalidAddress and ResourceNotFoundException 404, RequestTimeout 408,
+    ├── sender's fault, other: ResourceNotFoundException 404, RequestTimeout 408,
     │   RequestEntityTooLarge 413, MisdirectedRequest 421
     └── our fault: InternalFailure 500, ServiceUnavailable 503
 
@@ -103,16 +103,6 @@ class ReceiptHandleIsInvalid(AwsError):
 
 class InvalidSecurity(AwsError):
     json_type = query_code = "InvalidSecurity"
-
-
-class InvalidAddress(AwsError):
-    json_type = query_code = "InvalidAddress"
-    status = 404
-
-    @classmethod
-    def of(cls, address: str) -> "InvalidAddress":
-        """The error for an address that cannot be a QueueUrl."""
-        return cls(f"The address {address} is not valid for this endpoint.")
 
 
 class RequestThrottled(AwsError):

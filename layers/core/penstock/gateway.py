@@ -5,8 +5,8 @@
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
 AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler) by method and path; everything else is
-the Query protocol, whose parameters come in the query string, a form body or both, on `/` and on a queue's own path
-(`/{account}/{queue}`, which then is the QueueUrl).
+the Query protocol, whose parameters come in the query string, a form body or both, on `/` and on a queue's own path,
+which then is the QueueUrl and takes the actions that have one.
 
 A request that must be signed is not decoded here: looking up its key is an effect, so `call.operation()` verifies the
 signature first and decodes the request afterwards. A client that cannot sign learns nothing about its other errors.
@@ -26,6 +26,7 @@ from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
+from penstock.aws.queue_url import is_queue_path
 from penstock.scheduler.errors import (
     UnknownOperationException,
     ValidationException,
@@ -243,7 +244,12 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
         or _query_scope(tree, environment)
         or _default_scope(environment)
     )
+    on_queue = http.path != "/" and is_queue_path(http.path)
+    if on_queue and not tree.get("Action"):
+        raise UnknownOperationException
     action = _query_action(tree, scope.service)
+    if on_queue and "queue_url" not in action.request.__struct_fields__:
+        raise InvalidAction.named(action.name)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
     try:
@@ -273,9 +279,14 @@ def service_of(http: HttpRequest) -> str:
         return "scheduler"
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
-    version = SERVICES["sns"].version.encode()
-    is_sns = target.startswith(b"AmazonSNS.") or b"/sns/aws4_request" in scope
-    return "sns" if is_sns or b"Version=" + version in http.query + http.body[:65_536] else "sqs"
+    if target.startswith(b"AmazonSNS."):
+        return "sns"
+    parameters = http.query + http.body[:65_536]
+    for name in ("sns", "sts"):
+        version = SERVICES[name].version.encode()
+        if b"/%b/aws4_request" % name.encode() in scope or b"Version=" + version in parameters:
+            return name
+    return "sqs"
 
 
 def _query_action(tree: query.Tree, signed_service: str) -> AnyAction:
@@ -314,7 +325,7 @@ def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
     )
     matched = _PEEK_PATH(http.path)
     if matched and matched[2]:
-        tree["QueueUrl"] = matched[2]
+        tree["QueueUrl"] = f"/{matched[1]}{matched[2]}"
         scope = scope._replace(region=matched[1])
         _check_region(scope.region, environment.settings)
     for name in ("ShowInvisible", "ShowDelayed"):
@@ -429,6 +440,8 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
         error = as_scheduler_error(error)
         kind, body = rest_json.encode_error(error, rest_type(error))
         headers = [*_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
+    elif isinstance(error, UnknownOperationException):
+        headers, body = _headers(xml.CONTENT_TYPE, request_id), xml.UNKNOWN_OPERATION
     elif protocol is Protocol.QUERY_JSON:
         headers = _headers(query_json.CONTENT_TYPE, request_id)
         body = query_json.encode_error(error, request_id)

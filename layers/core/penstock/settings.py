@@ -63,8 +63,9 @@ SETTINGS: Final = (
     Setting("QUEUE_ADDRESS", "0.0.0.0:9324", "host:port", "Where the service listens. `penstock up` itself "
             "listens on 127.0.0.1 unless this variable or `--host` says otherwise."),
     Setting("QUEUE_BASE_URL", "", "address", "Start of the queue URLs given to clients: "
-            "`{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. Empty: the address that the client "
-            "itself used, for links only as far as [access.md](access.md#links) says."),
+            "`{QUEUE_BASE_URL}/{account}/{queue}`, with the region before the account if it is not `QUEUE_REGION`, "
+            "and of links in SNS messages. Empty: the address that the client itself used, for links only as far as "
+            "[access.md](access.md#links) says."),
     Setting("QUEUE_ALLOWED_HOSTS", "", "hosts", "Names under which clients reach the service, separated by commas: "
             "`queues.example.com`, `*.example.com` for all below it, `*` for any. IP addresses, names without a dot or "
             "below `localhost`, `internal` and `svc`, and the host of `QUEUE_BASE_URL` need no entry. See "

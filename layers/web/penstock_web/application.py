@@ -1,6 +1,7 @@
 """The service as one ASGI application.
 
-    POST|GET / and /{account}/{queue} ──► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled
+    POST|GET / and a queue's path ──────► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled; any path
+                                          outside /v1 with an action
     /schedules, /schedule-groups, /tags ► aws_application: EventBridge Scheduler
     everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics
 
@@ -25,7 +26,7 @@ from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
-from penstock_web.http.aws_protocols import AwsApplication, Scope, Send
+from penstock_web.http.aws_protocols import AwsApplication, Scope, Send, names_action
 from penstock_web.http.health import health_router
 from penstock_web.http.request_memory import (
     PROCESSING_BYTES,
@@ -117,7 +118,7 @@ class Application(RestApplication):
         return limited_address(client_address(dict(scope["headers"]), peer, settings))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_aws = self.aws_application.handles(scope["method"], scope["path"])
+        is_aws = self.aws_application.handles(scope["method"], scope["path"]) or names_action(scope)
         serve = self.aws_application if is_aws else self._serve_fastapi
         await serve(scope, receive, send)
 

@@ -1,14 +1,18 @@
--- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not.
+-- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not. A FIFO queue also forgets the
+-- deduplication ids of what was sent before (recorded at AWS): the same id can be sent again at once. What a transaction
+-- that is still open has sent stays, message and id.
 -- p_interval_seconds: a purge is refused when the last one is not that long ago (0: never refused).
 -- Returns one row: purged (messages) or error QueueDoesNotExist, PurgeQueueInProgress, with detail.
 -- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards, leases and messages, from
--- the highest shard to the lowest, as delete_messages. Called by: PurgeQueue, queue.purge_queue.
+-- the highest shard to the lowest, as delete_messages; of a FIFO queue the groups' rows, then deduplication ids in their
+-- order, as number_fifo_messages. Called by: PurgeQueue, queue.purge_queue.
 create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
 returns table (purged bigint, error text, detail text)
 language plpgsql as $$
 declare
     v_queue queue.queues;
     v_purged bigint := 0;
+    v_newest timestamptz := clock_timestamp() + interval '5 minutes';    -- expires_at of an id that is sent now
 begin
     perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.arn = p_arn for update;
@@ -23,6 +27,13 @@ begin
     update queue.queues q set purged_at = clock_timestamp() where q.queue_id = v_queue.queue_id;
     if v_queue.fifo then
         v_purged := queue.purge_groups(v_queue.queue_id);
+        with seen as materialized (
+            select d.scope, d.deduplication_id from queue.deduplication d
+            where d.queue_id = v_queue.queue_id and d.expires_at <= v_newest
+            order by d.scope, d.deduplication_id for update)
+        delete from queue.deduplication d using seen s
+        where d.queue_id = v_queue.queue_id and d.scope = s.scope and d.deduplication_id = s.deduplication_id
+            and d.expires_at <= v_newest;
     else
         for v_shard in reverse v_queue.shards - 1 .. 0 loop
             v_purged := v_purged + queue.purge_shard(v_queue.queue_id, v_shard);

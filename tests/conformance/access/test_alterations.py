@@ -184,8 +184,8 @@ def test_a_good_signature_is_told_what_is_wrong(deployment: Deployment) -> None:
         "MissingParameter"
     ]
     assert code(signer.unsigned_form(), b"Action=NoSuchAction") == (400, "InvalidAction")
-    nothing = sign_address(signer.unsigned_address("Action="), signer.key)
-    assert deployment.send(nothing) == (400, "MissingAction")
+    unknown = sign_address(signer.unsigned_address("Action=NoSuchAction"), signer.key)
+    assert deployment.send(unknown) == (400, "InvalidAction")
 
 
 @pytest.mark.parametrize("target", ["AmazonSQS.NoSuchAction", "AmazonSNS.Publish", ""])

@@ -45,6 +45,8 @@ def test_requests(sqs: Sqs) -> None:
         assert (refusal.code, refusal.status) == ("SignatureDoesNotMatch", 403)
         assert "'us-east-1'" in refusal.message
         assert "QUEUE_REGIONS" in refusal.message
+    gone = "AWS.SimpleQueueService.NonExistentQueue"  # a URL of a region that is not served is of no queue
+    assert served[0].code("purge_queue", QueueUrl=f"http://h/us-east-1/000000000000/{name}") == gone
     assert Sns(stranger).refusal("create_topic", Name=name)[:2] == ("SignatureDoesNotMatch", 403)
     assert (
         sqs.code("get_queue_url", QueueName=name) == "AWS.SimpleQueueService.NonExistentQueue"

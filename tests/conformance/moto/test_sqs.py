@@ -217,7 +217,7 @@ def outcome(client: Any, case: Case, name: str) -> str:
         case.action(client, name)
     except ClientError as error:
         return str(error.response["Error"]["Code"])
-    except (NotImplementedError, ValueError):
+    except (NotImplementedError, ValueError, LookupError):
         return "not implemented"
     return "ok"
 

@@ -97,7 +97,6 @@ TABLE = (
                                                 Actions=["SendMessage"] * 8)),
     Row("ResourceNotFoundException", "ResourceNotFoundException", 404,
         lambda sqs: ("list_message_move_tasks", {"SourceArn": sqs.arn(sqs.create()) + "-none"})),
-    Row("InvalidAddress", "InvalidAddress", 404, lambda sqs: ("delete_queue", {"QueueUrl": "http://host/"})),
 )  # fmt: skip
 
 # Rows that no action answers, and why. InvalidAction and the like come before there is an action: REQUESTS below.

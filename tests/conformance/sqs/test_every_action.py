@@ -74,7 +74,7 @@ def fifo_batch(sqs: Sqs) -> Members:
     entries = [{"Id": str(number), **message(sqs, number)} for number in range(2)]
     return {
         "QueueUrl": sqs.create_fifo(),
-        "Entries": [*entries, {"Id": "bad", "MessageBody": "\x01", "MessageGroupId": "g"}],
+        "Entries": [*entries, {"Id": "bad", **message(sqs, 2), "MessageBody": "\x01"}],
     }
 
 

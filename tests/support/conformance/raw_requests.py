@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import httpx
 
@@ -21,7 +22,9 @@ class Raw(NamedTuple):
     sqs: Sqs
     http: httpx.Client
 
-    def json(self, action: str, body: bytes | Mapping[str, Any], **headers: str) -> httpx.Response:
+    def json(
+        self, action: str, body: bytes | Mapping[str, Any], path: str = "/", **headers: str
+    ) -> httpx.Response:
         """An AWS JSON request; `action` without the service's prefix."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         given = {
@@ -29,16 +32,16 @@ class Raw(NamedTuple):
             "content-type": "application/x-amz-json-1.0",
             **headers,
         }
-        return self.http.post(self.sqs.endpoint_url, content=content, headers=given)
+        return self.http.post(self.sqs.endpoint_url + path, content=content, headers=given)
 
-    def query(self, body: bytes | Mapping[str, str], path: str = "/") -> httpx.Response:
+    def query(self, body: bytes | Mapping[str, str], path: str = "/", **headers: str) -> httpx.Response:
         """A Query request by POST."""
-        if isinstance(body, bytes):
-            return self.http.post(self.sqs.endpoint_url + path, content=body, headers={"content-type": FORM})
-        return self.http.post(self.sqs.endpoint_url + path, data=dict(body))
+        content = body if isinstance(body, bytes) else urlencode(body).encode()
+        given = {"content-type": FORM, **headers}
+        return self.http.post(self.sqs.endpoint_url + path, content=content, headers=given)
 
-    def get(self, path: str, query: str) -> httpx.Response:
-        return self.http.get(f"{self.sqs.endpoint_url}{path}?{query}")
+    def get(self, path: str, query: str, **headers: str) -> httpx.Response:
+        return self.http.get(f"{self.sqs.endpoint_url}{path}?{query}", headers=headers)
 
 
 def error(response: httpx.Response) -> tuple[int, str, str]:

@@ -209,12 +209,13 @@ def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[s
         for event in properties.get("Events", {}).values()
         if event["Type"] == "HttpApi"
     }
-    paths = ("/", "/{account}/{queue}")
+    paths = ("/", "/{account}/{queue}", "/{region}/{account}/{queue}")
     expected = {(method, path, "Gateway") for method in ("POST", "GET") for path in paths}
     others = {
         ("GET", "/{certificate}", "Gateway"),
         ("ANY", "/v1/{path+}", "Rest"),
         ("ANY", "/v1/{resource}", "Rest"),
+        ("ANY", "/v1/{resource}/{name}", "Rest"),
     }
     assert routes == expected | others | set(map(route, BY_ROUTE.values()))
 

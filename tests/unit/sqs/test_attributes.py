@@ -53,8 +53,8 @@ def test_values_stay_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
-        ("SqsManagedSseEnabled", ("true", "false"), ("True", "", "1")),
-        ("ContentBasedDeduplication", ("true", "false"), ("TRUE", "", "yes")),
+        ("SqsManagedSseEnabled", ("true", "false", "True"), ("", "1")),
+        ("ContentBasedDeduplication", ("true", "false", "TRUE"), ("", "yes")),
         ("DeduplicationScope", ("queue", "messageGroup"), ("", "Queue")),
         ("FifoThroughputLimit", ("perQueue", "perMessageGroupId"), ("", "perqueue")),
         (
@@ -89,13 +89,14 @@ def test_attributes_of_fifo_queues_are_unknown_to_others(name: str) -> None:
 
 def test_the_type_of_a_queue_is_given_once() -> None:
     assert check_queue_attributes({"FifoQueue": "true"}, fifo=True, creating=True) == {"FifoQueue": "true"}
-    check_queue_attributes({"FifoQueue": "true"}, fifo=True)
+    assert check_queue_attributes({"FifoQueue": "True"}, fifo=True, creating=True) == {"FifoQueue": "true"}
     for value, fifo, creating, error in (
         ("false", True, True, InvalidAttributeValue),
         ("true", False, True, InvalidAttributeName),
         ("false", False, True, InvalidAttributeName),
-        ("false", True, False, InvalidAttributeValue),
-        ("true", False, False, InvalidAttributeValue),
+        ("true", True, False, InvalidAttributeName),
+        ("false", True, False, InvalidAttributeName),
+        ("true", False, False, InvalidAttributeName),
     ):
         with pytest.raises(error):
             check_queue_attributes({"FifoQueue": value}, fifo, creating=creating)
@@ -112,8 +113,8 @@ def test_our_own_attributes_belong_to_the_native_api() -> None:
 def test_one_kind_of_encryption_at_a_time() -> None:
     check_queue_attributes({"KmsMasterKeyId": "k", "SqsManagedSseEnabled": "false"}, fifo=False)
     check_queue_attributes({"KmsMasterKeyId": "", "SqsManagedSseEnabled": "true"}, fifo=False)
-    with pytest.raises(InvalidAttributeValue):
-        check_queue_attributes({"KmsMasterKeyId": "k", "SqsManagedSseEnabled": "true"}, fifo=False)
+    with pytest.raises(InvalidAttributeName):
+        check_queue_attributes({"KmsMasterKeyId": "k", "SqsManagedSseEnabled": "True"}, fifo=False)
 
 
 def test_high_throughput_needs_the_scope_of_a_group() -> None:

@@ -1,6 +1,7 @@
 """Attributes of queues: their names, values and defaults, and the selection that a request asks for.
 
-Values stay the strings that the client sent: Terraform and other tools wait until they read back what they set.
+Values stay the strings that the client sent: Terraform and other tools wait until they read back what they set. But
+booleans are written in small letters, however they came: AWS accepts `True`, which is what Python's `str` makes.
 Sources: CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
 docs/compatibility.md. `archive`, `archive_seconds` and `history` are ours and belong to the native API alone.
 """
@@ -59,7 +60,9 @@ def _any_value(_value: str) -> bool:
     return True
 
 
-_BOOLEAN = _one_of("true", "false")
+def _is_boolean(value: str) -> bool:
+    return value.lower() in ("true", "false")
+
 
 STANDARD: Mapping[str, Check] = {
     "DelaySeconds": _between(0, 900),
@@ -72,18 +75,18 @@ STANDARD: Mapping[str, Check] = {
     "RedriveAllowPolicy": _any_value,  # likewise
     "KmsMasterKeyId": _any_value,
     "KmsDataKeyReusePeriodSeconds": _between(60, 86_400),
-    "SqsManagedSseEnabled": _BOOLEAN,
+    "SqsManagedSseEnabled": _is_boolean,
 }
 FIFO: Mapping[str, Check] = {
-    "FifoQueue": _one_of("true"),
-    "ContentBasedDeduplication": _BOOLEAN,
+    "FifoQueue": lambda value: value.lower() == "true",
+    "ContentBasedDeduplication": _is_boolean,
     "DeduplicationScope": _one_of("messageGroup", "queue"),
     "FifoThroughputLimit": _one_of("perQueue", "perMessageGroupId"),
 }
 NATIVE: Mapping[str, Check] = {
-    "archive": _BOOLEAN,
+    "archive": _is_boolean,
     "archive_seconds": _between(1, 315_360_000),
-    "history": _BOOLEAN,
+    "history": _is_boolean,
 }
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_KEY_REUSE_SECONDS = "300"
@@ -116,24 +119,32 @@ MESSAGE_SYSTEM = frozenset(
 def check_queue_attributes(
     attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, native: bool = False
 ) -> dict[str, str]:
-    """The attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked, with their values untouched.
+    """The attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked; booleans in small letters.
 
     Raises InvalidAttributeName for one that does not exist, cannot be written or is not for this type of queue;
     InvalidAttributeValue for a value out of range; InvalidParameterValue for a bad redrive policy.
     """
     known = {**STANDARD, **(FIFO if fifo else {}), **(NATIVE if native else {})}
     for name, value in attributes.items():
-        if name == "FifoQueue" and not creating and value != ("true" if fifo else "false"):
-            raise InvalidAttributeValue(
-                "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
-            )
-        if name not in known:
-            raise unknown_attribute(name)
+        if name not in known or (name == "FifoQueue" and not creating):
+            raise fifo_attribute(name) if _is_for_fifo(name, creating) else unknown_attribute(name)
         data = None if len(value) > LONGEST_VALUE else encoded(value)
         if data is None or len(data) > LONGEST_VALUE or not known[name](value):
             raise invalid_value(name)
     _check_combinations(attributes, fifo, creating)
-    return dict(attributes)
+    return {
+        name: value.lower() if known[name] is _is_boolean or name == "FifoQueue" else value
+        for name, value in attributes.items()
+    }
+
+
+def _is_for_fifo(name: str, creating: bool) -> bool:
+    """Whether AWS says of a FIFO queue's attribute, on a standard queue, that it is one.
+
+    It does not know FifoQueue then, nor, when a queue is created, ContentBasedDeduplication (reports of users).
+    """
+    unknown = {"FifoQueue", "ContentBasedDeduplication"} if creating else {"FifoQueue"}
+    return name in FIFO and name not in unknown
 
 
 def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
@@ -191,6 +202,11 @@ def unknown_attribute(name: str) -> AwsError:
     return InvalidAttributeName(f"Unknown Attribute {name}.")
 
 
+def fifo_attribute(name: str) -> AwsError:
+    """SQS's text for an attribute of FIFO queues on a standard queue."""
+    return InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
+
+
 def invalid_value(name: str) -> AwsError:
     """SQS's text for a value that the attribute cannot have."""
     return InvalidAttributeValue(f"Invalid value for the parameter {name}.")
@@ -205,8 +221,8 @@ def missing_deduplication_scope() -> AwsError:
 
 
 def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: bool) -> None:
-    if attributes.get("KmsMasterKeyId") and attributes.get("SqsManagedSseEnabled") == "true":
-        raise InvalidAttributeValue(
+    if attributes.get("KmsMasterKeyId") and attributes.get("SqsManagedSseEnabled", "").lower() == "true":
+        raise InvalidAttributeName(
             "You can use one type of server-side encryption (SSE) at one time. "
             "You can either enable KMS SSE or SQS SSE."
         )
@@ -368,11 +384,11 @@ def check_system_attribute_names(*lists: Sequence[str] | None) -> AttributeSelec
 
 
 def select_message_attributes(names: Iterable[str] | None) -> AttributeSelection:
-    """MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, and `bar.*` for all that start with `bar`."""
+    """MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, `*`, and `bar.*` for all that start with `bar`."""
     if not names:
         return NO_ATTRIBUTES
     requested = frozenset(names)
-    if requested & {"All", ".*"}:
+    if requested & {"All", ".*", "*"}:
         return ALL_ATTRIBUTES
     prefixes = tuple(name[:-2] for name in requested if name.endswith(".*"))
     return AttributeSelection(names=requested, prefixes=prefixes)

@@ -82,7 +82,7 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
 
 def changed_policy(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
     """The text of the changed policy; None when no statement is left."""
-    empty = {"Version": "2012-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
+    empty = {"Version": "2008-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
     policy: Policy = msgspec.json.decode(old) if old else empty
     statements = policy.get("Statement", [])
     policy["Statement"] = change([statements] if isinstance(statements, dict) else statements)

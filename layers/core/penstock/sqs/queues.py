@@ -51,7 +51,7 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Operation[Cre
     """Creates a queue. An existing one is no error when every supplied attribute equals its own."""
     supplied = request.attributes or {}
     # The suffix .fifo without this attribute is an error (botocore 3058).
-    fifo = supplied.get("FifoQueue") == "true"
+    fifo = supplied.get("FifoQueue", "").lower() == "true"
     validation.check_queue_name(request.queue_name, fifo=fifo)
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
     validation.check_tags(request.tags or {})
@@ -159,6 +159,11 @@ def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
         raise errors.QueueDoesNotExist
     (queue,) = rows
     return queue
+
+
+def derives_deduplication_ids(queue: QueueRow) -> bool:
+    """Whether the queue makes a deduplication id out of the body of a message that has none."""
+    return _string_map.decode(queue.attributes).get("ContentBasedDeduplication") == "true"
 
 
 def readable_attributes(arn: str, queue: QueueRow) -> dict[str, str]:

@@ -19,7 +19,7 @@ from penstock.http import LONG_BODY_BYTES
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 from penstock.reports import Sent
 
-from . import digests, handles, validation
+from . import digests, handles, queues, validation
 from .sql_errors import failed_entry, sql_error
 from .types import (
     BatchResultErrorEntry,
@@ -33,6 +33,8 @@ from .types import (
 )
 
 _json = msgspec.json.Encoder()
+
+WHOLE_CALL = ("QueueDoesNotExist", "DeduplicationIdRequired")  # errors of rows that are errors of a batch
 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
@@ -73,9 +75,14 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
 def send_message_batch(
     request: SendMessageBatchRequest, context: Context
 ) -> Operation[SendMessageBatchResult]:
-    """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one."""
+    """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one.
+
+    But in a batch for a FIFO queue one without a group, or without the deduplication id that it needs, fails them all.
+    """
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
     queue = context.queue(request.queue_url)
+    if queue.arn.endswith(".fifo"):
+        yield from check_fifo_batch(request.entries, queue.arn)
     validation.check_batch_size(sum(map(minimum_bytes, request.entries)))  # likewise
     trace = context.trace_header
     checked = [(entry, checked_entry(entry, queue.arn, trace)) for entry in request.entries]
@@ -88,13 +95,27 @@ def send_message_batch(
         yield from handles.check_queue(queue.arn)
     stored = (yield from store(queue, [message for _, message in accepted])) if accepted else []
     for (entry, message), row in zip(accepted, stored, strict=True):
-        if row.error == "QueueDoesNotExist":
-            raise errors.QueueDoesNotExist
+        if row.error in WHOLE_CALL:
+            raise sql_error(row.error, None)
         report_entry(result, entry.id, message, row)
     for entry, refused in checked:
         if isinstance(refused, errors.AwsError):
             result.failed.append(BatchResultErrorEntry(id=entry.id, **failed_entry(refused)))  # type: ignore[arg-type]
     return result
+
+
+def check_fifo_batch(entries: Sequence[SendMessageBatchRequestEntry], arn: str) -> Operation[None]:
+    """Raises InvalidParameterValue when an entry has no group, or no deduplication id and the queue derives none.
+
+    If none has an id the call that stores them says so, for all of them.
+    """
+    if any(entry.message_group_id is None for entry in entries):
+        raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
+    given = sum(entry.message_deduplication_id is not None for entry in entries)
+    if 0 < given < len(entries):
+        found = yield from queues.describe(arn)
+        if not queues.derives_deduplication_ids(found):
+            raise sql_error("DeduplicationIdRequired", None)
 
 
 def store(

@@ -28,7 +28,8 @@ _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]").s
 _ALLOWED = "#x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF]"
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 _GROUP_ID = re.compile(r"[!-~]{1,128}").fullmatch
-_ATTRIBUTE_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9_.-]{1,256}(?<!\.)").fullmatch
+# Letters of any script: AWS takes them, though its pages say A-Z (recorded there).
+_ATTRIBUTE_NAME = re.compile(r"(?!\.)(?!.*\.\.)[\w.-]{1,256}(?<!\.)").fullmatch
 _ATTRIBUTE_TYPE = re.compile(r"(String|Number|Binary)(\..*)?", re.DOTALL).fullmatch
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}").fullmatch
 _NUMBER = re.compile(r"[+-]?(?=[0-9.])([0-9]*)(?:\.([0-9]*))?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
@@ -41,7 +42,7 @@ def check_message_body(body: str) -> bytes:
         raise errors.MissingParameter.named("MessageBody")
     data = encoded(body)
     if data is None:
-        raise _refused_character(body, "message body")
+        raise errors.InvalidMessageContents(_refused_character(body, "message body"))
     return data
 
 
@@ -59,13 +60,10 @@ def encoded(text: str) -> bytes | None:
     return data if text.isascii() or not any(bad in data for bad in _NONCHARACTERS) else None
 
 
-def _refused_character(text: str, where: str) -> errors.AwsError:
+def _refused_character(text: str, where: str) -> str:
     match = _REFUSED(text)
     code = f"{ord(match[0]):X}" if match else "0"
-    return errors.InvalidMessageContents(
-        f"Invalid binary character '#x{code}' was found in the {where}, "
-        f"the set of allowed characters is {_ALLOWED}."
-    )
+    return f"Invalid binary character '#x{code}' was found in the {where}, the set of allowed characters is {_ALLOWED}."
 
 
 def check_message_size(size_bytes: int, maximum_bytes: int = MAXIMUM_MESSAGE_BYTES) -> None:
@@ -152,7 +150,7 @@ def _check_text(name: str, value: MessageAttributeValue) -> None:
     if not text or value.binary_value:
         raise _empty_value(name, value.data_type)
     if encoded(text) is None:
-        raise _refused_character(text, f"value of message attribute '{name}'")
+        raise errors.InvalidParameterValue(_refused_character(text, f"message attribute '{name}' value"))
     if value.data_type.startswith("Number") and not _is_number(text):
         raise errors.InvalidParameterValue(
             f"Can't cast the value of message (user) attribute '{name}' to a number."

@@ -53,9 +53,8 @@ def change_message_visibility_batch(
         if outcome == "changed":
             result.successful.append(ChangeMessageVisibilityBatchResultEntry(id=entry.id))
         else:
-            fail_entry(
-                result, entry.id, outcome_error(outcome, entry.receipt_handle, entry.visibility_timeout or 0)
-            )
+            seconds_of_entry = entry.visibility_timeout or 0
+            fail_entry(result, entry.id, entry_error(outcome, entry.receipt_handle, seconds_of_entry))
     return result
 
 
@@ -100,6 +99,18 @@ def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
         f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available "
         "for visibility timeout change."
     )
+
+
+def entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
+    """The error of an entry of a batch, which for a message that is gone is another than the single call's.
+
+    Recorded at AWS: frameworks pass over the one and give up at the other.
+    """
+    if outcome == "gone":
+        return errors.ReceiptHandleIsInvalid(
+            "Message does not exist or is not available for visibility timeout change"
+        )
+    return outcome_error(outcome, handle, seconds)
 
 
 def fail_entry(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:

@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import Any
 
 from penstock.actions import UNDECODED
-from penstock.aws.codec.protocol import REST_METHODS, protocol_of, rest_resource
+from penstock.aws.codec.protocol import FORM, REST_METHODS, protocol_of, rest_resource
+from penstock.aws.queue_url import is_queue_path
 from penstock.environment import Environment
 from penstock.errors import (
     AwsError,
@@ -43,12 +44,20 @@ class ClientDisconnected(Exception):  # noqa: N818 - nothing failed
 
 
 def is_sqs_path(method: str, path: str) -> bool:
-    """Whether the path is `/` or `/{account}/{queue}`, where actions of SQS and SNS are called."""
-    if method not in ("POST", "GET"):
+    """Whether the path is `/` or a queue's, where actions of SQS and SNS are called."""
+    return method in ("POST", "GET") and (path == "/" or is_queue_path(path))
+
+
+def names_action(scope: Scope) -> bool:
+    """Whether a request on a path that is none of ours is for an action: so clients get the errors that they can read.
+
+    A client of a bare queue name sends a form to `/name`.
+    """
+    if scope["method"] not in ("POST", "GET") or scope["path"].startswith("/v1/"):
         return False
-    if path == "/":
-        return True
-    return len(path) > 14 and path[13] == "/" and path[1:13].isdigit() and "/" not in path[14:]
+    headers = dict(scope["headers"])
+    is_form = headers.get(b"content-type", b"").startswith(FORM)
+    return is_form or b"x-amz-target" in headers or scope["query_string"].startswith(b"Action=")
 
 
 def is_rest_path(method: str, path: str) -> bool:

@@ -53,13 +53,16 @@ def test_deduplication_survives_deletion(sqs: Sqs, scope: str) -> None:
     assert send(sqs, url, "third")["MessageId"] != first["MessageId"]
 
 
-def test_deduplication_survives_a_purge(sqs: Sqs) -> None:
-    """A purge deletes messages; what was sent is remembered."""
-    url = sqs.create_fifo()
+@pytest.mark.parametrize("scope", ["queue", "messageGroup"])
+def test_a_purge_forgets_what_was_sent(sqs: Sqs, scope: str) -> None:
+    """Recorded at AWS: after PurgeQueue the same id can be sent again at once."""
+    url = sqs.create_fifo(DeduplicationScope=scope)
     first = send(sqs, url, "first")
     sqs.client.purge_queue(QueueUrl=url)
-    assert send(sqs, url, "second")["MessageId"] == first["MessageId"]
-    assert sqs.counts(url) == (0, 0, 0)
+    second = send(sqs, url, "second")
+    assert second["MessageId"] != first["MessageId"]
+    assert send(sqs, url, "third")["MessageId"] == second["MessageId"]
+    assert [message["Body"] for message in sqs.receive(url, 1)] == ["second"]
 
 
 def test_while_the_message_is_in_flight(sqs: Sqs) -> None:

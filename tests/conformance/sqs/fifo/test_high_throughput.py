@@ -72,25 +72,32 @@ def test_values_that_cannot_be(sqs: Sqs, name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", [*BOTH, "ContentBasedDeduplication"])
 def test_only_for_fifo_queues(sqs: Sqs, name: str) -> None:
-    """ "The following attributes apply only to high throughput for FIFO queues": unknown to others (recorded text)."""
+    """Recorded texts: what only FIFO queues have; CreateQueue does not know ContentBasedDeduplication then."""
     value = {**BOTH, "ContentBasedDeduplication": "true"}[name]
     refusal = sqs.refusal("set_queue_attributes", QueueUrl=sqs.create(), Attributes={name: value})
-    assert (refusal.code, refusal.message) == ("InvalidAttributeName", f"Unknown Attribute {name}.")
-    code = sqs.code("create_queue", QueueName=sqs.name(), Attributes={name: value})
-    assert code == "InvalidAttributeName"
+    only_fifo = f"You can specify the {name} only when FifoQueue is set to true."
+    assert (refusal.code, refusal.message) == ("InvalidAttributeName", only_fifo)
+    refusal = sqs.refusal("create_queue", QueueName=sqs.name(), Attributes={name: value})
+    unknown = "Unknown Attribute ContentBasedDeduplication."
+    text = unknown if name == "ContentBasedDeduplication" else only_fifo
+    assert (refusal.code, refusal.message) == ("InvalidAttributeName", text)
 
 
-def test_a_changed_scope_holds_from_then_on(sqs: Sqs) -> None:
-    """Deduplication at the level of the queue, then of the group."""
+def test_a_changed_scope_holds_for_new_ids(sqs: Sqs) -> None:
+    """Recorded at AWS: an id that was seen in the whole queue stays known there, for its five minutes."""
     url = sqs.create_fifo()
 
-    def send(group: str) -> str:
-        return str(sqs.send(url, MessageGroupId=group, MessageDeduplicationId="d")["MessageId"])
+    def send(group: str, deduplication_id: str = "d") -> str:
+        sent = sqs.send(url, MessageGroupId=group, MessageDeduplicationId=deduplication_id)
+        return str(sent["MessageId"])
 
     first = send("a")
     assert send("b") == first
     change(sqs, url, DeduplicationScope="messageGroup")
+    assert send("b") == first
+    assert send("a", "new") != send("b", "new")
+    sqs.clock.advance(300)
     of_b = send("b")
     assert of_b != first
     assert send("b") == of_b
-    assert sqs.counts(url) == (2, 0, 0)
+    assert sqs.counts(url) == (4, 0, 0)

@@ -165,23 +165,46 @@ def test_a_fifo_batch_keeps_its_order(sqs: Sqs) -> None:
     assert [message["Body"] for message in sqs.receive(url, 10)] == [e["MessageBody"] for e in entries]
 
 
+GOOD = {"MessageGroupId": "g", "MessageDeduplicationId": "good"}
+NO_DEDUPLICATION = (
+    "The queue should either have ContentBasedDeduplication enabled or "
+    "MessageDeduplicationId provided explicitly"
+)
+
+
 def test_fifo_entries_fail_one_by_one(sqs: Sqs) -> None:
-    """SendMessage: a FIFO queue needs a group and a deduplication id, and takes no delay a message."""
+    """SendMessage: a FIFO queue takes no delay a message."""
     url = sqs.create_fifo()
-    good = {"MessageGroupId": "g", "MessageDeduplicationId": "good"}
-    entries = [
-        {**send_entry("good"), **good},
-        {**send_entry("group"), "MessageDeduplicationId": "x"},
-        {**send_entry("deduplication"), "MessageGroupId": "g"},
-        {**send_entry("delay"), **good, "DelaySeconds": 1},
-    ]
+    entries = [{**send_entry("good"), **GOOD}, {**send_entry("delay"), **GOOD, "DelaySeconds": 1}]
     answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
     assert ids(answer["Successful"]) == ["good"]
-    assert {entry["Id"]: entry["Code"] for entry in answer["Failed"]} == {
-        "group": "MissingParameter",
-        "deduplication": "InvalidParameterValue",
-        "delay": "InvalidParameterValue",
-    }
+    assert {entry["Id"]: entry["Code"] for entry in answer["Failed"]} == {"delay": "InvalidParameterValue"}
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        ({"MessageDeduplicationId": "x"}, "The request must contain the parameter MessageGroupId."),
+        ({"MessageGroupId": "g"}, NO_DEDUPLICATION),
+    ],
+)
+@pytest.mark.parametrize("others", [[], [{**send_entry("good"), **GOOD}]])
+def test_fifo_entries_that_fail_them_all(
+    sqs: Sqs, others: list[dict[str, Any]], bad: dict[str, str], text: str
+) -> None:
+    """Recorded at AWS: a group and a deduplication id are needed, or nothing of the batch is sent."""
+    url = sqs.create_fifo()
+    refusal = sqs.refusal("send_message_batch", QueueUrl=url, Entries=[*others, {**send_entry("bad"), **bad}])
+    assert (refusal.code, refusal.status, refusal.message) == ("InvalidParameterValue", 400, text)
+    assert sqs.counts(url) == (0, 0, 0)
+
+
+def test_a_fifo_batch_with_and_without_ids(sqs: Sqs) -> None:
+    """A queue that derives deduplication ids takes both."""
+    url = sqs.create_fifo(ContentBasedDeduplication="true")
+    entries = [{**send_entry("given"), **GOOD}, {**send_entry("derived"), "MessageGroupId": "g"}]
+    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert ids(answer["Successful"]) == ["given", "derived"]
 
 
 def test_delete_some(sqs: Sqs) -> None:
@@ -207,7 +230,7 @@ def test_delete_some(sqs: Sqs) -> None:
 
 
 def test_change_some(sqs: Sqs) -> None:
-    """ChangeMessageVisibilityBatch: per entry; up to ten."""
+    """ChangeMessageVisibilityBatch: per entry; up to ten. The text for what is deleted was recorded at AWS."""
     url = sqs.create()
     sqs.send_all(url, "visible", "deleted", "hidden", "too long")
     found = {message["Body"]: message for message in sqs.receive(url, 4)}
@@ -221,10 +244,13 @@ def test_change_some(sqs: Sqs) -> None:
     answer = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
     assert sorted(ids(answer["Successful"])) == ["hidden", "visible"]
     assert {entry["Id"]: entry["Code"] for entry in answer["Failed"]} == {
-        "deleted": "InvalidParameterValue",
+        "deleted": "ReceiptHandleIsInvalid",
         "too-long": "InvalidParameterValue",
         "forged": "ReceiptHandleIsInvalid",
     }
+    (deleted,) = (entry for entry in answer["Failed"] if entry["Id"] == "deleted")
+    assert deleted["Message"] == "Message does not exist or is not available for visibility timeout change"
+    assert deleted["SenderFault"] is True
     assert sqs.one(url)["Body"] == "visible"
     sqs.clock.advance(31)
     assert {message["Body"] for message in sqs.receive(url, 2)} == {"visible", "too long"}

@@ -146,6 +146,7 @@ def test_a_system_attribute_that_does_not_exist(sqs: Sqs) -> None:
     [
         (["All"], {"bar.one", "bar.two", "bark", "other"}),
         ([".*"], {"bar.one", "bar.two", "bark", "other"}),
+        (["*"], {"bar.one", "bar.two", "bark", "other"}),
         (["bar.*"], {"bar.one", "bar.two", "bark"}),
         (["other"], {"other"}),
         (["other", "bar.o*", "none"], {"other"}),
@@ -154,7 +155,8 @@ def test_a_system_attribute_that_does_not_exist(sqs: Sqs) -> None:
     ],
 )
 def test_message_attributes_by_name(sqs: Sqs, names: list[str], expected: set[str]) -> None:
-    """MessageAttributeNames: names, `All` or `.*`, and `bar.*` for "all message attributes starting with a prefix".
+    """MessageAttributeNames: names, `All` or `.*`, and `bar.*` for "all message attributes starting with a prefix"; `*`
+    is all, too (recorded at AWS).
 
     The MD5 is that of the attributes in the answer: so the SDKs check it.
     """

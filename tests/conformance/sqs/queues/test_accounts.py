@@ -12,7 +12,6 @@ def test_regions_keep_queues_apart(sqs: Sqs) -> None:
     other = sqs.caller(region=REGION)
     url = sqs.client.create_queue(QueueName=name)["QueueUrl"]
     assert other.code("get_queue_url", QueueName=name) == "AWS.SimpleQueueService.NonExistentQueue"
-    assert other.code("receive_message", QueueUrl=url) == "AWS.SimpleQueueService.NonExistentQueue"
     there = other.client.create_queue(QueueName=name)["QueueUrl"]
     sqs.send(url, "here")
     assert other.arn(there) == f"arn:aws:sqs:{REGION}:000000000000:{name}"

@@ -1,4 +1,5 @@
-"""QueueUrls. Source: docs/compatibility.md: any host; the last two path segments are account and queue name."""
+"""QueueUrls. Source: docs/compatibility.md: any host; the last two path segments are account and queue name, and the
+region, if it is not the default one, stands before them."""
 
 from __future__ import annotations
 
@@ -22,6 +23,9 @@ GONE = "AWS.SimpleQueueService.NonExistentQueue"
         "/000000000000/{name}",
         "000000000000/{name}",
         "{name}",
+        "{endpoint}/us-east-1/000000000000/{name}",
+        "{endpoint}/000000000000/{name}//",
+        "/{name}",
     ],
 )
 def test_forms_of_one_address(sqs: Sqs, form: str) -> None:
@@ -58,6 +62,24 @@ def test_addresses_of_no_queue(sqs: Sqs, address: str) -> None:
     "address", ["", "http://x", "http://x/", "http://x/queue", "http://x/1/q", "x/\x00/y"]
 )
 def test_addresses_without_an_account(sqs: Sqs, address: str) -> None:
-    """InvalidAddress: "The specified ID is invalid" (botocore's model), 404 as in the Query model."""
+    """Recorded at AWS: what cannot be a QueueUrl is one of no queue."""
     refusal = sqs.refusal("send_message", QueueUrl=address, MessageBody="x")
-    assert (refusal.code, refusal.status) == ("InvalidAddress", 404)
+    assert (refusal.code, refusal.status) == (GONE, 400)
+
+
+def test_a_url_leads_to_its_own_region(sqs: Sqs) -> None:
+    """Recorded at AWS: QueueUrls of two regions differ, and lead to their queues whatever was signed for."""
+    name = sqs.name()
+    other = sqs.caller(region="eu-west-1")
+    urls = [caller.client.create_queue(QueueName=name)["QueueUrl"] for caller in (sqs, other)]
+    assert urls[1] == urls[0].replace("/000000000000/", "/eu-west-1/000000000000/")
+    for url, body in zip(urls, ("here", "there"), strict=True):
+        for caller in (sqs, other):
+            caller.send(url, body)
+    for caller, url, body in ((sqs, urls[1], "there"), (other, urls[0], "here")):
+        assert caller.counts(url) == (2, 0, 0)
+        assert {message["Body"] for message in caller.receive(url, 2)} == {body}
+    assert sqs.counts(f"https://sqs.eu-west-1.amazonaws.com/000000000000/{name}") == (0, 2, 0)
+    assert other.client.list_queues(QueueNamePrefix=name)["QueueUrls"] == [urls[1]]
+    assert other.client.get_queue_url(QueueName=name)["QueueUrl"] == urls[1]
+    assert other.counts(name) == (0, 2, 0)  # a bare name is one of the caller's region

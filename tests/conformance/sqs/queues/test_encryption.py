@@ -54,10 +54,10 @@ def test_the_same_queue_again(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("method", ["create_queue", "set_queue_attributes"])
 def test_one_kind_at_a_time(sqs: Sqs, method: str) -> None:
-    """ "Only one server-side encryption option is supported per queue"; the text is AWS's."""
+    """ "Only one server-side encryption option is supported per queue"; code and text are AWS's."""
     where = {"QueueName": sqs.name()} if method == "create_queue" else {"QueueUrl": sqs.create()}
     refusal = sqs.refusal(method, Attributes={**KEY, **MANAGED}, **where)
-    assert (refusal.code, refusal.status) == ("InvalidAttributeValue", 400)
+    assert (refusal.code, refusal.status) == ("InvalidAttributeName", 400)
     assert refusal.message.startswith("You can use one type of server-side encryption (SSE) at one time.")
 
 

@@ -140,10 +140,24 @@ def test_attributes_that_cannot_be_read(sqs: Sqs) -> None:
 
 
 def test_the_type_of_a_queue_stays(sqs: Sqs) -> None:
-    """CreateQueue, FifoQueue: "You can't change it for an existing queue"."""
-    url = sqs.create_fifo()
-    code = sqs.code("set_queue_attributes", QueueUrl=url, Attributes={"FifoQueue": "false"})
-    assert code == "InvalidAttributeValue"
+    """CreateQueue, FifoQueue: "You can't change it for an existing queue"; SetQueueAttributes does not know it."""
+    for url in (sqs.create_fifo(), sqs.create()):
+        for value in ("true", "false"):
+            refusal = sqs.refusal("set_queue_attributes", QueueUrl=url, Attributes={"FifoQueue": value})
+            assert (refusal.code, refusal.message) == ("InvalidAttributeName", "Unknown Attribute FifoQueue.")
+
+
+@pytest.mark.parametrize("value", ["True", "TRUE", "tRuE"])
+def test_booleans_in_any_letters(sqs: Sqs, value: str) -> None:
+    """Recorded at AWS: `str(True)` of Python is accepted, and read back in small letters."""
+    name = f"{sqs.name()}.fifo"
+    given = {"FifoQueue": value, "ContentBasedDeduplication": value, "SqsManagedSseEnabled": "False"}
+    url = sqs.client.create_queue(QueueName=name, Attributes=given)["QueueUrl"]
+    lower = {key: text.lower() for key, text in given.items()}
+    assert sqs.attributes(url, *given) == lower
+    assert sqs.client.create_queue(QueueName=name, Attributes=lower)["QueueUrl"] == url
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"SqsManagedSseEnabled": value})
+    assert sqs.attributes(url, "SqsManagedSseEnabled") == {"SqsManagedSseEnabled": "true"}
 
 
 def test_timestamps(sqs: Sqs) -> None:

@@ -18,6 +18,7 @@ from tests.support.sql.calls import (
     create,
     delete,
     maintain,
+    purge,
     receive,
     rows_of,
     send,
@@ -194,3 +195,16 @@ def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
         send(db, arn, f"m{number}", group=str(number))
     assert bodies(receive(db, arn, 30, lease_size=10)) == [f"m{number}" for number in range(30)]
     assert bodies(receive(db, arn, 10)) == [f"m{number}" for number in range(30, 40)]
+
+
+def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) -> None:
+    """Message and deduplication id of a transaction that is still open stay, and what is committed is forgotten."""
+    arn = create(db, "q.fifo")
+    one(db, arn, "committed", "a", deduplication="1")
+    with connect() as sender:
+        with sender.transaction():
+            assert one(sender, arn, "open", "b", deduplication="2").is_new
+            assert purge(db, arn) == 1
+        assert not one(sender, arn, "again", "b", deduplication="2").is_new
+    assert one(db, arn, "new", "a", deduplication="1").is_new
+    assert sorted(bodies(receive(db, arn))) == ["new", "open"]

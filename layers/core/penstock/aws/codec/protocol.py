@@ -22,6 +22,7 @@ class Protocol(Enum):
 
 # The paths of EventBridge Scheduler: the kind of a resource, and the name of one.
 _RESOURCE = re.compile(r"/(schedules|schedule-groups|tags)(?:/(.*))?", re.DOTALL).fullmatch
+FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 
 
@@ -39,10 +40,13 @@ def rest_resource(path: str) -> tuple[str, str | None] | None:
 
 
 def protocol_of(headers: Mapping[bytes, bytes], path: str) -> Protocol:
-    """The protocol of a request, by its path and its headers (names in lower case)."""
+    """The protocol of a request, by its path and its headers (names in lower case).
+
+    A form is the Query protocol also with X-Amz-Target, which some clients add.
+    """
     if path != "/" and rest_resource(path) is not None:
         return Protocol.REST_JSON
-    if b"x-amz-target" in headers:
+    if b"x-amz-target" in headers and not headers.get(b"content-type", b"").startswith(FORM):
         return Protocol.JSON
     accept = headers.get(b"accept", b"*/*")
     return Protocol.QUERY if accept == b"*/*" or not prefers_json(accept) else Protocol.QUERY_JSON

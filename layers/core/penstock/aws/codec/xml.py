@@ -19,6 +19,8 @@ from penstock.errors import AwsError
 from .schema import List, Map, Member, Scalar, Shape, Structure, structure
 
 CONTENT_TYPE = b"text/xml"
+# The answer to a request on a queue's own URL without an action, whatever it accepts (recorded at AWS).
+UNKNOWN_OPERATION = b"<UnknownOperationException/>\n"
 
 Write = Callable[[Any, list[str]], None]
 

@@ -1,0 +1,55 @@
+"""QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` of regions other than the default one.
+
+So the URLs of two regions differ, as on AWS, where the host names the region, and a URL leads to its own region's
+queue, whatever region a request was signed for. Where the region stands is our choice: hosts are those of the
+installation.
+
+On input any host and any path before these segments are accepted, and slashes at the end (as in the examples of AWS's
+API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`. A bare name
+is a queue of the caller's own account and region.
+"""
+
+import re
+from functools import lru_cache
+
+from .arn import ResolvedQueue, is_account_id, resolve_queue
+
+_HOST = re.compile(r"https?://sqs\.([a-z0-9-]+)\.").match
+# Regions of AWS: `us-east-1`, `us-gov-west-1`.
+_AWS_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+){1,2}-[0-9]{1,2}").fullmatch
+_PATH = re.compile(r"/(?:[a-z0-9-]{1,32}/)?[0-9]{12}/[^/]+/*").fullmatch
+
+
+def is_queue_path(path: str) -> bool:
+    """Whether a path of a request has the form of a queue's."""
+    return _PATH(path) is not None
+
+
+def path_of(region: str, account_id: str, name: str, default_region: str) -> str:
+    """The path of a queue's URL."""
+    return f"/{account_id}/{name}" if region == default_region else f"/{region}/{account_id}/{name}"
+
+
+@lru_cache(maxsize=4096)
+def resolve(
+    url: str, account_id: str, region: str, default_region: str, served_regions: str = ""
+) -> ResolvedQueue | None:
+    """The queue at a URL for a caller of this account and region, or None when there can be none.
+
+    `served_regions`: QUEUE_REGIONS, separated by commas; empty: any. Cached: every request on a queue needs it.
+    """
+    head, slash, name = url.rstrip("/").rpartition("/")
+    if head == "":  # a name, also as a path
+        return resolve_queue(region, account_id, name)
+    before, _, account = head.rpartition("/")
+    if not slash or not is_account_id(account):
+        return None
+    served = [one.strip() for one in served_regions.split(",")] if served_regions else []
+    host = _HOST(url)
+    is_first = "://" in url and before.count("/") < 3  # nothing but the host stands before the account
+    region_of_url = before.rpartition("/")[2] if not is_first else host[1] if host else ""
+    if not (_AWS_REGION(region_of_url) or region_of_url in (region, *served)):
+        region_of_url = default_region  # another part of a path
+    if served and region_of_url not in served:
+        return None
+    return resolve_queue(region_of_url, account, name)
