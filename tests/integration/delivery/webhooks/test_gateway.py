@@ -201,8 +201,13 @@ def test_a_worker_without_a_gateway_posts_nowhere(
     db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is gone from the settings, or this process lacks it: no host of the name `gateway` gets anything."""
-    asked = []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: asked.append(host) or [])
+    asked: list[str] = []
+
+    def resolve(host: str, *_: object, **__: object) -> list[object]:
+        asked.append(host)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     send(db, "hello")
     db.execute("select queue.hand_over_outgoing('{sms}', 1)")
     assert deliver()["retried"] == 1

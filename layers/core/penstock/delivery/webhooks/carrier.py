@@ -53,5 +53,7 @@ class HttpCarrier:
         if self._url is None or isinstance(error, ResolverBusyError):
             return unanswered(delivery, error)
         # The account reads the outcome, and names within the network are not its business.
-        _log.warning("the SNS gateway cannot be reached: %s", error, extra={"webhook": delivery.webhook_id})
+        _log.warning(
+            "the SNS gateway cannot be reached", extra={"webhook": delivery.webhook_id, "cause": str(error)}
+        )
         return unanswered(delivery, ConnectionError("the gateway cannot be reached"))
