@@ -16,7 +16,7 @@ class Socket(Transport):
     closed_at: float | None = None
 
     def close(self) -> None:
-        self.closed_at = asyncio.get_running_loop().time()
+        self.closed_at = self.closed_at or asyncio.get_running_loop().time()
 
 
 @pytest.mark.parametrize(("pause", "closed_at"), [(4.0, 30.0), (6.0, 5.0)])
@@ -36,7 +36,8 @@ def test_it_reads_for_30_seconds_and_5_without_a_byte(pause: float, closed_at: f
 
 def test_nothing_is_left_when_the_client_has_closed() -> None:
     async def scenario() -> None:
-        transport, lost = Socket(), []
+        transport = Socket()
+        lost: list[Exception | None] = []
         LingeringClose(transport, Limits(), lost.append).connection_lost(None)
         await asyncio.sleep(60)
         assert (lost, transport.closed_at) == ([None], None)
