@@ -126,7 +126,7 @@ def response_to_client(answer: Response) -> HttpResponse:
 
 
 def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
-    """Chooses by the HTTP API's most specific route: full matches first, then {segments}, {greedy+} variables, $default."""
+    """Chooses by the HTTP API's most specific route: full matches, then {segments}, {greedy+} variables, $default."""
     known = [(route, route_pattern(route.path)) for route in sorted(routes, key=broadness)]
 
     def choose(request: Request) -> str | None:
@@ -140,7 +140,12 @@ def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
 
 def broadness(route: Route) -> tuple[bool, int, int, bool]:
     """A sort key that puts specific routes before broad ones."""
-    return route.path == DEFAULT_ROUTE, route.path.count("+}"), len(_segment.findall(route.path)), route.method == "ANY"
+    return (
+        route.path == DEFAULT_ROUTE,
+        route.path.count("+}"),
+        len(_segment.findall(route.path)),
+        route.method == "ANY",
+    )
 
 
 def route_pattern(path: str) -> re.Pattern[str]:

@@ -169,7 +169,7 @@ def test_every_action_of_rest_json_has_a_rule() -> None:
 
 
 def test_the_gateway_gets_what_no_other_function_gets() -> None:
-    """`$default` has the lowest priority ("Create routes for HTTP APIs in API Gateway", API Gateway Developer Guide)."""
+    """`$default` comes last ("Create routes for HTTP APIs in API Gateway", API Gateway Developer Guide)."""
     routes = read_stack(ROOT, {}, {}).routes
     choose, balance = route_chooser(routes), rule_chooser(*read_balancer(ROOT / "infra/alb/template.yaml"))
     for method, path in (("GET", "/v1/queues"), ("POST", "/v1/queues"), ("GET", "/v1/queues/a/messages")):

@@ -5,10 +5,10 @@ queue, whatever region a request was signed for. Where the region stands is our 
 installation.
 
 On input any host and any path before these segments are accepted, and slashes at the end (as in the examples of AWS's
-API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, those for FIPS
-and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS General
-Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the caller's own
-account and region.
+API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, those for
+FIPS and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS
+General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
+caller's own account and region.
 """
 
 import re
