@@ -118,6 +118,9 @@ def test_the_url_of_another_accounts_queue() -> None:
     [
         ("https://sqs.us-east-1.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
         ("http://sqs.us-east-1.localhost:4566/000000000000/q", "us-east-1:000000000000:q"),
+        ("https://sqs-fips.us-east-1.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
+        ("https://vpce-1a-2b.sqs.us-east-1.vpce.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
+        ("https://us-east-1.queue.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
         ("https://sqs.eu-west-1.amazonaws.com/177715257436/MyQueue/", "eu-west-1:177715257436:MyQueue"),
         ("http://anything:1/some/prefix/999999999999/q.fifo", "eu-west-1:999999999999:q.fifo"),
         ("http://us-east-1/999999999999/q", "eu-west-1:999999999999:q"),

@@ -57,7 +57,7 @@ def names_action(scope: Scope) -> bool:
         return False
     headers = dict(scope["headers"])
     is_form = headers.get(b"content-type", b"").startswith(FORM)
-    return is_form or b"x-amz-target" in headers or scope["query_string"].startswith(b"Action=")
+    return is_form or b"x-amz-target" in headers or b"&Action=" in b"&" + scope["query_string"]
 
 
 def is_rest_path(method: str, path: str) -> bool:
