@@ -59,6 +59,7 @@ def invalid(*problems: str) -> Answer:
 
 SERIALIZATION = Answer("SerializationException")
 NULL = "not be null"
+CONVERSION = report("aarondfrancis/sidecar", 148)
 
 
 def cases() -> Iterator[Case]:
@@ -99,12 +100,15 @@ def _of_member(member: Member) -> Iterator[Found]:
         lower = f"{head}/{name.lower()}" if head else name.lower()
         yield "name in lower case", {lower: "x", member.path: ABSENT}, missing, REST_JSON
         for value in _wrong_types(member):
-            text = None if member.kind != "string" or isinstance(value, list | dict) else (
-                f"{TOKENS[type(value)]} can not be converted to a String"
-            )
-            yield f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException", text), MALFORMED
+            text, source = None, MALFORMED
+            if member.kind == "string" and not isinstance(value, list | dict):
+                text, source = f"{TOKENS[type(value)]} can not be converted to a String", CONVERSION
+            yield f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException", text), source
     if member.where == "querystring":
-        yield "name in lower case", {member.path.lower(): "x"}, OK if not member.required else missing, REST_JSON
+        if member.required:
+            yield "absent", {member.path: ABSENT}, missing, MODEL
+        lower = member.shape.serialization["name"].lower()
+        yield "name in lower case", {f"?{lower}": "x", member.path: ABSENT}, missing, REST_JSON
     yield from _values(member)
 
 

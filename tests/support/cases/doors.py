@@ -117,7 +117,9 @@ def _rest(model: Any, members: Members) -> Written:
     for name, value in members.items():
         member = model.input_shape.members.get(name)
         where = member.serialization.get("location") if member is not None else None
-        if where == "uri":
+        if name.startswith("?"):  # a parameter of the query string that the model does not have
+            query.append((name[1:], str(value)))
+        elif where == "uri":
             path = path.replace("{" + name + "}", quote(str(value), safe=""))
         elif where == "querystring":
             query += [

@@ -4,7 +4,7 @@ A request is decoded along the shape of its type. A value of a wrong type raises
 violations of limits are collected in one ValidationException, as on AWS: `2 validation errors detected: Value
 '' at 'name' failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, an
 unknown member is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues
-(aws-sdk-net 2495, aws-sdk-js-v3 3714).
+(aws-sdk-net 2495, aws-sdk-js-v3 3714, aarondfrancis/sidecar 148).
 """
 
 import re
@@ -164,7 +164,7 @@ def _scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problem
         return value
     if kind is float:
         return _time(value, path, problems)
-    _expect(kind, value)
+    json.scalar(kind, value)
     reasons = _text_problems(limits, value) if kind is str else _size(limits, value, "value")
     problems.extend(_problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons)
     return value
