@@ -19,6 +19,7 @@ MALFORMED = Source(
     "malformed requests, Smithy's protocol tests",
     "https://github.com/smithy-lang/smithy/tree/main/smithy-aws-protocol-tests/model/restJson1/malformedRequests",
 )
+RECORDED = Source("recorded at AWS")
 _REFERENCES = {
     "sqs": ("AWSSimpleQueueService/latest/APIReference", "SQS API reference"),
     "sns": ("sns/latest/api", "SNS API reference"),
