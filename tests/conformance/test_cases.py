@@ -59,7 +59,7 @@ def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
 
 def difference(case: Case, expected_text: str | None, answer: Received) -> str:
     """What is not as expected; empty when nothing is."""
-    code = case.answer.code
+    code = case.expected.code
     if (answer.status, answer.code) != (status_of(case), code):
         return f"{status_of(case)} {code or 'OK'} expected, {answer.status} {answer.code} {answer.text[:300]}"
     if expected_text is not None and parts(answer.text) != parts(expected_text):
@@ -81,7 +81,7 @@ def _ordered(violation: str) -> str:
 def ran(case: Case, door: Door, world: World) -> str:
     """The difference of one case at one door."""
     members = changed(USUAL[case.service][case.action], case.given)
-    document = world.filled_in({"members": members, "form": list(case.form), "text": case.answer.text})
+    document = world.filled_in({"members": members, "form": list(case.form), "text": case.expected.text})
     form = tuple((name, value) for name, value in document["form"])
     answer = door.call(case.service, case.action, document["members"], form, signed=not case.unsigned)
     found = difference(case, document["text"], answer)

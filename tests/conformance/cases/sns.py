@@ -36,7 +36,18 @@ def cases() -> Iterator[Case]:
     for rows in (_arns, _topics, _topic_attributes, _subscriptions, _subscription_attributes, _publish, _message_attributes,
                  _batches, _permissions, _tags, _mobile, _sms, _orders):  # fmt: skip
         for row in rows():
-            yield Case("sns", *row)
+            yield _differing(Case("sns", *row))
+
+
+def _differing(case: Case) -> Case:
+    ours, why = DIFFERING.get((case.action, case.case), (None, ""))
+    return case._replace(ours=ours, why=why)
+
+
+DIFFERING: dict[tuple[str, str], tuple[Answer, str]] = {
+    ("Unsubscribe", "of one that is pending"): (OK, "AWS forgets it after two days; here only this request does"),
+}
+"""Where Penstock differs from AWS on purpose."""
 
 
 # --- ARNs and existence ----------------------------------------------------------------------------------------------
@@ -139,7 +150,7 @@ GOOD_VALUES = {
 
 def spellings(name: str) -> list[str]:
     """The name in other letter cases."""
-    forms = (name.lower(), name.upper(), name[:1].lower() + name[1:], name.swapcase())
+    forms = (name.lower(), name.upper(), name[:1].lower() + name[1:])
     return [form for form in dict.fromkeys(forms) if form != name]
 
 
@@ -162,8 +173,9 @@ def _topic_attributes() -> Iterator[Row]:
                    refused(f"Attributes Reason: Unknown attribute {written}"), UNKNOWN)  # fmt: skip
             yield ("SetTopicAttributes", "AttributeName", written, {"AttributeName": written}, name_refused, of("SetTopicAttributes"))
     for name in (*READ_ONLY, "x", ""):
-        yield ("CreateTopic", "Attributes", name or "an empty name", {"Attributes": {name: "x"}},
-               refused(f"Attributes Reason: Unknown attribute {name}"), UNKNOWN if name else OURS)  # fmt: skip
+        answer = refused(f"Attributes Reason: Unknown attribute {name}") if name else INVALID
+        yield ("CreateTopic", "Attributes", name or "an empty name", {"Attributes": {name: "x"}}, answer,
+               UNKNOWN if name else OURS)  # fmt: skip
         yield ("SetTopicAttributes", "AttributeName", name or "empty", {"AttributeName": name}, name_refused, of("SetTopicAttributes"))
     yield "SetTopicAttributes", "AttributeName", "FifoTopic", {"AttributeName": "FifoTopic", "AttributeValue": "true"}, INVALID, OURS
     for name, values in BAD_VALUES.items():
@@ -248,7 +260,7 @@ def _subscriptions() -> Iterator[Row]:
     yield ("Subscribe", "Attributes", "of a subscription that has others",
            {"TopicArn": "<new-topic>", "Endpoint": "<queue-arn>", "Attributes": {"RawMessageDelivery": "true"}}, OK, of("Subscribe"))
     yield "ConfirmSubscription", "Token", "x", {"Token": "x"}, INVALID, of("ConfirmSubscription")
-    yield "ConfirmSubscription", "TopicArn", "of no topic", {"TopicArn": f"{ARN}none"}, INVALID, RECORDED
+    yield "ConfirmSubscription", "TopicArn", "of no topic", {"TopicArn": f"{ARN}none"}, NO_TOPIC, of("ConfirmSubscription")
 
 
 FIFO = guide("sns", "fifo-message-delivery", "Message delivery for FIFO topics")
@@ -474,7 +486,7 @@ def _mobile() -> Iterator[Row]:
         yield "CreatePlatformApplication", "Name", name[:5], {"Name": name}, INVALID, create
     for name in ("a.b_c-9", "a" * 256):
         yield "CreatePlatformApplication", "Name", name[:8], {"Name": name}, OK, create
-    yield "CreatePlatformApplication", "Attributes", "no credential", {"Attributes": {}}, INVALID, create
+    yield "CreatePlatformApplication", "Attributes", "no credential", {"Attributes": {"Enabled": "true"}}, INVALID, create
     for written in spellings("PlatformCredential"):
         yield "CreatePlatformApplication", "Attributes.PlatformCredential", f"written {written}", {"Attributes": {written: "key"}}, INVALID, create
     yield "CreatePlatformApplication", "Attributes.PlatformPrincipal", "absent for ADM", {"Platform": "ADM"}, INVALID, create

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 
-from tests.conformance.cases import scheduler
+from tests.conformance.cases import scheduler, sns, sns_members
 from tests.support.cases.case import Case, Members
 
-USUAL: dict[str, dict[str, Members]] = {"scheduler": scheduler.USUAL}
-ALL: tuple[Case, ...] = (*scheduler.cases(),)
+USUAL: dict[str, dict[str, Members]] = {"sns": sns_members.USUAL, "scheduler": scheduler.USUAL}
+ALL: tuple[Case, ...] = (*sns_members.cases(), *sns.cases(), *scheduler.cases())
 
 
 def _by_action() -> dict[tuple[str, str], list[Case]]:
@@ -52,4 +52,4 @@ def _status(code: str) -> int:
 
 def status_of(case: Case) -> int:
     """The status of a case's answer."""
-    return _status(case.answer.code)
+    return _status(case.expected.code)

@@ -56,7 +56,8 @@ class Case(NamedTuple):
     """`given`: changes of the usual request by the path of a member (`Target/Arn`, `Tags/0/Key`); None is null.
 
     `only`: the protocol that has the case, json or query; empty for both. `form`: parameters that a Query request has
-    besides, as they are written. `settings`: those of an access mode.
+    besides, as they are written. `unsigned`: without a signature, where one is asked for. `ours`: the answer of Penstock
+    where it differs on purpose, and `why`.
     """
 
     service: str
@@ -69,6 +70,13 @@ class Case(NamedTuple):
     only: str = ""
     form: tuple[tuple[str, str], ...] = ()
     unsigned: bool = False
+    ours: Answer | None = None
+    why: str = ""
+
+    @property
+    def expected(self) -> Answer:
+        """What Penstock answers."""
+        return self.answer if self.ours is None else self.ours
 
 
 def changed(usual: Members, changes: Mapping[str, Any]) -> Members:
