@@ -85,7 +85,9 @@ def ran(case: Case, door: Door, world: World) -> str:
     form = tuple((name, value) for name, value in document["form"])
     answer = door.call(case.service, case.action, document["members"], form, signed=not case.unsigned)
     found = difference(case, document["text"], answer)
-    return found and f"{case.action} {case.parameter}: {case.case} ({door.name}; {case.source.title}): {found}"
+    return (
+        found and f"{case.action} {case.parameter}: {case.case} ({door.name}; {case.source.title}): {found}"
+    )
 
 
 @pytest.mark.parametrize("action", BY_ACTION, ids=".".join)

@@ -55,9 +55,9 @@ OK = Answer()
 class Case(NamedTuple):
     """`given`: changes of the usual request by the path of a member (`Target/Arn`, `Tags/0/Key`); None is null.
 
-    `only`: the protocol that has the case, json or query; empty for both. `form`: parameters that a Query request has
-    besides, as they are written. `unsigned`: without a signature, where one is asked for. `ours`: the answer of Penstock
-    where it differs on purpose, and `why`.
+    `only`: the protocol that has the case, json or query; empty for both. `form`: parameters that a Query request
+    has besides, as they are written. `unsigned`: without a signature, where one is asked for. `ours`: the answer of
+    Penstock where it differs, and `why`.
     """
 
     service: str
@@ -81,7 +81,7 @@ class Case(NamedTuple):
 
 def changed(usual: Members, changes: Mapping[str, Any]) -> Members:
     """The usual request with the changes of a case."""
-    members = _copy(usual)
+    members: Members = _copy(usual)
     for path, value in changes.items():
         _put(members, path.split("/"), _copy(value))
     return members

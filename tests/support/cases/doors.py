@@ -1,4 +1,4 @@
-"""The doors of the service, and requests to them as bytes: AWS JSON, Query and REST-JSON, in the container and on Lambda.
+"""The doors of the service, and requests to them as bytes: AWS JSON, Query, REST-JSON, in the container and on Lambda.
 
 botocore checks nothing here: a member may be of any type. Access is off, so signatures are not computed; their scope
 says who calls.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
@@ -46,7 +46,13 @@ class Door:
         self._connection.close()
 
     def call(
-        self, service: str, action: str, members: Members, form: tuple[tuple[str, str], ...] = (), *, signed: bool = True
+        self,
+        service: str,
+        action: str,
+        members: Members,
+        form: tuple[tuple[str, str], ...] = (),
+        *,
+        signed: bool = True,
     ) -> Received:
         """The answer to a request. `form`: further parameters of a Query request."""
         method, path, headers, body = _written(self.protocol, service, action, members, form)
@@ -61,7 +67,9 @@ class Door:
 Written = tuple[str, str, dict[str, str], bytes]
 
 
-def _written(protocol: str, service: str, action: str, members: Members, form: tuple[tuple[str, str], ...]) -> Written:
+def _written(
+    protocol: str, service: str, action: str, members: Members, form: tuple[tuple[str, str], ...]
+) -> Written:
     if protocol == "json":
         target = f"{TARGETS[service]}.{action}"
         headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target}
@@ -81,25 +89,44 @@ def _parameters(shape: Any, value: Any, prefix: str) -> Iterator[tuple[str, str]
         return
     if not isinstance(value, dict | list) or shape is None:
         yield prefix, str(value).lower() if isinstance(value, bool) else str(value)
-    elif shape.type_name == "structure":
-        for name, one in value.items():
-            member = shape.members.get(name)
-            written = member.serialization.get("name", name) if member is not None else name
-            if member is not None and member.type_name in {"list", "map"} and member.serialization.get("flattened"):
-                written = _flat_name(member, name)
-            yield from _parameters(member, one, f"{prefix}.{written}" if prefix else written)
-    elif shape.type_name == "list":
-        inner = prefix if shape.serialization.get("flattened") else f"{prefix}.{_item_name(shape)}"
-        if not value:
-            yield prefix, ""
-        for number, one in enumerate(value, 1):
-            yield from _parameters(shape.member, one, f"{inner}.{number}")
-    elif shape.type_name == "map":
-        inner = prefix if shape.serialization.get("flattened") else f"{prefix}.entry"
-        key, content = shape.key.serialization.get("name", "key"), shape.value.serialization.get("name", "value")
-        for number, (name, one) in enumerate(value.items(), 1):
-            yield f"{inner}.{number}.{key}", name
-            yield from _parameters(shape.value, one, f"{inner}.{number}.{content}")
+    else:
+        yield from _WRITERS[shape.type_name](shape, value, prefix)
+
+
+def _structure(shape: Any, value: Members, prefix: str) -> Iterator[tuple[str, str]]:
+    for name, one in value.items():
+        member = shape.members.get(name)
+        if member is None and isinstance(one, list):  # newer than the model of the Query protocol
+            yield from ((f"{prefix}{name.removesuffix('s')}.{n}", str(item)) for n, item in enumerate(one, 1))
+            continue
+        written = name if member is None else member.serialization.get("name", name)
+        if member is not None and member.serialization.get("flattened"):
+            written = _flat_name(member, name)
+        yield from _parameters(member, one, f"{prefix}.{written}" if prefix else written)
+
+
+def _list(shape: Any, value: list[Any], prefix: str) -> Iterator[tuple[str, str]]:
+    item = shape.member.serialization.get("name", "member")
+    inner = prefix if shape.serialization.get("flattened") else f"{prefix}.{item}"
+    if not value:
+        yield prefix, ""
+    for number, one in enumerate(value, 1):
+        yield from _parameters(shape.member, one, f"{inner}.{number}")
+
+
+def _map(shape: Any, value: Members, prefix: str) -> Iterator[tuple[str, str]]:
+    inner = prefix if shape.serialization.get("flattened") else f"{prefix}.entry"
+    key, content = shape.key.serialization.get("name", "key"), shape.value.serialization.get("name", "value")
+    for number, (name, one) in enumerate(value.items(), 1):
+        yield f"{inner}.{number}.{key}", name
+        yield from _parameters(shape.value, one, f"{inner}.{number}.{content}")
+
+
+_WRITERS: dict[str, Callable[[Any, Any, str], Iterator[tuple[str, str]]]] = {
+    "structure": _structure,
+    "list": _list,
+    "map": _map,
+}
 
 
 def _flat_name(shape: Any, name: str) -> str:
@@ -108,12 +135,9 @@ def _flat_name(shape: Any, name: str) -> str:
     return str(shape.serialization.get("name", name))
 
 
-def _item_name(shape: Any) -> str:
-    return str(shape.member.serialization.get("name", "member"))
-
-
 def _rest(model: Any, members: Members) -> Written:
-    path, query, body = model.http["requestUri"], [], {}
+    path, query = str(model.http["requestUri"]), list[tuple[str, str]]()
+    body: Members = {}
     for name, value in members.items():
         member = model.input_shape.members.get(name)
         where = member.serialization.get("location") if member is not None else None
@@ -123,7 +147,8 @@ def _rest(model: Any, members: Members) -> Written:
             path = path.replace("{" + name + "}", quote(str(value), safe=""))
         elif where == "querystring":
             query += [
-                (member.serialization["name"], str(one)) for one in (value if isinstance(value, list) else [value])
+                (member.serialization["name"], str(one))
+                for one in (value if isinstance(value, list) else [value])
             ]
         else:
             body[name] = value

@@ -90,7 +90,9 @@ class World:
 
     def application(self) -> str:
         attributes = {"PlatformCredential": "key"}
-        made = self.sns("CreatePlatformApplication", Name=self._new_name(), Platform="GCM", Attributes=attributes)
+        made = self.sns(
+            "CreatePlatformApplication", Name=self._new_name(), Platform="GCM", Attributes=attributes
+        )
         return str(made["PlatformApplicationArn"])
 
     def endpoint(self, application: str) -> str:
@@ -151,7 +153,9 @@ MAKERS: dict[str, Callable[[World], str]] = {
     "content-topic": lambda world: world.topic(".fifo", FifoTopic="true", ContentBasedDeduplication="true"),
     "subscription": lambda world: world.subscription(world.named("topic")),
     "new-subscription": lambda world: world.subscription(world.topic()),
-    "https-subscription": lambda world: world.subscription(world.named("topic"), "https", "https://example.invalid/a"),
+    "https-subscription": lambda world: world.subscription(
+        world.named("topic"), "https", "https://example.invalid/a"
+    ),
     "email-subscription": lambda world: world.subscription(world.named("topic"), "email", "a@example.com"),
     "application": lambda world: world.application(),
     "new-application": lambda world: world.application(),

@@ -62,8 +62,9 @@ def outgoing_message(entry: Entry, topic: TopicArn | None, platform: str | None 
         check_ids(entry, topic)
     attribute_bytes = digests.size_of_attributes(attributes) if attributes else 0
     return OutgoingMessage(
-        new_message_id(), texts_of(entry, platform), attributes, attribute_bytes, len(entry.message.encode()) + attribute_bytes,
-        entry.subject, entry.message_group_id, entry.message_deduplication_id,
+        new_message_id(), texts_of(entry, platform), attributes, attribute_bytes,
+        len(entry.message.encode()) + attribute_bytes, entry.subject, entry.message_group_id,
+        entry.message_deduplication_id,
     )  # fmt: skip
 
 

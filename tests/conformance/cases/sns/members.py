@@ -1,5 +1,5 @@
-"""Cases of SNS that follow from botocore's model: each member of each action absent, null, empty, of a wrong type, under
-a name in another letter case, twice, and beyond the model's limits.
+"""Cases of SNS that follow from botocore's model: each member of each action absent, null, empty, of a wrong type,
+under a name in another letter case, twice, and beyond the model's limits.
 
 A required member that is absent and a limit that is broken: ValidationError, in AWS's form. JSON is not a protocol that
 AWS's SDKs speak with SNS: what only it can express (null, wrong types) is our choice, by the rules of AWS JSON.
@@ -23,11 +23,18 @@ NUMBER = "+15550100001"
 
 USUAL: dict[str, Members] = {
     "AddPermission": {
-        "TopicArn": "<topic>", "Label": "<name>", "AWSAccountId": ["111122223333"], "ActionName": ["Publish"],
+        "TopicArn": "<topic>",
+        "Label": "<name>",
+        "AWSAccountId": ["111122223333"],
+        "ActionName": ["Publish"],
     },
     "CheckIfPhoneNumberIsOptedOut": {"phoneNumber": NUMBER},
     "ConfirmSubscription": {"TopicArn": "<topic>", "Token": "0" * 160},
-    "CreatePlatformApplication": {"Name": "<name>", "Platform": "GCM", "Attributes": {"PlatformCredential": "key"}},
+    "CreatePlatformApplication": {
+        "Name": "<name>",
+        "Platform": "GCM",
+        "Attributes": {"PlatformCredential": "key"},
+    },
     "CreatePlatformEndpoint": {"PlatformApplicationArn": "<application>", "Token": "<name>"},
     "CreateSMSSandboxPhoneNumber": {"PhoneNumber": NUMBER},
     "CreateTopic": {"Name": "<name>"},
@@ -58,11 +65,14 @@ USUAL: dict[str, Members] = {
     "RemovePermission": {"TopicArn": "<topic>", "Label": "none"},
     "SetEndpointAttributes": {"EndpointArn": "<endpoint>", "Attributes": {"CustomUserData": "x"}},
     "SetPlatformApplicationAttributes": {
-        "PlatformApplicationArn": "<application>", "Attributes": {"EventEndpointCreated": ""},
+        "PlatformApplicationArn": "<application>",
+        "Attributes": {"EventEndpointCreated": ""},
     },
     "SetSMSAttributes": {"attributes": {"DefaultSMSType": "Transactional"}},
     "SetSubscriptionAttributes": {
-        "SubscriptionArn": "<subscription>", "AttributeName": "RawMessageDelivery", "AttributeValue": "true",
+        "SubscriptionArn": "<subscription>",
+        "AttributeName": "RawMessageDelivery",
+        "AttributeValue": "true",
     },
     "SetTopicAttributes": {"TopicArn": "<topic>", "AttributeName": "DisplayName", "AttributeValue": "x"},
     "Subscribe": {"TopicArn": "<topic>", "Protocol": "sqs", "Endpoint": "<queue-arn>"},
@@ -70,7 +80,7 @@ USUAL: dict[str, Members] = {
     "Unsubscribe": {"SubscriptionArn": "<new-subscription>"},
     "UntagResource": {"ResourceArn": "<topic>", "TagKeys": ["a"]},
     "VerifySMSSandboxPhoneNumber": {"PhoneNumber": "+15550100009", "OneTimePassword": "123456"},
-}  # fmt: skip
+}
 
 NOT_IN_SANDBOX = Answer("ResourceNotFound")
 USUALLY: dict[str, tuple[Answer, Source]] = {
@@ -105,7 +115,10 @@ EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
     ("CreateTopic", "Name"): (Answer("InvalidParameter", "Invalid parameter: Topic Name"), TOPIC_NAME),
     ("CreateTopic", "DataProtectionPolicy"): (OK, OURS),
     ("Publish", "TopicArn"): (
-        Answer("InvalidParameter", "Invalid parameter: TopicArn or TargetArn Reason: no value for required parameter"),
+        Answer(
+            "InvalidParameter",
+            "Invalid parameter: TopicArn or TargetArn Reason: no value for required parameter",
+        ),
         NO_TOPIC,
     ),
     ("Publish", "TargetArn"): (OK, OURS),
@@ -117,9 +130,13 @@ EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
     ("PublishBatch", "PublishBatchRequestEntries/0/Message"): (OK, OURS),
     ("PutDataProtectionPolicy", "DataProtectionPolicy"): (Answer("AuthorizationError"), OURS),
     ("PublishBatch", "PublishBatchRequestEntries/0/Id"): (
-        Answer("InvalidBatchEntryId"), reference("sns", "PublishBatchRequestEntry"),
+        Answer("InvalidBatchEntryId"),
+        reference("sns", "PublishBatchRequestEntry"),
     ),
-    ("PublishBatch", "PublishBatchRequestEntries"): (Answer("EmptyBatchRequest"), reference("sns", "PublishBatch")),
+    ("PublishBatch", "PublishBatchRequestEntries"): (
+        Answer("EmptyBatchRequest"),
+        reference("sns", "PublishBatch"),
+    ),
     ("ConfirmSubscription", "AuthenticateOnUnsubscribe"): (INVALID, OURS),
     ("SetSMSAttributes", "attributes"): (OK, OURS),
     ("SetEndpointAttributes", "Attributes"): (OK, OURS),
@@ -129,7 +146,7 @@ EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
     ("TagResource", "Tags"): (OK, OURS),
     ("UntagResource", "TagKeys"): (OK, OURS),
     ("GetSMSAttributes", "attributes"): (OK, OURS),
-}  # fmt: skip
+}
 """What an empty text, list or map is answered, beside what the model and the ARNs say."""
 OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publish", "PublishBatch")
 
@@ -140,14 +157,26 @@ def cases() -> Iterator[Case]:
         answer, source = USUALLY.get(action, (OK, reference("sns", action)))
         yield Case("sns", action, "", "as usual", {}, answer, source)
         code = "ValidationError" if action in PUBLIC else "MissingAuthenticationToken"
-        yield Case("sns", action, "", "unsigned, nothing given", dict.fromkeys(usual, ABSENT), Answer(code),
-                   reference("sns", action) if action in PUBLIC else COMMON,
-                   only="query" if action in PUBLIC else "", unsigned=True)  # fmt: skip
+        yield Case(
+            "sns",
+            action,
+            "",
+            "unsigned, nothing given",
+            dict.fromkeys(usual, ABSENT),
+            Answer(code),
+            reference("sns", action) if action in PUBLIC else COMMON,
+            only="query" if action in PUBLIC else "",
+            unsigned=True,
+        )
         yield Case("sns", action, "", "an unknown parameter", {"Unknown": "x"}, answer, OURS)
         for member in members_of("sns", action):
             for case in _of_member(action, usual, member):
                 first = member.path.split("/")[0]
-                placed = {first: ITEMS[first], **case.given} if "/0/" in member.path and first not in usual else case.given
+                placed = (
+                    {first: ITEMS[first], **case.given}
+                    if "/0/" in member.path and first not in usual
+                    else case.given
+                )
                 yield case._replace(given=placed)
 
 
@@ -177,7 +206,13 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
         lowered = f"{head}/{other}" if head else other
         yield case(f"written {other}", {lowered: "x", **absent}, _without(action, member, missing), OURS)
     for value in _wrong_types(member):
-        yield case(f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException"), OURS, "json")
+        yield case(
+            f"of a wrong type: {value!r}",
+            {member.path: value},
+            Answer("SerializationException"),
+            OURS,
+            "json",
+        )
     if member.kind == "integer":
         yield case("no number", {member.path: "x"}, INVALID_NUMBER, OURS, "query")
     yield from (case(*one) for one in _values(action, member, normally))
@@ -199,14 +234,20 @@ NEEDED = {
     ("Publish", "TopicArn"): EMPTY["Publish", "TopicArn"][0],
     ("Subscribe", "Endpoint"): INVALID,
     ("SetSubscriptionAttributes", "AttributeValue"): INVALID,
-}  # fmt: skip
+}
 
 
 def _wrong_types(member: Member) -> list[Any]:
-    return {
-        "string": [1, True, [], {}], "integer": ["1", 1.5, True, []], "list": ["x", {}], "map": ["x", []],
-        "boolean": ["true", 1], "structure": ["x"], "blob": [1],
-    }[member.kind]  # fmt: skip
+    values: dict[str, list[Any]] = {
+        "string": [1, True, [], {}],
+        "integer": ["1", 1.5, True, []],
+        "list": ["x", {}],
+        "map": ["x", []],
+        "boolean": ["true", 1],
+        "structure": ["x"],
+        "blob": [1],
+    }
+    return values[member.kind]
 
 
 def _empty(action: str, member: Member, normally: Answer) -> tuple[Answer, Source]:
@@ -225,14 +266,14 @@ def _empty(action: str, member: Member, normally: Answer) -> tuple[Answer, Sourc
 
 def _values(action: str, member: Member, normally: Answer) -> Iterator[tuple[Any, ...]]:
     """Empty values, and those beyond the model's limits."""
-    if member.kind in ("string", "list", "map") and not (action, member.path) == ("Subscribe", "Endpoint"):
+    if member.kind in ("string", "list", "map") and (action, member.path) != ("Subscribe", "Endpoint"):
         answer, source = _empty(action, member, normally)
         empty: Any = {"string": "", "list": [], "map": {}}[member.kind]
         if member.kind != "map" or (action, member.path) in EMPTY:
             yield "empty", {member.path: empty}, answer, source, "json" if member.kind == "map" else ""
     most = member.trait("max")
     if member.kind == "string" and most is not None:
-        for value in (("1" * (most + 1), "letters") if member.trait("pattern") else ("a" * (most + 1),)):
+        for value in ("1" * (most + 1), "letters") if member.trait("pattern") else ("a" * (most + 1),):
             case = f"{len(value)} characters" if value != "letters" else value
             yield case, {member.path: value}, invalid(*problems_of(member, value)), COMMON
     if member.enum:
