@@ -132,6 +132,8 @@ class Context:
 
         Raises QueueDoesNotExist when no queue can have this address.
         """
+        if len(url) > queue_url.LONGEST_URL:
+            raise QueueDoesNotExist
         settings = self.environment.settings
         queue = queue_url.resolve(
             url, self.account_id, self.region, settings.queue_region, settings.queue_regions

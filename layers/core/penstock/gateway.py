@@ -12,6 +12,7 @@ A request that must be signed is not decoded here: looking up its key is an effe
 signature first and decodes the request afterwards. A client that cannot sign learns nothing about its other errors.
 """
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -53,6 +54,8 @@ from .settings import Settings
 
 # A batch of 1 MiB with every character escaped as \uXXXX, and the names and ids around it.
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
+
+_log = logging.getLogger(__name__)
 
 LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
@@ -378,11 +381,11 @@ def _known_scope(scope: bytes, environment: Environment) -> CredentialScope | No
 
 
 def _check_region(region: str, settings: Settings) -> None:
-    """Raises SignatureDoesNotMatch, as an endpoint of AWS does for a scope of another region; the text is ours."""
+    """Raises SignatureDoesNotMatch, as an endpoint of AWS does for a scope of another region (aws-sdk-ruby 508)."""
     if settings.queue_regions and not settings.serves(region):
         raise SignatureDoesNotMatch(
-            f"Credential should be scoped to a valid region, not '{region}'. The setting QUEUE_REGIONS has those that "
-            f"this installation serves: {settings.queue_regions}."
+            f"Credential should be scoped to a valid region, not '{region}'.",
+            f"The setting QUEUE_REGIONS has those that this installation serves: {settings.queue_regions}.",
         )
 
 
@@ -437,8 +440,16 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
     """An error, in the protocol of its request. JSON names the Query code in a header.
 
-    What is temporary says when to try again: 503, and where the caller is throttled.
+    What is temporary says when to try again: 503, and where the caller is throttled. What AWS's text does not explain
+    is logged.
     """
+    if error.detail is not None:
+        extra = {
+            "request_id": request_id,
+            "error": error.json_type,
+            "cause": f"{error.message} {error.detail}",
+        }
+        _log.info("request refused", extra=extra)
     if service == "sns":
         error = as_sns_error(error)
     if protocol is Protocol.JSON:

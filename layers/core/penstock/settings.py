@@ -18,6 +18,10 @@ from typing import Any, Final, NamedTuple
 from penstock.aws.arn import is_region
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
+# What delivery.webhooks.endpoint takes: messages to any other URL would fail for good, one by one.
+_GATEWAY = re.compile(
+    r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
+).fullmatch
 _ALLOWED_HOST = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]").fullmatch
 
 DRIVERS: Final = ("psycopg", "pg8000")
@@ -96,11 +100,12 @@ SETTINGS: Final = (
     Setting("SNS_ACCOUNT_FILTER_POLICIES", 10_000, "subscriptions", "How many subscriptions of an account, in a "
             "region, may have a filter policy, as on AWS. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_GATEWAY_URL", "", "address", "Carries text messages and mobile push: each is POSTed there, signed "
-            "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. Empty: "
-            "they are kept."),
+            "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. The "
+            "workers `deliver` and `maintain` need it. Empty: they are kept."),
     Setting("SNS_OUTBOX_DAYS", 7, "days", "How long outgoing messages are kept that nothing carries, see "
             "[topics.md](topics.md#outbox).", 1, 3_650),
-    Setting("QUOTA_OUTBOX", 100_000, "messages", "About how many outgoing messages of an account are kept: the newest. "
+    Setting("QUOTA_OUTBOX", 100_000, "messages", "About how many outgoing messages of an account are kept: the newest, "
+            "besides those that a gateway has yet to get. "
             "0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_PLATFORM_APPLICATIONS", 10_000, "applications", "How many platform applications an account may "
             "have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
@@ -382,8 +387,10 @@ def _value(setting: Setting, text: str) -> Value:
 def _check_form(name: str, text: str) -> None:
     if name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
         raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
-    if name == "SNS_GATEWAY_URL" and not text.startswith(("http://", "https://")):
-        raise SettingError(f"SNS_GATEWAY_URL must begin with http:// or https://, not {text!r}")
+    if name == "SNS_GATEWAY_URL" and not _GATEWAY(text):  # not repeated: it may have a password in it
+        raise SettingError(
+            "SNS_GATEWAY_URL must be a URL http[s]://host[:port][/path][?query] without a user's name"
+        )
     if name == "SNS_CERT_HOST" and not _HOST(text):
         raise SettingError(f"SNS_CERT_HOST must be the name of a host, without https://, not {text!r}")
     if name == "QUEUE_REGIONS" and not all(map(is_region, entries(text))):

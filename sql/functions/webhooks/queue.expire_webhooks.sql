@@ -1,5 +1,5 @@
 -- queue.expire_webhooks(limit): gives up webhooks that have waited for a paused endpoint for an hour or more since they
--- were due (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
+-- were due, those for the gateway for six hours (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
 -- Locks: webhooks, skipped when locked, then notices. Index: webhook_waits_for. Called by: the worker `deliver`.
 create or replace function queue.expire_webhooks(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$
@@ -16,7 +16,7 @@ begin
         v_ids := array(
             select w.webhook_id from queue.webhook w
             where w.waits_for = v_endpoint and w.state = 'pending' and w.waiting
-                and w.due_at <= clock_timestamp() - interval '1 hour'
+                and w.due_at <= clock_timestamp() - case when w.outgoing_id is null then 1 else 6 end * interval '1 hour'
             order by w.due_at, w.webhook_id limit p_limit for update skip locked);
         continue when v_ids = '{}';
         v_notices := array(
@@ -24,7 +24,8 @@ begin
             where n.notice_id = any (array(select w.notice_id from queue.webhook w where w.webhook_id = any (v_ids)))
             order by n.notice_id for update);
         update queue.webhook w
-        set last_error = concat_ws('; ', w.last_error, 'the endpoint was paused for an hour')
+        set last_error = concat_ws('; ', w.last_error, case when w.outgoing_id is null then 'the endpoint was paused for an hour'
+            else 'the gateway was paused for six hours' end)
         where w.webhook_id = any (v_ids);
         v_moved := queue.give_up_webhooks(v_ids);
         delete from queue.notice n

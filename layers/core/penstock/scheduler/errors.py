@@ -12,6 +12,8 @@ from penstock import errors
 from penstock.aws.codec.limits import detected
 from penstock.errors import AwsError
 
+MOST_QUOTED = 512  # characters of a value that an error text repeats
+
 
 class SchedulerError(AwsError):
     """What all errors of EventBridge Scheduler share."""
@@ -28,9 +30,19 @@ class ValidationException(SchedulerError):
         return cls(detected(problems))
 
     @classmethod
-    def expression(cls, written: str) -> "ValidationException":
+    def expression(cls, written: str, detail: str | None = None) -> "ValidationException":
         """The error for a schedule expression, in AWS's text (LocalStack issue 9284 quotes it)."""
-        return cls(f"Invalid Schedule Expression {written}.")
+        return cls(f"Invalid Schedule Expression {written}.", detail)
+
+    @classmethod
+    def member(
+        cls, value: str | None, path: str, constraint: str, detail: str | None = None
+    ) -> "ValidationException":
+        """The error for a member such as `target.arn` in AWS's form; None: it is absent. Constraints are our choice."""
+        shown = "null" if value is None else f"'{value[:MOST_QUOTED]}'"
+        error = cls.of([f"Value {shown} at '{path}' failed to satisfy constraint: Member must {constraint}"])
+        error.detail = detail
+        return error
 
 
 class ConflictException(SchedulerError):
