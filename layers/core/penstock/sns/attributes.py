@@ -118,7 +118,10 @@ def plain_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
     return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
 
 
-_REASONS = {"RawMessageDelivery": "Invalid value [{}]. Must be true or false."}
+_REASONS = {
+    "RawMessageDelivery": "Invalid value [{}]. Must be true or false.",
+    "FilterPolicyScope": "Invalid value [{}]. Please use either MessageBody or MessageAttributes",
+}
 
 
 # --- topics ----------------------------------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def set_subscription_attributes(
     while error == "Changed":
         found = yield from described_subscription(arn, context)
         stored = _text.decode(found.attributes)
-        given = value if value or name not in NEEDS_VALUE else "-"
+        given = value if value or name not in NEEDS_VALUE else "null"  # as AWS writes it
         topic_attributes.check_subscription_attributes({name: given}, found.protocol)
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
         new = as_json({name: value or None})
