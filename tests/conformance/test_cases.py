@@ -12,9 +12,12 @@ from typing import NamedTuple
 
 import pytest
 
+from penstock.actions import ACTIONS
+from tests.conformance.cases.scheduler.members import WITHOUT as OTHER_TARGETS
 from tests.conformance.cases.table import BY_ACTION, EVERYWHERE, USUAL, status_of
 from tests.support.cases.case import Case, changed
 from tests.support.cases.doors import Door, Received
+from tests.support.cases.members import members_of
 from tests.support.cases.world import World
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.conformance.deployments import DEFAULT, Deployments
@@ -88,6 +91,16 @@ def ran(case: Case, door: Door, world: World) -> str:
     return (
         found and f"{case.action} {case.parameter}: {case.case} ({door.name}; {case.source.title}): {found}"
     )
+
+
+def test_every_action_and_each_of_its_members_has_cases() -> None:
+    """Members of structures, too; only targets of schedules that Penstock does not invoke have one case for all."""
+    assert BY_ACTION.keys() == {(one.service, one.name) for one in ACTIONS if one.service != "sts"}
+    for (service, action), cases in BY_ACTION.items():
+        known = {case.parameter for case in cases}
+        for member in members_of(service, action, without=OTHER_TARGETS):
+            name = member.path.replace("/0/", ".N.").replace("/", ".")
+            assert name in known or name.endswith("ListValues"), (action, name)
 
 
 @pytest.mark.parametrize("action", BY_ACTION, ids=".".join)

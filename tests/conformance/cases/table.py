@@ -11,9 +11,11 @@ from tests.conformance.cases.scheduler.rows import ROWS as SCHEDULER_ROWS
 from tests.conformance.cases.sns import members as sns_members
 from tests.conformance.cases.sns import messages as sns_messages
 from tests.conformance.cases.sns import others, subscriptions, topics
+from tests.conformance.cases.sns import states as sns_states
 from tests.conformance.cases.sqs import members as sqs_members
 from tests.conformance.cases.sqs import messages as sqs_messages
 from tests.conformance.cases.sqs import queues
+from tests.conformance.cases.sqs import states as sqs_states
 from tests.support.cases.case import OK, Answer, Case, Members
 
 USUAL: dict[str, dict[str, Members]] = {
@@ -23,26 +25,23 @@ USUAL: dict[str, dict[str, Members]] = {
 }
 """The usual requests, which cases change."""
 
-_NO_ATTRIBUTES = Answer("MissingParameter", "The request must contain the parameter Attributes.")
-_LATER = "not yet as on AWS"
 DIFFERING: dict[tuple[str, str, str], tuple[Answer, str]] = {
     ("Unsubscribe", "SubscriptionArn", "of one that is pending"): (
         OK,
         "AWS forgets it after two days; here this request does, and nothing else",
     ),
-    ("SetQueueAttributes", "Attributes", "absent"): (_NO_ATTRIBUTES, _LATER),
-    ("SetQueueAttributes", "Attributes", "null"): (_NO_ATTRIBUTES, _LATER),
-    ("SetQueueAttributes", "Attributes", "empty"): (OK, _LATER),
 }
 """What Penstock answers where it differs, and why: by action, parameter and case."""
 
 
 def _all() -> Iterator[Case]:
     yield from sqs_members.cases()
-    yield from (Case("sqs", *row) for table in (queues, sqs_messages) for row in table.rows())
+    yield from (Case("sqs", *row) for table in (queues, sqs_messages, sqs_states) for row in table.rows())
     yield from sns_members.cases()
     yield from (
-        Case("sns", *row) for table in (topics, subscriptions, sns_messages, others) for row in table.rows()
+        Case("sns", *row)
+        for table in (topics, subscriptions, sns_messages, sns_states, others)
+        for row in table.rows()
     )
     yield from scheduler_members.cases()
     yield from (Case("scheduler", *row) for row in SCHEDULER_ROWS)
@@ -50,7 +49,7 @@ def _all() -> Iterator[Case]:
 
 def _differing(case: Case) -> Case:
     ours, why = DIFFERING.get((case.action, case.parameter, case.case), (None, ""))
-    return case if case.only == "query" else case._replace(ours=ours, why=why)
+    return case._replace(ours=ours, why=why)
 
 
 ALL: tuple[Case, ...] = tuple(map(_differing, _all()))

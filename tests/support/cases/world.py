@@ -95,9 +95,42 @@ class World:
         )
         return str(made["PlatformApplicationArn"])
 
-    def endpoint(self, application: str) -> str:
-        made = self.sns("CreatePlatformEndpoint", PlatformApplicationArn=application, Token=self._new_name())
+    def endpoint(self, application: str, token: str = "", enabled: str = "true") -> str:
+        made = self.sns(
+            "CreatePlatformEndpoint",
+            PlatformApplicationArn=application,
+            Token=token or self._new_name(),
+            Attributes={"Enabled": enabled},
+        )
         return str(made["EndpointArn"])
+
+    def endpoint_of_a_disabled_application(self) -> str:
+        application = self.application()
+        arn = self.endpoint(application)
+        off = {"Enabled": "false"}
+        self.sns("SetPlatformApplicationAttributes", PlatformApplicationArn=application, Attributes=off)
+        return arn
+
+    def subscribed_queue(self) -> str:
+        """The ARN of a queue that is subscribed to <topic>, without attributes."""
+        arn = self.queue_arn(self.queue())
+        self.subscription(self.named("topic"), endpoint=arn)
+        return arn
+
+    def label(self) -> str:
+        """The label of a permission that <topic> and <queue> have."""
+        name = self._new_name()
+        accounts = ["111122223333"]
+        topic, queue = self.named("topic"), self.named("queue")
+        self.sns("AddPermission", TopicArn=topic, Label=name, AWSAccountId=accounts, ActionName=["Publish"])
+        self.sqs("AddPermission", QueueUrl=queue, Label=name, AWSAccountIds=accounts, Actions=["SendMessage"])
+        return name
+
+    def after(self, action: str, **members: str) -> str:
+        """A resource after an action on it, such as one that is deleted."""
+        (resource,) = members.values()
+        {"QueueUrl": self.sqs, "Name": self.scheduler}.get(next(iter(members)), self.sns)(action, **members)
+        return resource
 
     def received(self, queue: str) -> str:
         """A receipt handle of a message in flight in a queue."""
@@ -140,6 +173,7 @@ MAKERS: dict[str, Callable[[World], str]] = {
     "queue-arn": lambda world: world.queue_arn(world.named("queue")),
     "fifo-queue-arn": lambda world: world.queue_arn(world.named("fifo-queue")),
     "new-queue": lambda world: world.queue(),
+    "new-queue-arn": lambda world: world.queue_arn(world.queue()),
     "new-queue-name": lambda world: world.queue().rpartition("/")[2],
     "queue-name": lambda world: world.named("queue").rpartition("/")[2],
     "handle": lambda world: world.received(world.named("queue")),
@@ -157,6 +191,28 @@ MAKERS: dict[str, Callable[[World], str]] = {
         world.named("topic"), "https", "https://example.invalid/a"
     ),
     "email-subscription": lambda world: world.subscription(world.named("topic"), "email", "a@example.com"),
+    "purged-queue": lambda world: world.after("PurgeQueue", QueueUrl=world.queue()),
+    "deleted-queue": lambda world: world.after("DeleteQueue", QueueUrl=world.queue()),
+    "deleted-queue-name": lambda world: world.named("deleted-queue").rpartition("/")[2],
+    "deleted-topic": lambda world: world.after("DeleteTopic", TopicArn=world.topic()),
+    "deleted-subscription": lambda world: world.after(
+        "Unsubscribe", SubscriptionArn=world.subscription(world.topic())
+    ),
+    "deleted-application": lambda world: world.after(
+        "DeletePlatformApplication", PlatformApplicationArn=world.application()
+    ),
+    "deleted-endpoint": lambda world: world.after(
+        "DeleteEndpoint", EndpointArn=world.endpoint(world.named("application"))
+    ),
+    "deleted-schedule": lambda world: world.after("DeleteSchedule", Name=world.schedule()),
+    "new-deleted-schedule": lambda world: world.after("DeleteSchedule", Name=world.schedule()),
+    "deleted-group": lambda world: world.after("DeleteScheduleGroup", Name=world.group()),
+    "subscribed-queue-arn": World.subscribed_queue,
+    "label": World.label,
+    "new-label": World.label,
+    "disabled-endpoint": lambda world: world.endpoint(world.named("application"), enabled="false"),
+    "endpoint-of-a-disabled-application": World.endpoint_of_a_disabled_application,
+    "tokened-endpoint": lambda world: world.endpoint(world.named("application"), token="a-token"),
     "application": lambda world: world.application(),
     "new-application": lambda world: world.application(),
     "endpoint": lambda world: world.endpoint(world.named("application")),

@@ -361,6 +361,45 @@ ROWS: list[Row] = [
     ),
     ("TagResource", "Tags", "a key twice", {"Tags": [TAG, TAG]}, VALIDATION, OURS),
     ("UntagResource", "TagKeys", "no such tag", {"TagKeys": ["none"]}, OK, OURS),
+    # --- deleted -----------------------------------------------------------------------------------------------------
+    *(
+        (
+            action,
+            "Name",
+            "of a deleted schedule",
+            {"Name": "<deleted-schedule>"},
+            _missing("Schedule <deleted-schedule>"),
+            reference("scheduler", action),
+        )
+        for action in ("GetSchedule", "UpdateSchedule", "DeleteSchedule")
+    ),
+    *(
+        (
+            action,
+            "Name",
+            "of a deleted group",
+            {"Name": "<deleted-group>"},
+            _missing("Schedule group <deleted-group>"),
+            reference("scheduler", action),
+        )
+        for action in ("GetScheduleGroup", "DeleteScheduleGroup")
+    ),
+    (
+        "CreateSchedule",
+        "GroupName",
+        "of a deleted group",
+        {"GroupName": "<deleted-group>"},
+        _missing("Schedule group <deleted-group>"),
+        reference("scheduler", "CreateSchedule"),
+    ),
+    (
+        "CreateSchedule",
+        "Name",
+        "of a deleted schedule",
+        {"Name": "<new-deleted-schedule>"},
+        OK,
+        reference("scheduler", "CreateSchedule"),
+    ),
     # --- order of checks ---------------------------------------------------------------------------------------------
     (
         "CreateSchedule",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from tests.conformance.cases.sns.members import ACCOUNT, INVALID, NUMBER
 from tests.conformance.cases.sns.rows import (
@@ -15,7 +16,7 @@ from tests.conformance.cases.sns.rows import (
     refused,
     spellings,
 )
-from tests.support.cases.case import OK, OURS, Answer
+from tests.support.cases.case import ABSENT, OK, OURS, Answer
 from tests.support.cases.sources import RECORDED, guide, report
 
 
@@ -184,6 +185,7 @@ BAD_SUBSCRIPTION_VALUES = {
 }
 UNKNOWN_MEMBER = report("cloudposse/terraform-aws-sns-topic", 48)
 FILTERS = guide("sns", "subscription-filter-policy-constraints", "Filter policy constraints")
+SCOPE = report("aws/aws-cdk", 23108)
 RAW = report("aws-controllers-k8s/community", 2192)
 DELAY = report("awsdocs/amazon-sns-developer-guide", 5)
 
@@ -236,7 +238,9 @@ def _subscription_attributes() -> Iterator[Row]:
             of("SetSubscriptionAttributes"),
         )
     for name, values in BAD_SUBSCRIPTION_VALUES.items():
-        source = FILTERS if name == "FilterPolicy" else of("SetSubscriptionAttributes")
+        source = {"FilterPolicy": FILTERS, "FilterPolicyScope": SCOPE}.get(
+            name, of("SetSubscriptionAttributes")
+        )
         for value in values:
             yield "Subscribe", f"Attributes.{name}", value, {"Attributes": {name: value}}, INVALID, source
             yield (
@@ -247,12 +251,20 @@ def _subscription_attributes() -> Iterator[Row]:
                 INVALID,
                 source,
             )
-    for value in ("True", "FALSE", "TrUe"):
+    scope = "FilterPolicyScope: Invalid value [{}]. Please use either MessageBody or MessageAttributes"
+    scopes: tuple[tuple[Any, str], ...] = (("x", "x"), (ABSENT, "null"))
+    for value, shown in scopes:
+        given = {"AttributeName": "FilterPolicyScope", "AttributeValue": value}
+        answer = refused(scope.format(shown))
+        yield "SetSubscriptionAttributes", "FilterPolicyScope", f"{shown}: the text", given, answer, SCOPE
+    alone = {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicyScope": "MessageBody"}}
+    yield "Subscribe", "Attributes.FilterPolicyScope", "without a policy", alone, OK, RECORDED
+    for written in ("True", "FALSE", "TrUe"):
         yield (
             "SetSubscriptionAttributes",
             "RawMessageDelivery",
-            value,
-            {"AttributeValue": value},
+            written,
+            {"AttributeValue": written},
             OK,
             RECORDED,
         )
@@ -271,8 +283,8 @@ def _subscription_attributes() -> Iterator[Row]:
         "RedrivePolicy",
         "with maxReceiveCount",
         {"AttributeName": "RedrivePolicy", "AttributeValue": counted},
-        INVALID,
-        UNKNOWN_MEMBER,
+        refused(text),
+        report("ministryofjustice/cloud-platform-environments", 11520),
     )
     function = {"Protocol": "lambda", "Endpoint": f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:f"}
     for protocol in (

@@ -124,15 +124,7 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
 
     absent = {member.path: ABSENT}
     if member.required:
-        source = (
-            ATTRIBUTE_NAME
-            if member.path == "Attributes"
-            else IN_BATCHES
-            if "/0/Id" in member.path
-            else COMMON
-        )
-        if member.path == "Entries":
-            source = OURS
+        source = OURS if member.path == "Entries" else IN_BATCHES if "/0/Id" in member.path else COMMON
         yield case("absent", absent, missing, source, "json" if member.kind in ("list", "map") else "")
         if member.kind in ("list", "map"):
             answer = EMPTY_BATCH if member.path == "Entries" else Answer("MissingParameter")
@@ -182,7 +174,7 @@ def _missing(action: str, member: Member) -> Answer:
             "MissingParameter", f"The request must contain the parameter {name}.1.{member.path[10:]}."
         )
     if member.kind in ("list", "map"):
-        return NO_ATTRIBUTE if member.path == "Attributes" else Answer("MissingParameter")
+        return Answer("MissingParameter")
     return Answer("MissingParameter", f"The request must contain the parameter {member.path}.")
 
 

@@ -419,7 +419,7 @@ def _moves() -> Iterator[Row]:
         "StartMessageMoveTask",
         "SourceArn",
         "of no dead-letter queue",
-        {"SourceArn": "<queue-arn>"},
+        {"SourceArn": "<new-queue-arn>"},
         INVALID,
         OURS,
     )
@@ -435,7 +435,7 @@ def _moves() -> Iterator[Row]:
         "ListMessageMoveTasks",
         "SourceArn",
         "of no dead-letter queue",
-        {"SourceArn": "<queue-arn>"},
+        {"SourceArn": "<new-queue-arn>"},
         OK,
         OURS,
     )
