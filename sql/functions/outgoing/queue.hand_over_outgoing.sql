@@ -1,33 +1,26 @@
--- queue.hand_over_outgoing(protocols, limit): makes webhooks to the gateway of outgoing messages of these protocols that
--- nothing carries yet, the oldest first; those that are older than an hour stay (as long as SNS tries at most). A webhook's
--- text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and pushes
--- pause by themselves; the worker knows the address, which is no account's business. Returns one row: how many.
+-- queue.hand_over_outgoing(protocols, limit, confirmations): makes webhooks of outgoing messages of these protocols that nothing
+-- carries yet: for the gateway, or for the mail server. The oldest first; those that are older than an hour stay (as long as
+-- SNS tries a URL at most). p_confirmations: how many mails an hour may ask for confirmations of an account; 0: any number.
+-- Returns one row: how many.
 -- Locks: outgoing messages, skipped when locked. Index: outgoing_kept. Called by: the worker `deliver`.
-create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int) returns table (handed int)
+drop function if exists queue.hand_over_outgoing(text[], int);
+create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int, p_confirmations int)
+returns table (handed int)
 language plpgsql as $$
-#variable_conflict use_column
 declare
     v_message queue.outgoing;
-    v_notice bigint;
 begin
     handed := 0;
     for v_message in
         select o.* from queue.outgoing o
         where o.state = 'kept' and o.protocol = any (p_protocols) and o.created_at > clock_timestamp() - interval '1 hour'
-        order by o.outgoing_id limit p_limit for update skip locked
+        order by o.created_at, o.outgoing_id limit p_limit for update skip locked
     loop
-        insert into queue.notice (kind, topic_arn, message_id, raw)
-        select 'gateway', v_message.topic_arn, v_message.message_id, json_strip_nulls(json_build_object(
-            'id', v_message.message_id, 'kind', v_message.kind, 'account', v_message.account_id, 'region', v_message.region,
-            'protocol', v_message.protocol, 'destination', v_message.destination,
-            'platform', case when v_message.protocol = 'application' then split_part(v_message.destination, '/', 2) end,
-            'token', e.token, 'topic_arn', v_message.topic_arn, 'subject', v_message.subject, 'text', v_message.body,
-            'attributes', v_message.attributes))::text
-        from (select) one left join queue.platform_endpoint e on e.arn = v_message.destination
-        returning notice_id into v_notice;
-        insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id)
-        values (v_notice, v_message.account_id, v_message.subscription_arn, 'https://gateway/' || v_message.protocol, true, v_message.outgoing_id);
-        update queue.outgoing o set state = 'waiting' where o.outgoing_id = v_message.outgoing_id;
+        if v_message.protocol in ('email', 'email-json') then
+            perform queue.hand_over_mail(v_message, p_confirmations);
+        else
+            perform queue.hand_over_to_gateway(v_message);
+        end if;
         handed := handed + 1;
     end loop;
     return next;

@@ -4,7 +4,7 @@
 -- webhook stays as exhausted. Either is recorded in the history, and an outgoing
 -- message has failed. Returns how many went to a dead-letter queue.
 -- Locks: as queue.send_messages.
--- Called by: queue.settle_webhooks, queue.expire_webhooks.
+-- Called by: queue.settle_webhooks, queue.expire_webhooks, queue.hand_over_mail.
 create or replace function queue.give_up_webhooks(p_ids bigint[]) returns int
 language plpgsql as $$
 declare
@@ -44,10 +44,10 @@ begin
             w.created_at, w.attempts
         from queue.webhook w where w.webhook_id = any (p_ids)) k
     group by k.outcome;
+    update queue.outgoing o set state = 'failed', error = w.last_error
+    from queue.webhook w where w.webhook_id = any (p_ids) and o.outgoing_id = w.outgoing_id;
     delete from queue.webhook w where w.webhook_id = any (v_moved);
     update queue.webhook w set state = 'exhausted', lease = null, waiting = false
     where w.webhook_id = any (p_ids) and w.webhook_id <> all (v_moved);
-    update queue.outgoing o set state = 'failed', error = w.last_error
-    from queue.webhook w where w.webhook_id = any (p_ids) and o.outgoing_id = w.outgoing_id;
     return cardinality(v_moved);
 end $$;
