@@ -2,9 +2,9 @@
 
 The subject of a notification is that of the message, or SUBJECT; under its text is the link that ends the
 subscription. The sender's name is the topic's DisplayName. With `email-json` the text is the envelope, in which that
-link is. Sources: "Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail of AWS quoted in
-pull request 102 of librato/librato-services; the texts about subscriptions are ours. The headers for one click are those
-of RFC 2369 and RFC 8058, and `Auto-Submitted` keeps programs from answering (RFC 3834).
+link is. Sources: "Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail of AWS in pull
+request 102 of librato/librato-services; the texts about subscriptions are ours. The headers for one click are those of
+RFC 2369 and RFC 8058, and `Auto-Submitted` keeps programs from answering (RFC 3834).
 
 No text of a user gets into a header with a line break or another control character in it.
 """
