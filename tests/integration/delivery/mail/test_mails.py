@@ -15,15 +15,10 @@ import pytest
 from tests.integration.delivery.mail.conftest import Deliver
 from tests.support.mail.server import MailServer
 from tests.support.mail.subscribers import LINK, make_topic, publish, states, subscribe
-from tests.support.sql.calls import ACCOUNT, REGION, Connection
+from tests.support.sql.calls import ACCOUNT, Connection, create, receive
 from tests.support.webhooks.rows import due_in_seconds, number, pass_time, webhooks
 
 ATTRIBUTES = {"a": {"DataType": "String", "StringValue": "b"}}
-
-
-def dead_letter_queue(db: Connection) -> str:
-    db.execute("select queue.create_queue(%s, %s, 'dead', '{}', '{}', 1)", (ACCOUNT, REGION))
-    return f"arn:aws:sqs:{REGION}:{ACCOUNT}:dead"
 
 
 def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
@@ -133,13 +128,13 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
 @pytest.mark.parametrize("name", ["refused", "blocked", "spam"])
 def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer, name: str) -> None:
     """The message goes to the dead-letter queue, or is kept where there is none."""
-    topic, dead = make_topic(db), dead_letter_queue(db)
+    topic, dead = make_topic(db), create(db, "dead")
     publish(db, subscribe(db, topic, f"{name}@example.com", dead_letters=dead), "m", attributes=ATTRIBUTES)
     publish(db, subscribe(db, topic, f"{name}+2@example.com"), "m")
     counts = deliver()
     assert (counts["dead_lettered"], counts["exhausted"], counts["retried"]) == (1, 1, 0)
-    letters = db.execute("select body, attributes from queue.log").fetchall()
-    assert letters == [("m", ATTRIBUTES)]
+    (letter,) = receive(db, dead)
+    assert (letter.body, json.loads(letter.attributes or "")) == ("m", ATTRIBUTES)
     assert [state for state, _ in states(db)] == ["failed", "failed"]
     assert str(states(db)[0][1]).startswith("55")
     assert mail_server.received == []
@@ -150,7 +145,7 @@ def test_an_address_that_is_refused_again_and_again(
     db: Connection, deliver: Deliver, mail_server: MailServer, name: str, bounces: int
 ) -> None:
     """After five refusals of the recipient, and not of the sender or the content, nothing is sent any more."""
-    dead = dead_letter_queue(db)
+    dead = create(db, "dead")
     reader = subscribe(db, make_topic(db), f"{name}@example.com", dead_letters=dead)
     for _ in range(5):
         publish(db, reader, "m")
@@ -161,7 +156,7 @@ def test_an_address_that_is_refused_again_and_again(
     assert mail_server.asked[f"{name}@example.com"] == (5 if bounces else 6)
     assert states(db)[-1][0] == "failed"
     assert (states(db)[-1][1] == "AddressDisabled") == bool(bounces)
-    assert number(db, "select count(*) from queue.log") == 6
+    assert [letter.body for letter in receive(db, dead)] == ["m"] * 5 + ["one more"]
     assert webhooks(db) == []
 
 
