@@ -110,7 +110,7 @@ def name_of(address: str) -> str:
 def login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
     """The password of everybody is `pass word@`."""
     right = isinstance(data, LoginPassword) and data.password == b"pass word@"
-    return AuthResult(success=right, auth_data=data)
+    return AuthResult(success=right, handled=False, auth_data=data)
 
 
 @contextmanager

@@ -53,13 +53,11 @@ class MailCarrier:
         sender: MailSender,
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
-        attempt_seconds: float = ATTEMPT_SECONDS,
     ) -> None:
         self._server = server
         self._sender = sender
         self._resolve = resolver
         self._tls = tls
-        self._attempt_seconds = attempt_seconds
         self._addresses: list[Address] = []
         self._looking_up = asyncio.Lock()
 
@@ -71,7 +69,7 @@ class MailCarrier:
             return impossible(error)
         sending = Sending()
         try:
-            async with asyncio.timeout(self._attempt_seconds):
+            async with asyncio.timeout(ATTEMPT_SECONDS):
                 await self._send(mail, sending)
             return accepted()
         except (SMTPRecipientRefused, SMTPDataError) as error:
@@ -108,12 +106,12 @@ class MailCarrier:
         finally:
             client.close()
 
-    async def _connect(self) -> SMTP:
+    async def _connect(self) -> "Client":
         """A connection that takes mails. Raises SMTPException, OSError, TimeoutError."""
         async with asyncio.timeout(CONNECT_SECONDS):
             connected = await self._dial()
         server = self._server
-        client = SMTP(
+        client = Client(
             hostname=server.host,  # for its certificate
             sock=connected,
             use_tls=server.secure,
@@ -163,6 +161,16 @@ class MailCarrier:
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
+
+
+class Client(SMTP):
+    """A client whose connection is gone once it is closed, also when the server does not answer."""
+
+    def close(self) -> None:
+        transport = self.transport
+        super().close()
+        if isinstance(transport, asyncio.WriteTransport):
+            transport.abort()
 
 
 class Sending:
