@@ -68,13 +68,13 @@ class MailServer:
         return [each for each in self.received if each.recipients == [address]]
 
     # --- called by aiosmtpd ------------------------------------------------------------------------------------------
-    async def handle_MAIL(  # noqa: N802, PLR0913 - a name and parameters of aiosmtpd
+    async def handle_MAIL(  # noqa: N802 - a name and parameters of aiosmtpd
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
     ) -> str:
         envelope.mail_from = address
         return self.sender_reply
 
-    async def handle_RCPT(  # noqa: N802, PLR0913
+    async def handle_RCPT(  # noqa: N802
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
     ) -> str:
         self.asked[address] += 1
@@ -117,7 +117,7 @@ def login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: An
 def running_mail_server(
     starttls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[MailServer]:
-    """A server in a thread. `starttls`: it offers STARTTLS, and AUTH after that; `tls`: it speaks TLS from the start."""
+    """A server in a thread. `starttls`: it offers STARTTLS, then AUTH; `tls`: TLS from the start."""
     server, loop = MailServer(), asyncio.new_event_loop()
 
     def protocol() -> SMTP:

@@ -29,7 +29,8 @@ def ask(db: Connection, topic: str, address: str, protocol: str = "email") -> st
         "SubscribeURL": f"https://queues.example.com/?Action=ConfirmSubscription&TopicArn={topic}&Token={token}",
     }  # fmt: skip
     row = db.execute(
-        "select arn from queue.add_subscription(%s, gen_random_uuid(), %s, %s, %s, '{}', null, %s, %s, 0, 0, '{}', null)",
+        "select arn from queue.add_subscription(%s, gen_random_uuid(), %s, %s, %s, '{}', null, %s, %s, 0, 0, '{}',"
+        " null)",
         (topic, topic.split(":")[4], protocol, address, token, json.dumps(confirmation)),
     ).fetchone()
     assert row is not None
@@ -42,14 +43,15 @@ def subscribe(
     """Subscribes an address that has confirmed; the subscription's ARN."""
     policy = json.dumps({"RedrivePolicy": json.dumps({"deadLetterTargetArn": dead_letters})})
     row = db.execute(
-        "select arn from queue.add_subscription(%s, gen_random_uuid(), %s, %s, %s, %s, null, null, null, 0, 0, '{}', null)",
+        "select arn from queue.add_subscription(%s, gen_random_uuid(), %s, %s, %s, %s, null, null, null, 0, 0, '{}',"
+        " null)",
         (topic, topic.split(":")[4], protocol, address, policy if dead_letters else "{}"),
     ).fetchone()
     assert row is not None
     return str(row[0])
 
 
-def publish(  # noqa: PLR0913 - a message has many parts
+def publish(
     db: Connection,
     subscription: str,
     text: str,
@@ -62,9 +64,17 @@ def publish(  # noqa: PLR0913 - a message has many parts
     db.execute(
         "insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn,"
         " subscription_arn, subject, body, attributes, unsubscribe_url)"
-        " select t.account_id, t.region, s.protocol, 'Notification', s.endpoint, %s, t.arn, s.arn, %s, %s, %s, %s || s.arn"
+        " select t.account_id, t.region, s.protocol, 'Notification', s.endpoint, %s, t.arn, s.arn, %s, %s, %s,"
+        " %s || s.arn"
         " from queue.subscription s join queue.topic t using (topic_id) where s.arn = %s",
-        (message_id, subject, text, None if attributes is None else json.dumps(attributes), link, subscription),
+        (
+            message_id,
+            subject,
+            text,
+            None if attributes is None else json.dumps(attributes),
+            link,
+            subscription,
+        ),
     )
     return message_id
 

@@ -1,7 +1,7 @@
 """A reader subscribes, confirms, reads and unsubscribes, by the links in mails, over the container and over functions.
 
-Sources: "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API reference); the
-click of a mail program is RFC 8058, 3.2.
+Sources: "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
+reference); the click of a mail program is RFC 8058, 3.2.
 """
 
 from __future__ import annotations

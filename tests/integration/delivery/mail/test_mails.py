@@ -1,14 +1,13 @@
 """What is sent by e-mail, and what becomes of it, with a real mail server.
 
 Sources: "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS Developer
-Guide); a mail of AWS in pull request 102 of librato/librato-services; RFC 2369 and RFC 8058 for the headers; RFC 5321 for
-replies. How many refusals disable an address, and what is answered twice, is ours (docs/topics.md, "E-mail").
+Guide); a mail of AWS in pull request 102 of librato/librato-services; RFC 2369 and RFC 8058 for the headers; RFC 5321
+for replies. How many refusals disable an address, and what is answered twice, is ours (docs/topics.md, "E-mail").
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -32,8 +31,8 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
     assert (str(found["To"]), str(found["Subject"])) == ("reader@example.com", "What is new")
     assert found.get_content_type() == "text/plain"
     assert mail.text == (
-        "Grüße\n.\nend\n\n--\nIf you wish to stop receiving notifications from this topic, please click or visit the link"
-        f" below to unsubscribe:\n{LINK}{reader}\n\nPlease do not reply directly to this email.\n"
+        "Grüße\n.\nend\n\n--\nIf you wish to stop receiving notifications from this topic, please click or visit the"
+        f" link below to unsubscribe:\n{LINK}{reader}\n\nPlease do not reply directly to this email.\n"
     )
     assert found["List-Unsubscribe"] == f"<{LINK}{reader}>"
     assert found["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
@@ -73,7 +72,9 @@ def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_
     assert to_plain.message["List-Unsubscribe-Post"] is None
 
 
-@pytest.mark.parametrize("text", ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\0b"])
+@pytest.mark.parametrize(
+    "text", ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\0b"]
+)
 def test_no_line_of_a_user_becomes_a_header(
     db: Connection, deliver: Deliver, mail_server: MailServer, text: str
 ) -> None:
@@ -92,7 +93,9 @@ def test_no_line_of_a_user_becomes_a_header(
     assert mail.recipients == ["reader@example.com"]
 
 
-@pytest.mark.parametrize("address", ["a@example.com\r\nRCPT TO:<x@example.com>", "a@example.com> SIZE=1", "no address"])
+@pytest.mark.parametrize(
+    "address", ["a@example.com\r\nRCPT TO:<x@example.com>", "a@example.com> SIZE=1", "no address"]
+)
 def test_no_line_of_a_user_becomes_a_command(
     db: Connection, deliver: Deliver, mail_server: MailServer, address: str
 ) -> None:
@@ -140,7 +143,9 @@ def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailS
     assert mail_server.received == []
 
 
-@pytest.mark.parametrize(("name", "bounces"), [("refused", 5), ("old", 5), ("full", 5), ("blocked", 0), ("spam", 0)])
+@pytest.mark.parametrize(
+    ("name", "bounces"), [("refused", 5), ("old", 5), ("full", 5), ("blocked", 0), ("spam", 0)]
+)
 def test_an_address_that_is_refused_again_and_again(
     db: Connection, deliver: Deliver, mail_server: MailServer, name: str, bounces: int
 ) -> None:
@@ -208,5 +213,3 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
     assert sorted(mail.recipients[0] for mail in mail_server.received) == sorted(
         f"reader+{number}@example.com" for number in range(60)
     )
-
-

@@ -151,7 +151,7 @@ def test_a_slow_server_makes_five_copies_at_most(
 
 
 @pytest.fixture
-def workers(database: Database, mail_server: MailServer) -> Iterator[list["subprocess.Popen[bytes]"]]:
+def workers(database: Database, mail_server: MailServer) -> Iterator[list[subprocess.Popen[bytes]]]:
     """A worker process; a killed one is replaced by `start`."""
     started: list[subprocess.Popen[bytes]] = []
     yield started
@@ -161,7 +161,7 @@ def workers(database: Database, mail_server: MailServer) -> Iterator[list["subpr
 
 
 def test_nothing_is_lost_when_workers_are_killed(
-    db: Connection, database: Database, mail_server: MailServer, workers: "list[subprocess.Popen[bytes]]"
+    db: Connection, database: Database, mail_server: MailServer, workers: list[subprocess.Popen[bytes]]
 ) -> None:
     """kill -9 while the server has mails and has not answered: those, and no others, come twice."""
     topic = make_topic(db)

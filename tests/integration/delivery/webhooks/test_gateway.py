@@ -138,7 +138,7 @@ def test_two_workers_hand_over_each_message_once(
 ) -> None:
     for number in range(20):
         send(db, f"m{number}")
-    hand_over = "select handed from queue.hand_over_outgoing('{sms}', 15)"
+    hand_over = "select handed from queue.hand_over_outgoing('{sms}', 15, 0)"
     with others[0].transaction(), others[1].transaction():
         found = [one.execute(hand_over).fetchone() for one in others]
     assert found == [(15,), (5,)]
