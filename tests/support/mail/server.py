@@ -91,14 +91,16 @@ class MailServer:
         name = name_of(address)
         if name == "spam":
             return "554 5.6.0 not wanted"
-        user = session.auth_data.login.decode() if isinstance(session.auth_data, LoginPassword) else None
+        login: Any = session.auth_data  # its type, which aiosmtpd does not name
+        user = login.login.decode() if isinstance(login, LoginPassword) else None
         raw = envelope.original_content or b""
         first = not self.to(address)
         self.received.append(Received(envelope.mail_from or "", list(envelope.rcpt_tos), raw, user))
         if name == "slow":
             await asyncio.to_thread(self.release.wait)
-        if name == "lost" and first and server.transport is not None:
-            server.transport.abort()
+        transport = server.transport
+        if name == "lost" and first and isinstance(transport, asyncio.WriteTransport):
+            transport.abort()
         return "250 OK"
 
 

@@ -85,7 +85,7 @@ class MailCarrier:
             exc_info=None if expected else error,
             extra={
                 "server": f"{self._server.host}:{self._server.port}",
-                "error": str(error) or type(error).__name__,
+                "cause": str(error) or type(error).__name__,
                 "webhook": delivery.webhook_id,
             },
         )
