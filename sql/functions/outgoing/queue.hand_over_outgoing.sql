@@ -1,6 +1,6 @@
 -- queue.hand_over_outgoing(protocols, limit, confirmations): makes webhooks of outgoing messages of these protocols that nothing
--- carries yet: for the gateway, or for the mail server. The oldest first; those that are older than an hour stay (as long as
--- SNS tries a URL at most). p_confirmations: how many mails an hour may ask for confirmations of an account; 0: any number.
+-- carries yet: for the gateway, or for the mail server. The oldest first; those that are older than an hour, mails six hours,
+-- stay. p_confirmations: how many mails an hour may ask for confirmations of an account; 0: any number.
 -- Returns one row: how many.
 -- Locks: outgoing messages, skipped when locked. Index: outgoing_kept. Called by: the worker `deliver`.
 drop function if exists queue.hand_over_outgoing(text[], int);
@@ -13,7 +13,8 @@ begin
     handed := 0;
     for v_message in
         select o.* from queue.outgoing o
-        where o.state = 'kept' and o.protocol = any (p_protocols) and o.created_at > clock_timestamp() - interval '1 hour'
+        where o.state = 'kept' and o.protocol = any (p_protocols) and o.created_at > clock_timestamp() - interval '6 hours'
+            and (o.protocol in ('email', 'email-json') or o.created_at > clock_timestamp() - interval '1 hour')
         order by o.created_at, o.outgoing_id limit p_limit for update skip locked
     loop
         if v_message.protocol in ('email', 'email-json') then
