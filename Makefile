@@ -23,7 +23,7 @@ SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/ge
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq frameworks node java/sdk java/jms java/spring java/camel rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.
@@ -123,7 +123,7 @@ generate: .venv/test.stamp ## write what repeats the table of actions (functions
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)
 	@$(BIN)/python -m benchmarks $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PEERS),--peers $(PEERS)) $(ARGS)
 
-clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform; DEPLOYMENT=lambda)
+clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
 	@if [ "$(DEPLOYMENT)" != container ]; then \
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
 	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
@@ -219,3 +219,20 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 	@cp $^ .tools/clients/node
 	@npm ci --prefix .tools/clients/node --no-audit --no-fund --loglevel=error
 	@touch $@
+
+# Where the tools of a language are missing, this says so, and the tests of its clients fail.
+# The libraries come from Maven's repository; jars.sha256 has their digests.
+.tools/clients/java/%.stamp: tests/support/clients/java/%/pom.xml $(wildcard tests/support/clients/java/*/*.java tests/support/clients/java/*.*)
+	@if tests/support/clients/java/install.sh $* $(CURDIR)/.tools/clients/java/$*; then touch $@; fi
+
+.tools/clients/rust.stamp: $(wildcard tests/support/clients/rust/*.* tests/support/clients/rust/src/*)
+	@if tests/support/clients/rust/install.sh $(CURDIR)/.tools/clients/rust; then touch $@; fi
+
+.tools/clients/debian.stamp: requirements/clients-debian.txt
+	@infra/local/install_debian_clients.sh
+	@mkdir -p $(@D) && touch $@
+
+# About four minutes of one processor.
+.tools/clients/keda.stamp: $(wildcard tests/support/clients/keda/*)
+	@echo "building the scaler of KEDA"
+	@if tests/support/clients/keda/install.sh $(CURDIR)/.tools/clients/keda; then touch $@; fi

@@ -497,12 +497,14 @@ create table queue.outgoing (
     attributes jsonb,
     state text not null default 'kept'::text,
     error text,
+    dead_letter_arn text,
+    envelope text,
     unsubscribe_url text,
     constraint outgoing_pkey PRIMARY KEY (outgoing_id),
     constraint outgoing_state_check CHECK ((state = ANY (ARRAY['kept'::text, 'waiting'::text, 'sent'::text, 'failed'::text])))
 );
 CREATE INDEX outgoing_account ON queue.outgoing USING btree (account_id, outgoing_id);
-CREATE INDEX outgoing_kept ON queue.outgoing USING btree (protocol, created_at) WHERE (state = 'kept'::text);
+CREATE INDEX outgoing_kept ON queue.outgoing USING btree (protocol, account_id, created_at) WHERE (state = 'kept'::text);
 
 create table queue.platform_application (
     application_id integer not null generated always as identity,
@@ -1087,7 +1089,7 @@ function queue.clean_metrics(p_limit integer, p_days integer)
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer)
+function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer, p_protocols text[])
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -1193,6 +1195,10 @@ function queue.current_signing_key()
 
 function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now timestamp with time zone, p_max_receive_count integer, p_dead_letter_arn text)
     returns boolean
+    language plpgsql;
+
+function queue.dead_letter_outgoing(p_ids bigint[])
+    returns void
     language plpgsql;
 
 function queue.dead_letter_system(p_queue_id integer, p_system jsonb, p_receive_count integer, p_first_received_at timestamp with time zone)
@@ -1464,7 +1470,7 @@ function queue.group_head(p_group_key bigint, p_first_id bigint, p_answer_bytes 
     language sql stable;
 
 function queue.hand_over_mail(p_message queue.outgoing, p_confirmations integer)
-    returns void
+    returns text
     language plpgsql;
 
 function queue.hand_over_outgoing(p_protocols text[], p_limit integer, p_confirmations integer)
@@ -1799,6 +1805,10 @@ function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
     returns TABLE(changed boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.outgoing_envelope(p_topic queue.topic, p_subscription queue.subscription, p_entry queue.publication, p_text text)
+    returns text
+    language sql stable;
+
 function queue.outgoing_refusal(p_account_id text, p_region text, p_protocol text, p_destination text)
     returns text
     language sql stable;
@@ -1885,7 +1895,7 @@ function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.sub
 
 function queue.publish_to_outbox(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
     returns void
-    language sql;
+    language plpgsql;
 
 function queue.publish_to_queue(p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_entries queue.publication[])
     returns queue.publication[]

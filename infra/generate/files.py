@@ -6,7 +6,7 @@ from typing import Any
 
 from infra.costs.inputs import read_inputs
 from infra.costs.page import page as costs
-from penstock.actions import SERVICES, Action
+from penstock.actions import Action
 from penstock.settings import as_markdown
 
 from .blocks import read_block, replace_blocks, yaml_list
@@ -71,19 +71,27 @@ def _stale(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     return [name for name in existing if name not in expected]
 
 
+def services_of(actions: Sequence[Action[Any, Any]]) -> list[str]:
+    """The services of these actions, in the order of the table."""
+    return list(dict.fromkeys(action.service for action in actions))
+
+
 def _actions_of(service: str, actions: Sequence[Action[Any, Any]]) -> list[Action[Any, Any]]:
     return [action for action in actions if action.service == service]
 
 
 def _template(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
-    blocks = {f"functions of {service}": functions(_actions_of(service, actions)) for service in SERVICES}
+    blocks = {
+        f"functions of {service}": functions(_actions_of(service, actions))
+        for service in services_of(actions)
+    }
     return replace_blocks((root / TEMPLATE).read_text(), TEMPLATE, blocks)
 
 
 def _load_balancer(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     text = (root / ALB).read_text()
     blocks = {}
-    for service in SERVICES:
+    for service in services_of(actions):
         own, name = _actions_of(service, actions), f"rules of {service}"
         blocks[name] = rules(service, own, read_block(text, ALB, name))
         blocks[f"actions of {service}"] = ["    -", *yaml_list([action.name for action in own], 6)]

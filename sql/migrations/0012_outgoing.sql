@@ -33,11 +33,15 @@ create table queue.outgoing (
     body text not null,
     attributes jsonb,
     state text not null default 'kept' check (state in ('kept', 'waiting', 'sent', 'failed')),
-    error text
+    error text,
+    dead_letter_arn text,
+    envelope text
 );
 comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
 comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a webhook to a gateway does.';
-create index outgoing_kept on queue.outgoing (outgoing_id) where state = 'kept';
+comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
+comment on column queue.outgoing.envelope is 'What that queue gets when a gateway cannot deliver the message; null: there is none.';
+create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
 alter table queue.webhook add column outgoing_id bigint;
 comment on column queue.webhook.outgoing_id is 'The outgoing message that it carries to a gateway.';
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);

@@ -3,8 +3,6 @@ alter table queue.outgoing add column unsubscribe_url text;
 comment on column queue.outgoing.unsubscribe_url is 'The link in a mail that ends the subscription.';
 alter table queue.subscription add column mail_refusals int not null default 0;
 comment on column queue.subscription.mail_refusals is 'How often in a row the mail server has refused the address for good.';
-drop index queue.outgoing_kept;
-create index outgoing_kept on queue.outgoing (protocol, created_at) where state = 'kept';
 
 create table queue.confirmation_mail (
     confirmation_id bigint generated always as identity primary key,

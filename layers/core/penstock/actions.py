@@ -1,8 +1,8 @@
 """The table of actions: every action of every service, its request and result types, and its operation.
 
-`make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load balancer's rules and
-the alarms from it; the gateway reads it, and tests compare the documentation with it. An action whose result type is
-None has an answer without a body.
+`make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load balancer's rules
+and the alarms from ACTIONS; the gateway reads it, and tests compare the documentation with it. An action whose result
+type is None has an answer without a body.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from .effects import Operation
 from .scheduler import types as scheduler
 from .sns import types as sns
 from .sqs import types as sqs
+from .sts import types as sts
 
 RequestT = TypeVar("RequestT", bound=Struct)
 ResultT = TypeVar("ResultT", bound=Struct | None)
@@ -68,6 +69,7 @@ if TYPE_CHECKING:  # a misspelt operation is an error of mypy, and so is one of 
     from .sqs import peek as peeking
     from .sqs import receive as receiving
     from .sqs import send as sending
+    from .sts import credentials as sts_credentials
 else:
     dead_letters = OperationModule("sqs.dead_letter_sources")
     deleting = OperationModule("sqs.delete")
@@ -84,6 +86,7 @@ else:
     sending = OperationModule("sqs.send")
     sms_sandbox = OperationModule("sns.sms.sandbox")
     sms_settings = OperationModule("sns.sms.settings")
+    sts_credentials = OperationModule("sts.credentials")
     subscriptions = OperationModule("sns.subscriptions")
     tags = OperationModule("sqs.tags")
     topic_permissions = OperationModule("sns.permissions")
@@ -126,6 +129,7 @@ SERVICES = {
     "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
     "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31"),
     "scheduler": Service("scheduler", "", "", "2021-06-30"),
+    "sts": Service("sts", "", "https://sts.amazonaws.com/doc/2011-06-15/", "2011-06-15"),
 }
 
 # fmt: off
@@ -261,13 +265,26 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
 )
 # fmt: on
 
+# What SDKs ask before they call the other services, by the Query protocol. They have no functions of their own.
+STS_ACTIONS = (
+    Action("sts", "GetCallerIdentity", sts.GetCallerIdentityRequest, sts.GetCallerIdentityResult,
+           sts_credentials.get_caller_identity),
+    Action("sts", "GetSessionToken", sts.GetSessionTokenRequest, sts.GetSessionTokenResult,
+           sts_credentials.get_session_token),
+    Action("sts", "AssumeRole", sts.AssumeRoleRequest, sts.AssumeRoleResult, sts_credentials.assume_role),
+    Action("sts", "AssumeRoleWithWebIdentity", sts.AssumeRoleWithWebIdentityRequest,
+           sts.AssumeRoleWithWebIdentityResult, sts_credentials.assume_role_with_web_identity),
+)  # fmt: skip
+
 # What `/_aws/sqs/messages` does: no action of the service, but authorized and answered like ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
 
 # Placeholder for the action of a request that is decoded only after its signature has been verified.
 UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
 
-BY_NAME: dict[tuple[str, str], AnyAction] = {(action.service, action.name): action for action in ACTIONS}
+BY_NAME: dict[tuple[str, str], AnyAction] = {
+    (action.service, action.name): action for action in (*ACTIONS, *STS_ACTIONS)
+}
 BY_TARGET: dict[bytes, AnyAction] = {
     f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action
     for action in ACTIONS
@@ -289,7 +306,7 @@ BY_ROUTE: dict[tuple[str, str, bool], AnyAction] = {
 
 def load_operations() -> None:
     """Imports the operations of all actions. A process that serves all of them calls it when it starts."""
-    for action in (*ACTIONS, PEEK):
+    for action in (*ACTIONS, *STS_ACTIONS, PEEK):
         load_operation(action)
 
 

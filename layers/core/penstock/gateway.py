@@ -279,9 +279,14 @@ def service_of(http: HttpRequest) -> str:
         return "scheduler"
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
-    version = SERVICES["sns"].version.encode()
-    is_sns = target.startswith(b"AmazonSNS.") or b"/sns/aws4_request" in scope
-    return "sns" if is_sns or b"Version=" + version in http.query + http.body[:65_536] else "sqs"
+    if target.startswith(b"AmazonSNS."):
+        return "sns"
+    parameters = http.query + http.body[:65_536]
+    for name in ("sns", "sts"):
+        version = SERVICES[name].version.encode()
+        if b"/%b/aws4_request" % name.encode() in scope or b"Version=" + version in parameters:
+            return name
+    return "sqs"
 
 
 def _query_action(tree: query.Tree, signed_service: str) -> AnyAction:

@@ -19,6 +19,10 @@ from penstock.aws.arn import is_region
 from penstock.mail_address import parse_sender, parse_server
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
+# What delivery.webhooks.endpoint takes: messages to any other URL would fail for good, one by one.
+_GATEWAY = re.compile(
+    r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
+).fullmatch
 _ALLOWED_HOST = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]").fullmatch
 
 DRIVERS: Final = ("psycopg", "pg8000")
@@ -97,11 +101,12 @@ SETTINGS: Final = (
     Setting("SNS_ACCOUNT_FILTER_POLICIES", 10_000, "subscriptions", "How many subscriptions of an account, in a "
             "region, may have a filter policy, as on AWS. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_GATEWAY_URL", "", "address", "Carries text messages and mobile push: each is POSTed there, signed "
-            "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. Empty: "
-            "they are kept."),
+            "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. The "
+            "workers `deliver` and `maintain` need it. Empty: they are kept."),
     Setting("SNS_SMTP_URL", "", "address", "The mail server that takes e-mail for subscriptions: "
             "`smtp[s]://[user:password@]host[:port]`, see [topics.md](topics.md#e-mail). `smtps`: TLS from the "
-            "start, port 465; `smtp`: STARTTLS, without which no password is sent, port 587. Empty: mails are kept.",
+            "start, port 465; `smtp`: STARTTLS, without which no password is sent, port 587. The workers "
+            "`deliver` and `maintain` need it. Empty: mails are kept.",
             secret=True),
     Setting("SNS_MAIL_FROM", "", "address", "Sender of e-mail: `Notifications <no-reply@example.com>`. Needed with "
             "`SNS_SMTP_URL`."),
@@ -109,7 +114,8 @@ SETTINGS: Final = (
             "of an account; others wait. An address is asked once an hour. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_OUTBOX_DAYS", 7, "days", "How long outgoing messages are kept that nothing carries, see "
             "[topics.md](topics.md#outbox).", 1, 3_650),
-    Setting("QUOTA_OUTBOX", 100_000, "messages", "About how many outgoing messages of an account are kept: the newest. "
+    Setting("QUOTA_OUTBOX", 100_000, "messages", "About how many outgoing messages of an account are kept: the newest, "
+            "besides those that a gateway has yet to get. "
             "0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_PLATFORM_APPLICATIONS", 10_000, "applications", "How many platform applications an account may "
             "have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
@@ -352,6 +358,12 @@ class Settings:
         return not self.queue_regions or region in entries(self.queue_regions)
 
     @property
+    def carried_protocols(self) -> tuple[str, ...]:
+        """The protocols of SNS whose outgoing messages this installation carries."""
+        by_gateway = ("sms", "application") if self.sns_gateway_url else ()
+        return by_gateway + (("email", "email-json") if self.sns_smtp_url else ())
+
+    @property
     def direct_url(self) -> str:
         """Address for LISTEN, migrations and pipeline connections; empty when there is no database address at all."""
         return self.database_direct_url or self.database_url
@@ -396,12 +408,14 @@ def _value(setting: Setting, text: str) -> Value:
 def _check_form(name: str, text: str) -> None:
     if name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
         raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
-    if name == "SNS_GATEWAY_URL" and not text.startswith(("http://", "https://")):
-        raise SettingError(f"SNS_GATEWAY_URL must begin with http:// or https://, not {text!r}")
     if name == "SNS_SMTP_URL":
         _check_parsed(name, parse_server, text)
     if name == "SNS_MAIL_FROM":
         _check_parsed(name, parse_sender, text)
+    if name == "SNS_GATEWAY_URL" and not _GATEWAY(text):  # not repeated: it may have a password in it
+        raise SettingError(
+            "SNS_GATEWAY_URL must be a URL http[s]://host[:port][/path][?query] without a user's name"
+        )
     if name == "SNS_CERT_HOST" and not _HOST(text):
         raise SettingError(f"SNS_CERT_HOST must be the name of a host, without https://, not {text!r}")
     if name == "QUEUE_REGIONS" and not all(map(is_region, entries(text))):

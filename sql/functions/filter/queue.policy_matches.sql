@@ -24,6 +24,9 @@ begin
         for k in 0 .. jsonb_array_length(v_branch) - 1 loop
             v_key := v_branch -> k;
             v_values := p_facts -> (v_key ->> 0);
+            if v_values is null then    -- the previous release, beside this one, neither splits names of facts nor of policies
+                v_values := coalesce(p_facts -> replace(v_key ->> 0, '.', e'\x1f'), p_facts -> replace(v_key ->> 0, e'\x1f', '.'));
+            end if;
             if v_values is null then
                 v_passes := (v_key -> 1)::boolean;
             else

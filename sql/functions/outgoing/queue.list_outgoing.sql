@@ -1,6 +1,6 @@
 -- queue.list_outgoing(account, protocol, destination, after, limit, bytes): outgoing messages of an account, in the order of
 -- their ids, from the one after p_after (null: from the first); null: any protocol, any destination. At most p_limit, with
--- p_bytes of text in all, but one in any case. Times in milliseconds since 1970. Index: outgoing_account.
+-- p_bytes of texts and attributes in all, but one in any case. Times in milliseconds since 1970. Index: outgoing_account.
 -- Called by: GET /v1/outbox.
 create or replace function queue.list_outgoing(
     p_account_id text, p_protocol text, p_destination text, p_after bigint, p_limit int, p_bytes int)
@@ -11,7 +11,7 @@ language sql stable as $$
 select o.outgoing_id, queue.epoch_ms(o.created_at), o.region, o.protocol, o.kind, o.destination, o.message_id, o.topic_arn,
     o.subscription_arn, o.subject, o.body, o.attributes::text, o.state, o.error
 from (
-    select g.*, sum(octet_length(g.body)) over w as bytes, row_number() over w as place
+    select g.*, sum(octet_length(g.body) + coalesce(octet_length(g.attributes::text), 0)) over w as bytes, row_number() over w as place
     from (
         select * from queue.outgoing e
         where e.account_id = p_account_id and e.outgoing_id > coalesce(p_after, 0)

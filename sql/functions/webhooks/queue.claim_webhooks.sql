@@ -7,8 +7,7 @@
 -- Webhooks that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it
 -- is paused or throttled), so that later claims do not read them (queue.lane). Half of p_limit is for such hosts and
 -- endpoints, when one of them is due.
--- Returns a row a webhook. `lane` names its endpoint and its account. The text of a mail is JSON: what its notice says of it,
--- and the message under `text`.
+-- Returns a row a webhook. `lane` names its endpoint and its account.
 -- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
 -- order of their names. Index: webhook_account_due, webhook_waits_for, lane_account_next_at.
 -- Called by: the worker `deliver`.
@@ -126,9 +125,7 @@ begin
         where w.webhook_id = any (v_ids)
         returning w.*)
     select w.webhook_id, w.account_id || ' ' || w.lane, w.endpoint, n.kind, n.message_id, n.topic_arn, w.subscription_arn,
-        w.raw, w.subscription_policy, w.topic_policy, w.attempts, case n.kind
-            when 'mail' then (n.head::jsonb || jsonb_build_object('text', n.raw))::text
-            else queue.webhook_body(w.raw, w.subscription_arn, n) end,
+        w.raw, w.subscription_policy, w.topic_policy, w.attempts, queue.webhook_body(w.raw, w.subscription_arn, n),
         w.account_id
     from leased w join queue.notice n on n.notice_id = w.notice_id
     order by w.webhook_id;

@@ -1,12 +1,11 @@
 -- queue.expire_webhooks(limit): gives up webhooks that have waited for a paused endpoint for an hour or more since they
--- were due, mails six hours (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
+-- were due, those for the gateway and mails for six hours (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
 -- Locks: webhooks, skipped when locked, then notices. Index: webhook_waits_for. Called by: the worker `deliver`.
 create or replace function queue.expire_webhooks(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_endpoint text;
-    v_hours int;
     v_ids bigint[];
     v_notices bigint[];
     v_moved int;
@@ -14,11 +13,10 @@ begin
     exhausted := 0;
     dead_lettered := 0;
     for v_endpoint in select l.lane from queue.lane l where l.paused_until is not null order by l.lane loop
-        v_hours := case when split_part(v_endpoint, ' ', 2) like 'smtp://%' then 6 else 1 end;
         v_ids := array(
             select w.webhook_id from queue.webhook w
             where w.waits_for = v_endpoint and w.state = 'pending' and w.waiting
-                and w.due_at <= clock_timestamp() - v_hours * interval '1 hour'
+                and w.due_at <= clock_timestamp() - case when w.outgoing_id is null then 1 else 6 end * interval '1 hour'
             order by w.due_at, w.webhook_id limit p_limit for update skip locked);
         continue when v_ids = '{}';
         v_notices := array(
@@ -26,7 +24,8 @@ begin
             where n.notice_id = any (array(select w.notice_id from queue.webhook w where w.webhook_id = any (v_ids)))
             order by n.notice_id for update);
         update queue.webhook w
-        set last_error = concat_ws('; ', w.last_error, 'the endpoint was paused for ' || case v_hours when 1 then 'an hour' else 'six hours' end)
+        set last_error = concat_ws('; ', w.last_error, case when w.outgoing_id is null then 'the endpoint was paused for an hour'
+            else 'its carrier was paused for six hours' end)
         where w.webhook_id = any (v_ids);
         v_moved := queue.give_up_webhooks(v_ids);
         delete from queue.notice n

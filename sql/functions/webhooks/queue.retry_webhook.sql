@@ -1,6 +1,6 @@
 -- queue.retry_webhook(account, id): makes a webhook due now; a webhook that was given up gets all its attempts again. A
--- webhook whose attempt is under way stays as it is. Returns its id; no row when the account has no such webhook.
--- Locks: the webhook. Index: webhook_pkey. Called by: POST /v1/deliveries/{id}/retry.
+-- webhook whose attempt is under way stays as it is. An outgoing message that has failed waits again. Returns its id; no row when the account has no such webhook.
+-- Locks: the webhook, then the outgoing message. Index: webhook_pkey. Called by: POST /v1/deliveries/{id}/retry.
 create or replace function queue.retry_webhook(p_account_id text, p_webhook_id bigint)
 returns table (webhook_id bigint)
 language plpgsql as $$
@@ -11,6 +11,10 @@ begin
         due_at = clock_timestamp(), waiting = false
     where w.webhook_id = p_webhook_id and w.account_id = p_account_id
         and (w.lease is null or w.due_at <= clock_timestamp());
+    update queue.outgoing o set state = 'waiting', error = null
+    from queue.webhook w
+    where w.webhook_id = p_webhook_id and w.account_id = p_account_id and w.state = 'pending'
+        and o.outgoing_id = w.outgoing_id and o.state = 'failed';
     perform queue.wake_webhooks();
     return query select w.webhook_id from queue.webhook w
     where w.webhook_id = p_webhook_id and w.account_id = p_account_id;

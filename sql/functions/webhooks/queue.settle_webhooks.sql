@@ -42,7 +42,7 @@ begin
         where e.error is null and w.webhook_id = e.webhook_id and w.lease = e.lease
         returning w.created_at, w.attempts, w.outgoing_id, w.subscription_arn),
     carried as (
-        update queue.outgoing o set state = 'sent' from gone g where o.outgoing_id = g.outgoing_id),
+        update queue.outgoing o set state = 'sent', error = null from gone g where o.outgoing_id = g.outgoing_id),
     recorded as (
         insert into queue.webhook_history (outcome, published_at, attempts)
         select 'delivered', array_agg(g.created_at), array_agg(g.attempts + 1) from gone g having count(*) > 0),

@@ -206,3 +206,19 @@ def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:
         else:
             assert partner.sqs.refusal("send_message", **send).status == 403
     assert len(owner.sqs.receive(url, 4)) == 4
+
+
+def test_a_mobile_app_of_another_account_subscribes_to_nothing(owner: Sns, partner: Sns) -> None:
+    """An endpoint has no policy: its account alone may publish to it, and so subscribe it (our choice)."""
+    made = owner.client.create_platform_application(
+        Name=owner.sqs.name(), Platform="GCM", Attributes={"PlatformCredential": "secret"}
+    )
+    arn = owner.client.create_platform_endpoint(
+        PlatformApplicationArn=made["PlatformApplicationArn"], Token="t"
+    )["EndpointArn"]
+    topic = partner.create()
+    refused(partner, "publish", TargetArn=arn, Message="m")
+    refused(partner, "subscribe", TopicArn=topic, Protocol="application", Endpoint=arn)
+    missing = arn[:-36] + "00000000-0000-0000-0000-000000000000"
+    refused(partner, "subscribe", TopicArn=topic, Protocol="application", Endpoint=missing)
+    owner.subscribe(owner.create(), arn, "application")

@@ -180,6 +180,30 @@ def test_publish_to_an_endpoint(sns: Sns) -> None:
     ]
 
 
+def test_dead_letters_of_endpoints_that_are_gone(sns: Sns) -> None:
+    """ "Amazon SNS dead-letter queues": "when an owner deletes the endpoint", the message is not tried again."""
+    topic, dead = sns.create(), sns.sqs.create()
+    arn = endpoint(sns, application(sns))
+    policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
+    subscription = sns.subscribe(topic, arn, "application", RedrivePolicy=policy)
+    sns.client.delete_endpoint(EndpointArn=arn)
+    published = sns.publish(topic, "for all", Subject="s")
+    texts = json.dumps({"default": "for others", "GCM": "for phones"})
+    colour = {"colour": {"DataType": "String", "StringValue": "blue"}}
+    sns.publish(topic, texts, MessageStructure="json", MessageAttributes=colour)
+    first, second = sorted(
+        (json.loads(one["Body"]) for one in sns.sqs.receive(dead, 2)), key=lambda one: str(one["Message"])
+    )
+    assert (first["Message"], first["Subject"], first["MessageId"]) == (
+        "for all",
+        "s",
+        published["MessageId"],
+    )
+    assert subscription in first["UnsubscribeURL"]
+    assert (second["Type"], second["Message"], second["TopicArn"]) == ("Notification", "for phones", topic)
+    assert second["MessageAttributes"] == {"colour": {"Type": "String", "Value": "blue"}}
+
+
 def test_a_disabled_endpoint(sns: Sns) -> None:
     app = application(sns)
     topic, arn = sns.create(), endpoint(sns, app)

@@ -63,9 +63,9 @@ def publish(
     message_id = uuid.uuid4()
     db.execute(
         "insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn,"
-        " subscription_arn, subject, body, attributes, unsubscribe_url)"
+        " subscription_arn, subject, body, attributes, unsubscribe_url, dead_letter_arn, envelope)"
         " select t.account_id, t.region, s.protocol, 'Notification', s.endpoint, %s, t.arn, s.arn, %s, %s, %s,"
-        " %s || s.arn"
+        " %s || s.arn, s.dead_letter_arn, %s"
         " from queue.subscription s join queue.topic t using (topic_id) where s.arn = %s",
         (
             message_id,
@@ -73,6 +73,7 @@ def publish(
             text,
             None if attributes is None else json.dumps(attributes),
             link,
+            json.dumps({"Message": text}),
             subscription,
         ),
     )

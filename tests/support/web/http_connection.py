@@ -19,13 +19,17 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Transport(asyncio.Transport):
-    """A client's connection: what was written to it, and whether it was closed."""
+    """A client's connection: what was written to it, and whether the server has ended or closed its side.
+
+    `lingering`: the protocol that reads on once it has ended; nobody reads what `say` gives to the former one then.
+    """
 
     def __init__(self, address: str = "127.0.0.1") -> None:
         super().__init__()
         self.address = address
         self.writes: list[bytes] = []
         self.closed = self.aborted = False
+        self.lingering: asyncio.BaseProtocol | None = None
         self.reading = True
         self.write_backpressure = 0
 
@@ -41,6 +45,12 @@ class Transport(asyncio.Transport):
 
     def abort(self) -> None:
         self.aborted = True
+
+    def write_eof(self) -> None:
+        self.closed = True
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.lingering = protocol
 
     def get_write_buffer_size(self) -> int:
         return self.write_backpressure

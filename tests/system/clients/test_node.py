@@ -1,4 +1,4 @@
-"""The SDKs for JavaScript, which check MD5 digests themselves, and the consumer most used with them."""
+"""The SDKs for JavaScript, which check MD5 digests themselves, and the consumers most used with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.clients.service_client import ROOT, Deployment
+from tests.support.clients.service_client import ROOT, Deployment, counts, sqs_client
 
 MODULES = ROOT / ".tools/clients/node"
 SCRIPTS = ROOT / "tests/support/clients/node"
@@ -123,3 +123,39 @@ def test_sqs_consumer(up: Deployment) -> None:
         },
         "fifo": {"sent": [3, 0], "duplicate": True, "received": ["1", "2", "3"], "left": [0, 0]},
     }
+
+
+@pytest.mark.clients
+def test_nestjs_sqs(up: Deployment) -> None:
+    """Handlers of messages and of batches; one that fails once; producers with attributes, a delay and groups."""
+    assert printed("nest.cjs", up.address) == {
+        "standard": [
+            ["fails once", "1", None],
+            ["fails once", "2", None],
+            ["grüße", "1", "nest"],
+            ["late", "1", None],
+        ],
+        "fifo": [["a1", "a"], ["a2", "a"]],
+        "failures": ["Unexpected message handler failure: the first attempt fails"],
+        "size": 0,
+    }
+    assert counts(up, "nest") == counts(up, "nest.fifo") == ["0", "0", "0"]
+
+
+@pytest.mark.clients
+def test_squiss(up: Deployment) -> None:
+    """A message that is released comes again; 12 go in two batches; deletes in batches; groups of a FIFO queue."""
+    with sqs_client(up) as sqs:
+        sqs.create_queue(QueueName="squiss.fifo", Attributes={"FifoQueue": "true"})
+    alone = ["squiss", 7]
+    assert printed("squiss.cjs", up.address) == {
+        "standard": {
+            "sent": [12, 0],
+            "batched": 12,
+            "alone": [["grüße", "1", *alone], ["grüße", "2", *alone]],
+            "bytes": 262144,
+        },
+        "fifo": [["a1", "a"], ["a2", "a"]],
+    }
+    assert counts(up, "squiss") == ["0", "0", "1"]
+    assert counts(up, "squiss.fifo") == ["0", "0", "0"]

@@ -12,11 +12,11 @@ import yaml
 
 from infra.generate.__main__ import ROOT, main
 from infra.generate.blocks import MarkerError, replace_blocks
-from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generated_texts, write
+from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generated_texts, services_of, write
 from infra.generate.load_balancer import PriorityError, priorities
 from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
 from infra.local_lambda.values import Values, expand_for_each
-from penstock.actions import ACTIONS, SERVICES, Action
+from penstock.actions import ACTIONS, Action
 from penstock.scheduler.types import GetScheduleRequest
 from penstock.sqs.types import PurgeQueueRequest
 
@@ -179,7 +179,7 @@ def test_a_priority_that_is_taken_or_of_another_service_is_replaced(wrong: int) 
     assert priorities("sqs", ["A", "B", "C"], present) == {"A": 1, "B": 2, "C": 3}
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", services_of(ACTIONS))
 def test_a_service_has_so_many_priorities(service: str) -> None:
     with pytest.raises(PriorityError, match=service):
         priorities(service, [f"Action{number}" for number in range(200)], [])

@@ -29,6 +29,7 @@ def test_there_are_locks() -> None:
         "build.lock",
         "clients-async.lock",
         "clients-dramatiq.lock",
+        "clients-frameworks.lock",
         "clients-old.lock",
         "dev.lock",
         "fuzz.lock",
@@ -54,6 +55,26 @@ def test_every_package_has_hashes(path: Path) -> None:
         part for part in re.split(r"^(?=[a-z0-9])", path.read_text(), flags=re.MULTILINE) if part.strip()
     ]
     assert [part for part in packages if "--hash=sha256:" not in part] == []
+
+
+CLIENTS = ROOT / "tests/support/clients"
+FOREIGN_LOCKS = [
+    CLIENTS / "node/package-lock.json",
+    CLIENTS / "rust/crates.lock",
+    *sorted(CLIENTS.glob("java/*/jars.sha256")),
+]
+
+
+@pytest.mark.parametrize("path", FOREIGN_LOCKS, ids=lambda p: str(p.relative_to(CLIENTS)))
+def test_locks_of_clients_have_digests_and_no_registry(path: Path) -> None:
+    text = path.read_text()
+    assert re.findall(r"[0-9a-f]{64}|sha512-", text)
+    assert re.findall(r'"resolved"|registry\+|^source = ', text, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("program", ["camel", "jms", "sdk", "spring"])
+def test_every_program_for_the_jvm_has_its_lock(program: str) -> None:
+    assert {path.name for path in (CLIENTS / "java" / program).iterdir()} >= {"pom.xml", "jars.sha256"}
 
 
 def test_what_is_tested_is_what_is_served() -> None:

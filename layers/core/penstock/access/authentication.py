@@ -40,7 +40,7 @@ from penstock.postgres.statements.access import (
 from penstock.settings import Settings
 
 from . import sigv4
-from .authorization import RequestContext, authorize
+from .authorization import NO_TOKENS, RequestContext, authorize
 from .failures import FailureCounter
 from .public_links import PUBLIC_ACTIONS, is_public_link
 from .request_rate import check_rate
@@ -224,6 +224,8 @@ class RequireSignature:
         """Parses the signature; the guard that it returns verifies it."""
         if is_public_link(http):
             return run_public_link
+        if is_unsigned_token_request(http):
+            raise AccessDenied(NO_TOKENS)
         return partial(self._verify_and_run, sigv4.parse(http))
 
     def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> AnyOperation:
@@ -273,6 +275,11 @@ class RequireSignature:
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InternalFailure from error
+
+
+def is_unsigned_token_request(http: HttpRequest) -> bool:
+    """Whether a request is AssumeRoleWithWebIdentity, which SDKs do not sign."""
+    return b"authorization" not in http.headers and b"Action=AssumeRoleWithWebIdentity" in http.body[:4_096]
 
 
 def bearer_key(_: str, row: BearerKeyRow) -> Key:

@@ -74,6 +74,12 @@ class RequestContext(Protocol):
         """The ARN of the queue at an address. Raises QueueDoesNotExist."""
 
 
+NO_TOKENS = (
+    "This service has no roles and gives no session tokens: it knows the access keys of `penstock keys`. If AWS itself "
+    "was meant, AWS_ENDPOINT_URL moves every service here: set AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and "
+    "AWS_ENDPOINT_URL_SCHEDULER instead."
+)
+
 ResourceArns = Callable[[object, RequestContext], list[str]]
 
 
@@ -101,9 +107,8 @@ def authorize(service: str, action: str, request: object, context: RequestContex
 
     Policies are read for each request, those of concurrent requests in one call.
     """
-    if service == "scheduler":
-        check_user("scheduler", action, schedules_of(action, request, context), context)
-        yield from authorize_targets(request, context)
+    if service not in RULES:
+        yield from authorize_other(service, action, request, context)
         return
     rules = RULES[service]
     if action in rules.account_actions:
@@ -120,6 +125,15 @@ def authorize(service: str, action: str, request: object, context: RequestContex
         destination = getattr(request, "destination_arn", None)
         if destination and parse_queue_arn(destination) is not None:
             yield from authorize_one("sqs", "SendMessage", destination, context)
+
+
+def authorize_other(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
+    """The same for services whose resources have no policies: Scheduler, and STS, which asks for no permission."""
+    if service == "scheduler":
+        check_user("scheduler", action, schedules_of(action, request, context), context)
+        yield from authorize_targets(request, context)
+    elif action != "GetCallerIdentity":
+        raise AccessDenied(NO_TOKENS)
 
 
 def new_resource(service: str, request: object, context: RequestContext) -> str:

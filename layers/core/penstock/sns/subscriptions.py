@@ -74,7 +74,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         yield from describe_topic(topic)  # on AWS a topic that is missing comes first
         raise
     if request.protocol == "application":
-        yield from check_platform_endpoint(endpoint)
+        yield from check_platform_endpoint(endpoint, context)
     token = confirmation = None
     if request.protocol in CONFIRMED_BY_ENDPOINT:
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex

@@ -41,8 +41,6 @@ EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 """The gateway's address is a setting of the operator, and no subscriber's choice: it may be anywhere."""
 MOST_PER_HOST: Final = 20
 """Concurrent requests of one process to one host and port, for one account."""
-GATEWAY_PROTOCOLS: Final = ("sms", "application")
-MAIL_PROTOCOLS: Final = ("email", "email-json")
 
 
 class Deliverer:
@@ -91,7 +89,7 @@ class Deliverer:
             self._watcher,
             MOST_PER_HOST,
             traced=self._tracer is not None,
-            protocols=outgoing_protocols(settings),
+            protocols=settings.carried_protocols,
             confirmations=settings.quota_confirmation_mails,
         )
         self.wait_ms = store.wait_ms()
@@ -157,13 +155,6 @@ class Deliverer:
 _deliverer = Deliverer()
 run_once = _deliverer.run_once
 """One bounded run, for functions."""
-
-
-def outgoing_protocols(settings: Settings) -> tuple[str, ...]:
-    """The protocols whose outgoing messages this installation carries."""
-    return (GATEWAY_PROTOCOLS if settings.sns_gateway_url else ()) + (
-        MAIL_PROTOCOLS if settings.sns_smtp_url else ()
-    )
 
 
 def poll_seconds(settings: Settings) -> float | None:

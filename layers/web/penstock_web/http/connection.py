@@ -16,6 +16,7 @@ from .aws_protocols import AwsApplication, Scope
 from .fast_path import FastPathRequest
 from .flow_control import FlowControl
 from .limits import ConnectionTimer
+from .lingering_close import LingeringClose
 from .request_reader import RefusedRequestError, RequestReader
 from .responses import CLOSE, STATUS_LINES, refusal
 from .server_state import ServerState
@@ -36,6 +37,7 @@ class HttpConnection(asyncio.Protocol):
         self._waiting: deque[AsgiExchange] = deque()
         self._refusal = 0  # the status with which the server itself ends the connection, after all responses
         self._held = False  # until the client has read the last response
+        self._lingers = False  # reads what nobody wants, so that the client can read its answer
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -45,7 +47,8 @@ class HttpConnection(asyncio.Protocol):
         if self._state.admit(self):
             self._timer.start(self._state.limits.idle_seconds)
         else:
-            self._write_refusal(503)
+            self._transport.write(refusal(503, self._state.date.line or self._state.date.renew()))
+            self.close()  # there are too many connections already
 
     @property
     def data_received(self) -> Callable[[bytes], None]:
@@ -76,7 +79,9 @@ class HttpConnection(asyncio.Protocol):
     def stop(self) -> None:
         """Closes the connection, after the response to the request that is being answered."""
         request = self._request
-        if request is None or request.response_complete:
+        if self._lingers:
+            self._transport.close()
+        elif request is None or request.response_complete:
             self.close()
         else:
             request.keep_alive = False
@@ -191,10 +196,21 @@ class HttpConnection(asyncio.Protocol):
             self._go_on()
 
     def close(self) -> None:
-        """Closes the connection once everything is sent; what the client still sends is not read."""
+        """Closes the connection once everything is sent; what the client still sends is not used."""
+        still_sends = self._reader.in_request
         self._reader.close()
         self._waiting.clear()
-        self._transport.close()
+        if still_sends:
+            self._linger()
+        else:
+            self._transport.close()
+
+    def _linger(self) -> None:
+        if self._lingers or self._transport.is_closing():
+            return
+        self._lingers = True
+        self._timer.stop()
+        LingeringClose(self._transport, self._state.limits, self.connection_lost)
 
     # --- order -------------------------------------------------------------------------------------------------------
     def _go_on(self) -> None:
@@ -214,8 +230,11 @@ class HttpConnection(asyncio.Protocol):
         exchange.start()
 
     def _write_refusal(self, status: int) -> None:
+        """Refuses what follows. The reader has given up a request in its middle."""
         self._transport.write(refusal(status, self._state.date.line or self._state.date.renew()))
-        self.close()
+        self._reader.close()
+        self._waiting.clear()
+        self._linger()
 
     def _on_time_out(self) -> None:
         if self._reader.in_request:

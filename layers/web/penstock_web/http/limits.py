@@ -41,6 +41,10 @@ class Limits:
     """Without a further byte of a body while the server reads; then 408. A request has less time in all."""
     idle_seconds: float = 75.0
     """Without a request. Longer than that of load balancers (60 s on an ALB), which must be the ones that close."""
+    linger_seconds: float = 30.0
+    """After an answer to a request whose client is still sending: for so long the rest is read, and not used."""
+    linger_idle_seconds: float = 5.0
+    """Likewise, without a further byte."""
     max_waiting_requests: int = 100
     """Pipelined requests that wait for the one that is being answered; what follows them is not read."""
     max_unread_body_bytes: int = LONG_BODY_BYTES

@@ -34,7 +34,7 @@ async def list_outbox(
 ) -> list[OutgoingMessageDescription]:
     """Outgoing messages in the order of their ids. `after`: the id that the previous page ended with.
 
-    A page has at most 512 KiB of text, but one message in any case; the page after the last message is empty.
+    A page has at most 512 KiB of texts and attributes, but one message in any case; after the last one it is empty.
     """
     return await runner.run(list_outgoing(protocol, destination, after, limit, runner.context))
 

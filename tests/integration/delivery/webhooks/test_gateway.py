@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 
 from penstock.workers import Counts
 from tests.integration.delivery.webhooks.conftest import Deliver
-from tests.support.sql.calls import Connection
+from tests.support.sql.calls import Connection, arn_of, create, receive
 from tests.support.webhooks.receiver import Receiver
 from tests.support.webhooks.rows import due_in_seconds, pass_time, webhooks
 
@@ -27,11 +28,13 @@ PHONE = "+15550100123"
 SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 
 
-def send(db: Connection, text: str, to: str = PHONE, protocol: str = "sms") -> str | None:
+def send(
+    db: Connection, text: str, to: str = PHONE, protocol: str = "sms", account: str = ACCOUNT
+) -> str | None:
     """Publish to a number or an endpoint; the error, if there is one."""
     row = db.execute(
         "select error from queue.send_outgoing(%s, %s, %s, 'Notification', %s, gen_random_uuid(), 's', %s, %s)",
-        (ACCOUNT, REGION, protocol, to, text, '{"a": {"DataType": "String", "StringValue": "b"}}'),
+        (account, REGION, protocol, to, text, '{"a": {"DataType": "String", "StringValue": "b"}}'),
     ).fetchone()
     assert row is not None
     return None if row[0] is None else str(row[0])
@@ -52,8 +55,8 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
     (request,) = receiver.requests
     document = json.loads(request.body)
     assert document == {
-        "id": document["id"], "kind": "Notification", "account": ACCOUNT, "region": REGION, "protocol": "sms",
-        "destination": PHONE, "subject": "s", "text": "hello",
+        "id": document["id"], "message_id": document["id"], "kind": "Notification", "account": ACCOUNT,
+        "region": REGION, "protocol": "sms", "destination": PHONE, "subject": "s", "text": "hello",
         "attributes": {"a": {"DataType": "String", "StringValue": "b"}},
     }  # fmt: skip
     assert request.headers["Content-Type"] == "application/json"
@@ -64,6 +67,86 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
     assert request.headers["webhook-signature"] == f"v1,{digest}"
     assert request.headers["webhook-id"] == document["id"]
     assert (states(db), webhooks(db)) == ([("sent", None)], [])
+
+
+ADD_SUBSCRIPTION = """select arn from queue.add_subscription(
+    %s, gen_random_uuid(), %s, 'sms', %s, %s, null, null, null, 0, 0, null, null)"""
+PUBLISH = """select error from queue.publish_messages(array[gen_random_uuid()], array[%s::jsonb], '{null}', '{0}',
+    array['{}'::jsonb], '{null}', '{null}', '{null}', '{null}', '{5}', %s, '1')"""
+
+
+def topic_arn(topic: str) -> str:
+    return f"arn:aws:sns:{REGION}:{ACCOUNT}:{topic}"
+
+
+def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> str:
+    """The ARN of a subscription of a phone; makes the topic."""
+    db.execute("select queue.create_topic(%s, %s, %s, '{}', '{}')", (ACCOUNT, REGION, topic))
+    given = (topic_arn(topic), ACCOUNT, endpoint, json.dumps(attributes))
+    row = db.execute(ADD_SUBSCRIPTION, given).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def publish(db: Connection, topic: str, text: str) -> None:
+    """Publish to a topic, in an envelope that is `{"for": subscription, "Message": text}`."""
+    contents = {"*": {"raw": text, "head": '{"for":"', "tail": f'","Message":"{text}"}}'}}
+    assert db.execute(PUBLISH, (json.dumps(contents), topic_arn(topic))).fetchone() == (None,)
+
+
+def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    """A receiver takes webhooks of one `webhook-id` for one (Standard Webhooks 1.0, "Idempotency")."""
+    arns = [subscribe(db, "news", phone) for phone in (PHONE, "+15550100124")]
+    publish(db, "news", "hello")
+    assert through(deliver, receiver, webhook_signing_secret=SECRET)["delivered"] == 2
+    documents = [json.loads(request.body) for request in receiver.requests]
+    (message_id,) = {document["message_id"] for document in documents}
+    assert {document["id"] for document in documents} == {f"{message_id}:{arn[-36:]}" for arn in arns}
+    for request, document in zip(receiver.requests, documents, strict=True):
+        assert request.headers["webhook-id"] == document["id"]
+
+
+def redrive(name: str) -> dict[str, str]:
+    """The attribute of a subscription whose dead-letter queue this is."""
+    return {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn_of(name)})}
+
+
+@pytest.mark.parametrize("name", ["dead", "dead.fifo"])
+@pytest.mark.parametrize("path", ["/404", "/500"])
+def test_what_fails_for_good_goes_to_the_dead_letter_queue(
+    db: Connection, deliver: Deliver, receiver: Receiver, path: str, name: str
+) -> None:
+    """ "Amazon SNS dead-letter queues": at once after a client-side error, after all retries else; as an envelope."""
+    create(db, name)
+    arn = subscribe(db, "news", PHONE, **redrive(name))
+    publish(db, "news", "hello")
+    if path == "/500":
+        assert through(deliver, receiver, path)["retried"] == 1
+        assert receive(db, arn_of(name)) == []
+        db.execute("update queue.webhook set attempts = 50, due_at = clock_timestamp()")
+    assert through(deliver, receiver, path)["dead_lettered"] == 1
+    (letter,) = receive(db, arn_of(name))
+    assert json.loads(letter.body) == {"for": arn, "Message": "hello"}
+    assert (states(db), webhooks(db)) == ([("failed", f"HTTP status {path[1:]}")], [])
+
+
+def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    subscribe(db, "news", PHONE, **redrive("gone"))
+    publish(db, "news", "hello")
+    assert through(deliver, receiver, "/404")["exhausted"] == 1
+    assert states(db) == [("failed", "HTTP status 404; dead-letter queue: QueueDoesNotExist")]
+
+
+def test_who_opts_out_before_the_gateway_has_it(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    """A client-side error, too; nobody's phone rings who has said STOP."""
+    create(db, "dead")
+    arn = subscribe(db, "news", PHONE, **redrive("dead"))
+    publish(db, "news", "hello")
+    db.execute("select queue.opt_out(%s, %s, %s)", (ACCOUNT, REGION, PHONE))
+    through(deliver, receiver)
+    assert (receiver.requests, states(db)) == ([], [("failed", "OptedOut")])
+    (letter,) = receive(db, arn_of("dead"))
+    assert json.loads(letter.body)["for"] == arn
 
 
 def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
@@ -81,18 +164,22 @@ def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, recei
 
 @pytest.mark.parametrize("path", ["/500", "/429", "/hang_up"])
 def test_a_gateway_that_fails(db: Connection, deliver: Deliver, receiver: Receiver, path: str) -> None:
-    """Tried again after 10, 30, 60 and 300 seconds, under the same id; then the message has failed."""
+    """Tried again 50 times over six hours, under the same id; then the message has failed ("Amazon SNS message delivery
+    retries": 2 times after 10 seconds, 10 with exponential backoff from 10 to 600, 38 after 600).
+    """
     send(db, "hello")
-    delays = []
-    while not (webhooks(db) and webhooks(db)[0].state == "exhausted"):
-        through(deliver, receiver, path)
-        left = due_in_seconds(db)
-        if webhooks(db)[0].state == "pending":
-            assert states(db) == [("waiting", None)]
-            delays.append(round(left[0]))
-            pass_time(db, delays[-1] + 1)
-    assert delays == [10, 30, 60, 300]
-    assert receiver.count(path) == 5
+    through(deliver, receiver, path)
+    assert states(db) == [("waiting", None)]
+    assert round(due_in_seconds(db)[0]) == 10
+    pass_time(db, 11)
+    through(deliver, receiver, path)
+    db.execute("update queue.webhook set attempts = 49")
+    pass_time(db, 11)
+    through(deliver, receiver, path)
+    assert round(due_in_seconds(db)[0]) == 600
+    pass_time(db, 601)
+    assert through(deliver, receiver, path)["exhausted"] == 1
+    assert receiver.count(path) == 4
     assert len({json.loads(request.body)["id"] for request in receiver.requests}) == 1
     ((state, error),) = states(db)
     assert (state, error is not None) == ("failed", True)
@@ -105,15 +192,45 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
     listed = db.execute("select endpoint from queue.list_webhooks(%s, 'exhausted', null, 1)", (ACCOUNT,))
     assert listed.fetchall() == [("https://gateway/sms",)]  # not the address, which is the operator's
     db.execute("select queue.retry_webhook(%s, (select webhook_id from queue.webhook))", (ACCOUNT,))
+    assert states(db) == [("waiting", None)]
     assert through(deliver, receiver)["delivered"] == 1
-    assert states(db)[0][0] == "sent"
+    assert states(db) == [("sent", None)]
+
+
+def test_a_worker_without_a_gateway_posts_nowhere(
+    db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is gone from the settings, or this process lacks it: no host of the name `gateway` gets anything."""
+    asked: list[str] = []
+
+    def resolve(host: str, *_: object, **__: object) -> list[object]:
+        asked.append(host)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    send(db, "hello")
+    db.execute("select queue.hand_over_outgoing('{sms}', 1, 0)")
+    assert deliver()["retried"] == 1
+    assert asked == []
+    assert [row.last_error for row in webhooks(db)] == ["no SNS_GATEWAY_URL is set"]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/in", "http://gw.internal/in"])
+def test_where_the_gateway_is_stays_the_operators_secret(
+    db: Connection, deliver: Deliver, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Accounts read the errors of their messages, under /v1/outbox and /v1/deliveries."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
+    send(db, "hello")
+    assert deliver(sns_gateway_url=url)["retried"] == 1
+    assert [row.last_error for row in webhooks(db)] == ["the gateway cannot be reached"]
 
 
 def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Not mail, not what is older than an hour, not who is opted out; without a gateway nobody."""
+    """Not mail, not what is older than six hours, not who is opted out; without a gateway nobody."""
     send(db, "old")
     assert sum(deliver().values()) == 0
-    db.execute("update queue.outgoing set created_at = created_at - interval '61 minutes'")
+    db.execute("update queue.outgoing set created_at = created_at - interval '361 minutes'")
     send(db, "mail", "a@example.com", "email")
     db.execute("select queue.opt_out(%s, %s, %s)", (ACCOUNT, REGION, PHONE))
     send(db, "opted out")
@@ -148,6 +265,21 @@ def test_two_workers_hand_over_each_message_once(
     )
 
 
+def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
+    """Nor do messages that no gateway carries, which are not even read."""
+    for number in range(30):
+        send(db, f"m{number}")
+        send(db, f"m{number}", "a@example.com", "email")
+    send(db, "mine", account="111122223333")
+    assert db.execute(
+        "select handed from queue.hand_over_outgoing('{sms,application}', 10, 0)"
+    ).fetchone() == (6,)
+    waiting = db.execute(
+        "select body from queue.outgoing where state = 'waiting' order by outgoing_id"
+    ).fetchall()
+    assert [body for (body,) in waiting] == ["m0", "m1", "m2", "m3", "m4", "mine"]
+
+
 def test_old_messages_go(db: Connection) -> None:
     """Those of over so many days, and of an account all but the newest."""
     for number in range(5):
@@ -155,10 +287,25 @@ def test_old_messages_go(db: Connection) -> None:
     db.execute(
         "update queue.outgoing set created_at = created_at - interval '8 days' where body in ('m0', 'm3')"
     )
-    clean = "select queue.clean_outgoing(1000, %s, %s)"
+    clean = "select queue.clean_outgoing(1000, %s, %s, '{}')"
     assert db.execute(clean, (7, 0)).fetchone() == (2,)
     assert db.execute(clean, (7, 2)).fetchone() == (1,)
     assert [row[0] for row in db.execute("select body from queue.outgoing order by outgoing_id")] == [
         "m2",
         "m4",
     ]
+
+
+def test_what_the_gateway_has_yet_to_get_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    """However many are newer: Publish has accepted them."""
+    for number in range(6):
+        send(db, f"m{number}")
+    db.execute("update queue.outgoing set created_at = created_at - interval '6 hours' where body = 'm0'")
+    send(db, "mail", "a@example.com", "email")
+    clean = "select queue.clean_outgoing(1000, 7, 1, '{sms,application}')"
+    assert db.execute(clean).fetchone() == (1,)  # m0, which is too old for the gateway
+    assert through(deliver, receiver, "/500")["retried"] == 5
+    assert db.execute(clean).fetchone() == (0,)
+    pass_time(db, 11)
+    assert through(deliver, receiver)["delivered"] == 5
+    assert db.execute(clean).fetchone() == (5,)

@@ -260,6 +260,23 @@ def test_policies_from_before_are_made_so(db: Connection) -> None:
     assert found == [changed, *(compiled for _, compiled in given[1:])]
 
 
+MADE_BEFORE = [
+    ('[[["a.b", false, ["in", [1]]]]]', '{"a\\u001fb": [1]}'),
+    ('[[["x\\u001fa.b", false, ["in", [1]]]]]', '{"x\\u001fa\\u001fb": [1]}'),
+    ('[[["a\\u001fb", false, ["in", [1]]]]]', '{"a.b": [1]}'),
+]
+
+
+@pytest.mark.parametrize(("policy", "found"), MADE_BEFORE)
+def test_names_with_dots_from_processes_of_the_previous_release(
+    db: Connection, policy: str, found: str
+) -> None:
+    """While both releases run, one sets a policy and the other publishes: no message is lost."""
+    accepted = "select queue.policy_matches(%s::jsonb, %s::jsonb)"
+    assert value(db, accepted, policy, found) is True
+    assert value(db, accepted, policy, found.replace("[1]", "[2]")) is False
+
+
 def test_keys_of_different_arrays_match_freely(db: Connection) -> None:
     text = body(a=[{"x": 1}, {"x": 2}], b=[{"y": 1, "z": 1}, {"y": 2, "z": 2}], c="c")
     assert accepts(db, {"a": {"x": [1]}, "b": {"y": [2], "z": [2]}, "c": ["c"]}, text)

@@ -19,7 +19,8 @@ LONG = b"x" * 2_000_000
 
 
 class Application:
-    """Answers /wait when the test says so or the client disconnects, /long with 2 MB, and others at once."""
+    """Answers /wait when the test says so or the client disconnects, /long with 2 MB, and others at once; it refuses
+    what has a body before it has read that."""
 
     def __init__(self) -> None:
         self.waits = asyncio.Event()
@@ -34,6 +35,10 @@ class Application:
             await self._wait(receive)
         if body == b"/long":
             body = LONG
+        if scope["method"] == "POST":
+            await send({"type": "http.response.start", "status": 413, "headers": [(b"connection", b"close")]})
+            await send({"type": "http.response.body", "body": b"too long"})
+            return
         await send({"type": "http.response.start", "status": 503 if self.cancelled else 200, "headers": []})
         await send({"type": "http.response.body", "body": body})
 
@@ -158,6 +163,39 @@ def test_connections_beyond_the_limit_are_503_until_others_are_closed() -> None:
         assert status == 200
 
     serve(scenario, Limits(max_connections=1))
+
+
+def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket.socket]:
+    """What a client reads that first sends everything, or half of it, and only then reads."""
+    client = socket.create_connection(("127.0.0.1", port), timeout=60)
+    client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
+    client.sendall(bytes(length if whole else length // 2))
+    answer = b""
+    while part := client.recv(65_536):
+        answer += part
+    return answer, client
+
+
+def test_a_client_that_is_still_sending_reads_its_answer() -> None:
+    """RFC 9112, 9.6: closed at once, the connection would be reset, and SDKs send the request again."""
+
+    async def scenario(service: Service) -> None:
+        answer, client = await asyncio.to_thread(upload, service.port, 30_000_000)
+        client.close()
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert answer.endswith(b"too long")
+
+    serve(scenario)
+
+
+def test_it_is_not_waited_for_at_the_end_of_the_process() -> None:
+    async def scenario(service: Service) -> None:
+        answer, client = await asyncio.to_thread(upload, service.port, 1_000_000, whole=False)
+        assert answer.endswith(b"too long")
+        await service.server.stop(3_600)
+        client.close()
+
+    serve(scenario, Limits(linger_seconds=3_600, linger_idle_seconds=3_600))
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------

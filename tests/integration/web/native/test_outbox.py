@@ -23,8 +23,8 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-def send(http: httpx.Client, text: str) -> None:
-    form = {"Action": "Publish", "Version": "2010-03-31", "PhoneNumber": PHONE, "Message": text}
+def send(http: httpx.Client, text: str, **more: str) -> None:
+    form = {"Action": "Publish", "Version": "2010-03-31", "PhoneNumber": PHONE, "Message": text, **more}
     answer = http.post("/", data=form)
     assert answer.status_code == 200, answer.text
 
@@ -58,3 +58,18 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
         assert http.put(f"/v1/outbox/opted-out/{PHONE.replace('+', '%2B')}").json() == {"phone_number": PHONE}
         send(http, "again")
         assert states(http) == ["kept", "failed"]
+
+
+def test_a_page_has_512_kib_at_most_with_attributes(database: Database) -> None:
+    entry = "MessageAttributes.entry.1"
+    long = {
+        f"{entry}.Name": "a",
+        f"{entry}.Value.DataType": "String",
+        f"{entry}.Value.StringValue": "x" * 200_000,
+    }
+    with running_service(database.api_dsn) as service, service.http() as http:
+        for number in range(3):
+            send(http, f"m{number}", **long)
+        first = http.get("/v1/outbox").json()
+        last = http.get("/v1/outbox", params={"after": first[-1]["id"]}).json()
+    assert [[one["text"] for one in page] for page in (first, last)] == [["m0", "m1"], ["m2"]]

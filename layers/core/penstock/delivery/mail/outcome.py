@@ -13,23 +13,11 @@ Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), customer m
 import re
 from typing import Final
 
-from penstock.delivery.webhooks.outcome import MOST_ERROR_CHARACTERS, Outcome
+from penstock.delivery.webhooks.outcome import MOST_ERROR_CHARACTERS, Outcome, next_delay_ms
 from penstock.delivery.webhooks.request import Delivery
-from penstock.sns.delivery_policy import retry_delays
 
 from .message import one_line
 
-DELAYS: Final = retry_delays(
-    {
-        "numRetries": 50,
-        "numNoDelayRetries": 0,
-        "minDelayTarget": 10,
-        "numMinDelayRetries": 2,
-        "maxDelayTarget": 600,
-        "numMaxDelayRetries": 38,
-        "backoffFunction": "exponential",
-    }
-)
 UNKNOWN_DELAY_MS: Final = 600_000
 MOST_COPIES: Final = 5
 
@@ -72,11 +60,6 @@ def unknown(delivery: Delivery) -> Outcome:
 def impossible(error: Exception) -> Outcome:
     """There is no mail to send."""
     return Outcome(None, shortened(str(error)), None, SHOWS_NOTHING)
-
-
-def next_delay_ms(delivery: Delivery) -> int | None:
-    """Milliseconds until the attempt after the one that just failed; None when it was the last."""
-    return round(DELAYS[delivery.attempts] * 1000) if delivery.attempts < len(DELAYS) else None
 
 
 def shortened(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from .endpoint import EndpointRefused, parse_endpoint
 from .outcome import Outcome, answered, unanswered
 from .request import SIGNED, Delivery, request_bytes
+from .resolver import ResolverBusyError
 from .sender import Sender
 
 SNS_SECONDS: Final = 15.0
@@ -17,7 +18,10 @@ _log = logging.getLogger(__name__)
 
 
 class HttpCarrier:
-    """Posts deliveries. `signed_seconds`: how long events and gateways may take; `url`: the gateway's."""
+    """Posts deliveries. `signed_seconds`: how long events and gateways may take.
+
+    `url`: the gateway's, empty where this process has none; None: the URL of each delivery.
+    """
 
     def __init__(
         self, sender: Sender, secrets: Sequence[bytes], signed_seconds: float, url: str | None = None
@@ -29,6 +33,8 @@ class HttpCarrier:
 
     async def carry(self, delivery: Delivery) -> Outcome:
         """One POST."""
+        if self._url == "":  # the endpoint of such a delivery is a name, and no address to post to
+            return unanswered(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else SNS_SECONDS
         try:
             endpoint = parse_endpoint(self._url or delivery.endpoint)
@@ -38,7 +44,16 @@ class HttpCarrier:
         except TimeoutError as error:
             return unanswered(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
         except (EndpointRefused, OSError) as error:
-            return unanswered(delivery, error)
+            return self._unreached(delivery, error)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
             _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
+            return self._unreached(delivery, error)
+
+    def _unreached(self, delivery: Delivery, error: Exception) -> Outcome:
+        if self._url is None or isinstance(error, ResolverBusyError):
             return unanswered(delivery, error)
+        # The account reads the outcome, and names within the network are not its business.
+        _log.warning(
+            "the SNS gateway cannot be reached", extra={"webhook": delivery.webhook_id, "cause": str(error)}
+        )
+        return unanswered(delivery, ConnectionError("the gateway cannot be reached"))

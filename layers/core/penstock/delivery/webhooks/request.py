@@ -61,7 +61,7 @@ def request_bytes(
     """
     body = delivery.body.encode()
     if delivery.kind in SIGNED:
-        headers = event_headers(delivery.message_id, body, secrets, now_seconds)
+        headers = event_headers(webhook_id(delivery), body, secrets, now_seconds)
     else:
         headers = sns_headers(delivery)
     lines = [
@@ -98,18 +98,26 @@ def sns_headers(delivery: Delivery) -> dict[str, str]:
     }
 
 
-def event_headers(
-    message_id: UUID, body: bytes, secrets: Sequence[bytes], now_seconds: int
-) -> dict[str, str]:
+def webhook_id(delivery: Delivery) -> str:
+    """What tells the receiver that it has a webhook already: the id of the message, and of the subscription for which a
+    gateway gets it. One publish goes to each phone that subscribed, and the gateway is one receiver for all of them.
+    """
+    message_id, subscription_arn = str(delivery.message_id), delivery.subscription_arn
+    if delivery.kind != GATEWAY or subscription_arn is None:
+        return message_id
+    return f"{message_id}:{subscription_arn.rpartition(':')[2]}"
+
+
+def event_headers(webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int) -> dict[str, str]:
     """Headers for JSON, and a signature with each secret; the id is the same in every attempt, the time is not."""
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:
         return headers
-    signed = f"{message_id}.{now_seconds}.".encode() + body
+    signed = f"{webhook_id}.{now_seconds}.".encode() + body
     digests = (hmac.new(secret, signed, hashlib.sha256).digest() for secret in secrets)
     return {
         **headers,
-        "webhook-id": str(message_id),
+        "webhook-id": webhook_id,
         "webhook-timestamp": str(now_seconds),
         "webhook-signature": " ".join(f"v1,{base64.b64encode(digest).decode()}" for digest in digests),
     }

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
+from penstock.access.deliveries import policies_decide
 from penstock.access.quotas import check_quota
 from penstock.aws.platform_arn import PlatformArn, parse_endpoint_arn
 from penstock.aws.topic_arn import is_subscription_id
@@ -117,8 +118,13 @@ def list_endpoints_by_platform_application(
     )
 
 
-def check_platform_endpoint(arn: str) -> Operation[None]:
-    """Raises InvalidParameter unless there is such an endpoint, to subscribe it."""
+def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
+    """Raises InvalidParameter unless there is such an endpoint, to subscribe it, and AuthorizationError for another
+    account's: endpoints have no policy that could permit it, and a topic would push where Publish may not.
+    """
+    parsed = parse_endpoint_arn(arn)
+    if policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
+        raise errors.AuthorizationError(f"Access to the resource {arn} is denied.")
     if not (yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (arn,))):
         raise errors.InvalidParameter.named("Endpoint", f"Endpoint does not exist for endpoint {arn}")
 

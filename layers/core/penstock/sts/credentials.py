@@ -1,0 +1,93 @@
+"""GetCallerIdentity, and the actions with which SDKs turn a role or a token of an identity provider into credentials.
+
+With access control off the credentials mean the caller: its key id, which decides the account (`gateway.parse_scope`),
+and any secret, since nobody checks signatures. With `QUEUE_ACCESS=sigv4` the access rule refuses these actions before
+they get here: this service has no roles, and no session tokens.
+
+Sources: the actions' pages of the STS API reference. That the account of a role does not matter is our choice.
+"""
+
+import secrets
+from datetime import UTC, datetime, timedelta
+
+from penstock.context import Context, claimed_key_id
+from penstock.effects import Operation
+from penstock.sns.errors import ValidationError
+
+from .types import (
+    AssumedRoleUser,
+    AssumeRoleRequest,
+    AssumeRoleResult,
+    AssumeRoleWithWebIdentityRequest,
+    AssumeRoleWithWebIdentityResult,
+    Credentials,
+    GetCallerIdentityRequest,
+    GetCallerIdentityResult,
+    GetSessionTokenRequest,
+    GetSessionTokenResult,
+)
+
+SHORTEST_SECONDS, LONGEST_SECONDS = 900, 129_600
+
+
+def get_caller_identity(
+    request: GetCallerIdentityRequest,  # noqa: ARG001 - as every operation
+    context: Context,
+) -> Operation[GetCallerIdentityResult]:
+    """Account, ARN and name of who calls."""
+    yield from ()
+    arn = context.caller_arn
+    return GetCallerIdentityResult(
+        user_id=arn.rpartition("/")[2] or context.account_id, account=context.account_id, arn=arn
+    )
+
+
+def get_session_token(request: GetSessionTokenRequest, context: Context) -> Operation[GetSessionTokenResult]:
+    """Credentials of the caller."""
+    yield from ()
+    return GetSessionTokenResult(credentials=credentials(request.duration_seconds, context))
+
+
+def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[AssumeRoleResult]:
+    """Credentials of the caller, under the name of a role."""
+    yield from ()
+    return AssumeRoleResult(
+        credentials=credentials(request.duration_seconds, context),
+        assumed_role_user=assumed_role(request, context),
+    )
+
+
+def assume_role_with_web_identity(
+    request: AssumeRoleWithWebIdentityRequest, context: Context
+) -> Operation[AssumeRoleWithWebIdentityResult]:
+    """The same for a request without a signature, whose token nobody looks at: it is of the default account."""
+    yield from ()
+    return AssumeRoleWithWebIdentityResult(
+        credentials=credentials(request.duration_seconds, context),
+        assumed_role_user=assumed_role(request, context),
+    )
+
+
+def credentials(seconds: int, context: Context) -> Credentials:
+    """Credentials that mean the caller. Raises ValidationError."""
+    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+        raise ValidationError(
+            f"1 validation error detected: Value '{seconds}' at 'durationSeconds' failed to satisfy constraint: Member "
+            f"must have value between {SHORTEST_SECONDS} and {LONGEST_SECONDS}"
+        )
+    expiration = datetime.now(UTC) + timedelta(seconds=seconds)
+    return Credentials(
+        access_key_id=claimed_key_id(context.http) or context.account_id,
+        secret_access_key=secrets.token_urlsafe(30),
+        session_token=secrets.token_urlsafe(48),
+        expiration=expiration.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+
+
+def assumed_role(request: AssumeRoleRequest, context: Context) -> AssumedRoleUser:
+    """Who the credentials are said to be."""
+    role, session = request.role_arn.rpartition("/")[2], request.role_session_name
+    return AssumedRoleUser(
+        assumed_role_id=f"{role}:{session}",
+        arn=f"arn:aws:sts::{context.account_id}:assumed-role/{role}/{session}",
+    )

@@ -1,0 +1,67 @@
+"""Requests and results of the STS actions: the members of botocore's model `sts/2011-06-15` that clients use.
+
+Members of requests that say nothing here (policies, tags, MFA) are not read.
+"""
+
+from msgspec import Struct
+
+
+class Request(Struct, rename="pascal", gc=False):
+    """What every STS request shares: AWS's PascalCase names."""
+
+
+class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
+    """What every STS result shares: members at their default are left out."""
+
+
+class Credentials(Result):
+    """Temporary credentials. `expiration`: ISO 8601 in UTC."""
+
+    access_key_id: str
+    secret_access_key: str
+    session_token: str
+    expiration: str
+
+
+class AssumedRoleUser(Result):
+    """Who the credentials are said to be."""
+
+    assumed_role_id: str
+    arn: str
+
+
+class GetCallerIdentityRequest(Request):
+    pass
+
+
+class GetCallerIdentityResult(Result):
+    user_id: str
+    account: str
+    arn: str
+
+
+class GetSessionTokenRequest(Request):
+    duration_seconds: int = 43_200
+
+
+class GetSessionTokenResult(Result):
+    credentials: Credentials
+
+
+class AssumeRoleRequest(Request):
+    role_arn: str
+    role_session_name: str
+    duration_seconds: int = 3_600
+
+
+class AssumeRoleResult(Result):
+    credentials: Credentials
+    assumed_role_user: AssumedRoleUser
+
+
+class AssumeRoleWithWebIdentityRequest(AssumeRoleRequest):
+    web_identity_token: str = ""
+
+
+class AssumeRoleWithWebIdentityResult(AssumeRoleResult):
+    subject_from_web_identity_token: str = "penstock"  # noqa: S105 - no token

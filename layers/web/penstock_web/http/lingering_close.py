@@ -1,0 +1,37 @@
+"""The end of a connection whose client is still sending: its answer would be lost in a reset of the connection.
+
+A socket that is closed with unread bytes resets the connection, and the client, whose write fails, never reads that its
+request is too long: SDKs then send it again. So the server ends its own side, reads on for a while what nobody wants,
+and closes when the client has closed its side (RFC 9112, 9.6).
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from .limits import Limits
+
+
+class LingeringClose(asyncio.Protocol):
+    """The protocol of a connection from then on. `on_lost` is the former protocol's `connection_lost`."""
+
+    def __init__(
+        self, transport: asyncio.Transport, limits: Limits, on_lost: Callable[[Exception | None], None]
+    ) -> None:
+        self._transport = transport
+        self._limits = limits
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.call_later(limits.linger_seconds, transport.close)
+        self._silence = self._loop.call_later(limits.linger_idle_seconds, transport.close)
+        transport.set_protocol(self)
+        transport.resume_reading()
+        transport.write_eof()
+
+    def data_received(self, data: bytes) -> None:  # noqa: ARG002 - asyncio's signature
+        self._silence.cancel()
+        self._silence = self._loop.call_later(self._limits.linger_idle_seconds, self._transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end.cancel()
+        self._silence.cancel()
+        self._on_lost(exc)

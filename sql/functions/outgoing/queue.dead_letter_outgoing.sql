@@ -1,0 +1,26 @@
+-- queue.dead_letter_outgoing(ids): sends the envelopes of outgoing messages that have failed, and which the caller holds, to
+-- the dead-letter queues of their subscriptions; those without one stay as they are. What such a queue cannot take is noted.
+-- Source: "Amazon SNS dead-letter queues" (SNS Developer Guide): client-side errors are not tried again.
+-- Locks: as queue.send_messages. Called by: publish_to_outbox, hand_over_outgoing.
+create or replace function queue.dead_letter_outgoing(p_ids bigint[]) returns void
+language plpgsql as $$
+declare
+    v_failed record;
+begin
+    select array_agg(o.outgoing_id order by o.outgoing_id) as ids,
+        array_agg(o.dead_letter_arn order by o.outgoing_id) as arns,
+        array_agg(gen_random_uuid()) as message_ids,
+        array_agg(o.envelope order by o.outgoing_id) as bodies,
+        array_agg(octet_length(o.envelope) order by o.outgoing_id) as sizes,
+        array_agg(null::jsonb) as attributes,
+        -- A FIFO queue takes them too: each in a group of its own, as give_up_webhooks sends them.
+        array_agg('outgoing-' || o.outgoing_id order by o.outgoing_id) as groups
+    into v_failed
+    from queue.outgoing o where o.outgoing_id = any (p_ids) and o.dead_letter_arn is not null and o.envelope is not null;
+    if v_failed.ids is not null then
+        update queue.outgoing o set error = concat_ws('; ', o.error, 'dead-letter queue: ' || s.error)
+        from queue.send_messages(v_failed.arns, v_failed.message_ids, v_failed.bodies, v_failed.sizes, v_failed.attributes,
+            null::jsonb[], null::int[], v_failed.groups, v_failed.groups) s
+        where s.error is not null and o.outgoing_id = v_failed.ids[s.n];
+    end if;
+end $$;

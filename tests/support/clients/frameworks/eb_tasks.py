@@ -1,0 +1,19 @@
+"""Tasks of django-eb-sqs, imported by the worker and by the test's sender. Environment: RESULTS, and that of boto3."""
+
+from __future__ import annotations
+
+from eb_sqs.decorators import task
+
+from tests.support.clients.task_results import note
+
+
+@task()  # type: ignore[untyped-decorator]
+def add(a: int, b: int) -> None:
+    note("add", a, b, a + b)
+
+
+@task(queue_name="eb-other")  # type: ignore[untyped-decorator]
+def succeed_at_third(text: str) -> None:
+    note("attempt", text, succeed_at_third.retry_num)
+    if succeed_at_third.retry_num != 2:
+        succeed_at_third.retry(delay=1)

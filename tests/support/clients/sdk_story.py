@@ -1,0 +1,88 @@
+"""What the SDKs for Java, Rust, PHP and Ruby do, each in a program of its own, and what is left on the server after it.
+
+A program is given an address and a name, and by PENSTOCK_KEY and PENSTOCK_SECRET the key that it signs with, where keys
+are verified. It prints, as JSON, what it saw:
+
+NAME         a long poll that begins before its message is sent; a message with attributes, and a batch of which one
+             entry is refused; a change of visibility to 0; deletes, one by one and in a batch; one message stays
+NAME.fifo    two groups, a duplicate, a group that is blocked while it is in flight, its return in order; `a3` stays,
+             in flight
+topic NAME   a filtered subscription of NAME-topic with raw delivery; Publish, PublishBatch
+
+Sources: SQS developer guide ("Amazon SQS visibility timeout", "FIFO queue delivery logic", "Exactly-once processing in
+Amazon SQS"), API reference (SendMessageBatch: BatchResultErrorEntry; DelaySeconds is at most 900), SNS developer guide
+("Amazon SNS message filtering", "Amazon SNS raw message delivery").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+from tests.support.clients.service_client import ROOT, Deployment, client, counts, sqs_client
+
+_TEXT = "grüße, 世界 <&>"
+
+FACTS: dict[str, Any] = {
+    "awaited": "awaited",
+    "failed": [["late", "InvalidParameterValue", True]],
+    "received": ["grüße, 世界 <&>", "three", "two"],
+    "attributes": {"Text": "String tëxt", "Number": "Number -1.50", "Bytes": "Binary 0080ff"},
+    "again": ["two", "2"],
+    "deleted": 2,
+    "unknown": "QueueDoesNotExist",
+    "fifo": {
+        "duplicate": True,
+        "rising": True,
+        "groups": {"a": ["a1", "a2"], "b": ["b1"]},
+        "blocked": 0,
+        "again": ["a1", "a2", "a3"],
+        "deleted": 3,
+    },
+    "topic": [[_TEXT, "large"]],
+}
+LEFT = {
+    "Text": {"DataType": "String", "StringValue": "tëxt"},
+    "Number": {"DataType": "Number", "StringValue": "-1.50"},
+    "Bytes": {"DataType": "Binary", "BinaryValue": b"\x00\x80\xff"},
+}
+
+
+def printed(command: Sequence[str], **variables: str) -> Any:
+    """What a program wrote, as JSON. It has to end well."""
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def check_what_is_left(up: Deployment, name: str) -> None:
+    """What the service has, asked by another client, once a program has told the story under a name."""
+    assert counts(up, name) == ["1", "0", "0"]
+    assert counts(up, f"{name}.fifo") == ["0", "1", "0"]
+    assert counts(up, f"{name}-topic") == ["0", "0", "0"]
+    with sqs_client(up) as sqs, client("sns", up) as sns:
+        url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        (left,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=20)[
+            "Messages"
+        ]
+        assert (left["Body"], left["MessageAttributes"]) == ("left", LEFT)
+        (topic,) = [
+            topic["TopicArn"]
+            for topic in sns.list_topics()["Topics"]
+            if topic["TopicArn"].endswith(f":{name}")
+        ]
+        (subscription,) = sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+        arn = subscription["SubscriptionArn"]
+        attributes = sns.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
+        assert json.loads(attributes["FilterPolicy"]) == {"kind": ["large"]}
+        assert attributes["Endpoint"].endswith(f":{name}-topic")

@@ -1,0 +1,45 @@
+"""The end of a connection whose client is still sending, in virtual time."""
+
+import asyncio
+
+import pytest
+
+from penstock_web.http.limits import Limits
+from penstock_web.http.lingering_close import LingeringClose
+from tests.support.web.http_connection import Transport
+from tests.support.web.virtual_clock import run
+
+
+class Socket(Transport):
+    """`closed_at`: in seconds, when both sides were closed."""
+
+    closed_at: float | None = None
+
+    def close(self) -> None:
+        self.closed_at = self.closed_at or asyncio.get_running_loop().time()
+
+
+@pytest.mark.parametrize(("pause", "closed_at"), [(4.0, 30.0), (6.0, 5.0)])
+def test_it_reads_for_30_seconds_and_5_without_a_byte(pause: float, closed_at: float) -> None:
+    async def scenario() -> None:
+        transport = Socket()
+        lingering = LingeringClose(transport, Limits(), lambda _: None)
+        assert (transport.lingering, transport.closed, transport.closed_at) == (lingering, True, None)
+        for _ in range(10):
+            await asyncio.sleep(pause)
+            if transport.closed_at is None:
+                lingering.data_received(b"x")
+        assert transport.closed_at == closed_at
+
+    run(scenario())
+
+
+def test_nothing_is_left_when_the_client_has_closed() -> None:
+    async def scenario() -> None:
+        transport = Socket()
+        lost: list[Exception | None] = []
+        LingeringClose(transport, Limits(), lost.append).connection_lost(None)
+        await asyncio.sleep(60)
+        assert (lost, transport.closed_at) == ([None], None)
+
+    run(scenario())
