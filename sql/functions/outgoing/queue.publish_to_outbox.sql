@@ -23,7 +23,9 @@ begin
             case when p_subscription.raw or p_subscription.protocol in ('sms', 'application', 'email') then t.text
                 else queue.publication_text(e, p_subscription) end,
             e.attributes, case when v_error is null then 'kept' else 'failed' end, v_error, v_dead_letters,
-            case when v_dead_letters is not null then queue.outgoing_envelope(p_topic, p_subscription, e, t.text) end,
+            case when v_dead_letters is null then null
+                when p_subscription.protocol = 'email-json' then queue.publication_text(e, p_subscription)
+                else queue.outgoing_envelope(p_topic, p_subscription, e, t.text) end,
             case when p_subscription.protocol in ('email', 'email-json')
                 then right(t.head, strpos(reverse(t.head), '"') - 1) || p_subscription.arn end
         from unnest(p_entries) e

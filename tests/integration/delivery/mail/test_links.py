@@ -111,6 +111,41 @@ def test_envelopes_by_mail(database: Database, mail_server: MailServer, door: An
         assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
 
 
+@pytest.mark.parametrize("protocol", ["email", "email-json"])
+def test_a_message_for_an_address_that_is_refused(
+    database: Database, mail_server: MailServer, protocol: str
+) -> None:
+    """The dead-letter queue gets the envelope with the text of the protocol, as it would have been for a queue."""
+    variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
+    with functions(database, variables) as (url, run_workers):
+        sns, sqs = (
+            boto3.client(name, endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
+                         aws_secret_access_key="x")
+            for name in ("sns", "sqs")
+        )  # fmt: skip
+        dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+        topic = sns.create_topic(Name="news")["TopicArn"]
+        policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead"})
+        sns.subscribe(TopicArn=topic, Protocol=protocol, Endpoint="refused@example.com",
+                      Attributes={"RedrivePolicy": policy})  # fmt: skip
+        (asked,) = json.loads(plain_http.get(f"{url}/v1/outbox").text)
+        sns.confirm_subscription(TopicArn=topic, Token=json.loads(asked["text"])["Token"])
+        texts = {"default": "d", "email-json": "for programs", "email": "for people"}
+        sns.publish(TopicArn=topic, Message=json.dumps(texts), MessageStructure="json", Subject="s")
+        sns.publish(TopicArn=topic, Message="for all")
+        run_workers()
+        letters = sqs.receive_message(QueueUrl=dead, MaxNumberOfMessages=10)["Messages"]
+        found = {json.loads(letter["Body"])["Message"]: json.loads(letter["Body"]) for letter in letters}
+        assert set(found) == {texts[protocol], "for all"}
+        assert {each["Type"] for each in found.values()} == {"Notification"}
+        assert {each["TopicArn"] for each in found.values()} == {topic}
+        assert found[texts[protocol]]["Subject"] == "s"
+        assert ("Signature" in found[texts[protocol]], "Signature" in found["for all"]) == (
+            protocol == "email-json",
+            True,
+        )
+
+
 def link_in(mail: Received) -> str:
     """The link in a mail's text."""
     (link,) = re.findall(r"^https?://\S+$", mail.text, re.MULTILINE)
