@@ -30,7 +30,7 @@ from tests.support.helm.chart import (
 pytestmark = pytest.mark.tools
 
 LONGEST_POLL_SECONDS = 20
-SECRET = re.compile(r"PASSWORD$|SECRET$|KEY$|TOKEN$|CERTIFICATE$")
+SECRET = re.compile(r"PASSWORD$|SECRET$|KEY$|TOKEN$|CERTIFICATE$|^SNS_SMTP_URL$")
 
 
 @pytest.fixture(scope="module", params=VALUES)
