@@ -39,7 +39,7 @@ from .limits import (
     HTTP_API_SECONDS,
     INVOCATION_BYTES,
 )
-from .template import Route
+from .template import DEFAULT_ROUTE, Route
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
@@ -126,7 +126,7 @@ def response_to_client(answer: Response) -> HttpResponse:
 
 
 def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
-    """Chooses by the HTTP API's most specific route: full matches first, then {segments}, then {greedy+} variables."""
+    """Chooses by the HTTP API's most specific route: full matches, then {segments}, {greedy+} variables, $default."""
     known = [(route, route_pattern(route.path)) for route in sorted(routes, key=broadness)]
 
     def choose(request: Request) -> str | None:
@@ -138,13 +138,20 @@ def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
     return choose
 
 
-def broadness(route: Route) -> tuple[int, int, int]:
+def broadness(route: Route) -> tuple[bool, int, int, bool]:
     """A sort key that puts specific routes before broad ones."""
-    return route.path.count("+}"), len(_segment.findall(route.path)), route.method == "ANY"
+    return (
+        route.path == DEFAULT_ROUTE,
+        route.path.count("+}"),
+        len(_segment.findall(route.path)),
+        route.method == "ANY",
+    )
 
 
 def route_pattern(path: str) -> re.Pattern[str]:
-    """A pattern of the paths of a route: `{name}` is one segment, `{name+}` one or more."""
+    """A pattern of the paths of a route: `{name}` is one segment, `{name+}` one or more; `$default` has any path."""
+    if path == DEFAULT_ROUTE:
+        return re.compile(".*")
     parts = re.split(r"(\{[^}]+\})", path)
     return re.compile(
         "".join(

@@ -17,6 +17,8 @@ FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
 # The prefix of values that only CloudFormation can resolve.
 DYNAMIC = "{{resolve:"
+# The path of the route of an event without a path ("HttpApi", AWS SAM Developer Guide).
+DEFAULT_ROUTE = "$default"
 
 _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
@@ -39,7 +41,7 @@ class Function(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A route of the HTTP API, such as POST /{account}/{queue}."""
+    """A route of the HTTP API, such as GET /schedules/{name}. The path `$default`: what no other route matches."""
 
     method: str
     path: str
@@ -90,7 +92,11 @@ class Reader:
     def stack(self) -> Stack:
         functions = {name: self._function(name) for name in self._named(FUNCTION)}
         events = [(name, event) for name in functions for event in self._events(name)]
-        routes = [Route(p["Method"], p["Path"], name) for name, (kind, p) in events if kind == "HttpApi"]
+        routes = [
+            Route(p.get("Method", "ANY"), p.get("Path", DEFAULT_ROUTE), name)
+            for name, (kind, p) in events
+            if kind == "HttpApi"
+        ]
         schedules = [
             Schedule(name, rate_seconds(p["ScheduleExpression"]))
             for name, (kind, p) in events

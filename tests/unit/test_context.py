@@ -5,7 +5,15 @@ from base64 import b64encode
 import pytest
 
 from penstock.access.users import caller
-from penstock.aws.arn import is_queue_name, parse_queue_arn, queue_arn
+from penstock.aws.arn import (
+    LONGEST_NAME,
+    _resolve_queue,
+    is_queue_name,
+    parse_queue_arn,
+    queue_arn,
+    resolve_queue,
+)
+from penstock.aws.queue_url import resolve
 from penstock.context import Context
 from penstock.environment import Environment
 from penstock.errors import QueueDoesNotExist
@@ -110,6 +118,9 @@ def test_the_url_of_another_accounts_queue() -> None:
     [
         ("https://sqs.us-east-1.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
         ("http://sqs.us-east-1.localhost:4566/000000000000/q", "us-east-1:000000000000:q"),
+        ("https://sqs-fips.us-east-1.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
+        ("https://vpce-1a-2b.sqs.us-east-1.vpce.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
+        ("https://us-east-1.queue.amazonaws.com/000000000000/q", "us-east-1:000000000000:q"),
         ("https://sqs.eu-west-1.amazonaws.com/177715257436/MyQueue/", "eu-west-1:177715257436:MyQueue"),
         ("http://anything:1/some/prefix/999999999999/q.fifo", "eu-west-1:999999999999:q.fifo"),
         ("http://us-east-1/999999999999/q", "eu-west-1:999999999999:q"),
@@ -191,3 +202,22 @@ def test_both_types_may_have_eighty_characters() -> None:
     assert is_queue_name("x" * 80)
     assert is_queue_name("x" * 75 + ".fifo")
     assert not is_queue_name("x" * 76 + ".fifo")
+
+
+@pytest.mark.parametrize(
+    "path", ["123456789012/" + "q" * 60_000, "p" * 60_000 + "/123456789012/q", "q" * 60_000]
+)
+def test_what_is_too_long_for_a_queue_url_is_not_remembered(path: str) -> None:
+    """A body may have one of 2 MiB, and URLs of the last thousands of requests are."""
+    remembered = resolve.cache_info().currsize
+    with pytest.raises(QueueDoesNotExist):
+        context().queue_arn(f"http://h/{path}")
+    assert resolve.cache_info().currsize == remembered
+
+
+def test_what_is_too_long_for_a_name_is_not_remembered() -> None:
+    """Of the REST API, whose transactions name a thousand queues."""
+    assert resolve_queue("eu-west-1", "123456789012", "q" * LONGEST_NAME) is not None
+    remembered = _resolve_queue.cache_info().currsize
+    assert resolve_queue("eu-west-1", "123456789012", "q" * (LONGEST_NAME + 1)) is None
+    assert _resolve_queue.cache_info().currsize == remembered

@@ -28,6 +28,7 @@ from penstock.http import HttpRequest
 from penstock.settings import Settings
 from penstock.sns.errors import ValidationError
 from penstock.sqs import types as sqs
+from penstock_web.native.errors import error_response
 
 ENVIRONMENT = Environment(Settings.read({}), None)  # type: ignore[arg-type] # no request here has a receipt
 SEND = b'{"QueueUrl":"http://h/000000000000/q","MessageBody":"b"}'
@@ -267,3 +268,23 @@ def test_unavailable_says_when_to_try_again(protocol: Protocol) -> None:
     response = encode_error(protocol, ServiceUnavailable(), "id")
     assert response.status == 503
     assert int(dict(response.headers)[b"retry-after"]) >= 1
+
+
+def test_what_awss_text_does_not_explain_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Clients get AWS's text alone, which they compare."""
+    with caplog.at_level("INFO"):
+        response = encode_error(Protocol.JSON, InvalidAction("AWS's text.", "And why."), "id")
+        encode_error(Protocol.JSON, InvalidAction("AWS's text."), "other")
+    assert msgspec.json.decode(response.body)["message"] == "AWS's text."
+    (record,) = caplog.records
+    logged = (record.__dict__["request_id"], record.__dict__["error"], record.__dict__["cause"])
+    assert logged == ("id", "InvalidAction", "AWS's text. And why.")
+
+
+def test_the_rest_api_tells_it_too() -> None:
+    body = error_response(InvalidAction("AWS's text.", "And why.")).body
+    assert msgspec.json.decode(body)["error"] == {
+        "code": "bad_request",
+        "message": "AWS's text.",
+        "detail": "And why.",
+    }

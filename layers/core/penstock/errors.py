@@ -32,7 +32,11 @@ LONGEST_MESSAGE = 16_384  # characters; a message quotes parts of the request, w
 
 
 class AwsError(Exception):
-    """An answer that is an error. Class attributes are the row of the table; the message is for the client."""
+    """An answer that is an error. Class attributes are the row of the table.
+
+    `message` is for the client, in AWS's words where these are known. `detail` explains more than AWS does; it goes
+    into the log and into answers of the REST API.
+    """
 
     json_type: str = "InternalFailure"
     namespace: str = SQS
@@ -45,8 +49,9 @@ class AwsError(Exception):
     is_access_error: bool = False
     """Whether metrics count it as a failure of authentication or authorization."""
 
-    def __init__(self, message: str | None = None) -> None:
+    def __init__(self, message: str | None = None, detail: str | None = None) -> None:
         self.message = self.default_message if message is None else message[:LONGEST_MESSAGE]
+        self.detail = detail
         super().__init__(self.message)
 
     @property
@@ -307,7 +312,7 @@ class SignatureDoesNotMatch(AwsError):
     status = 403
     default_message = (
         "The request signature we calculated does not match the signature you provided. "
-        "Check your AWS Secret Access Key and signing method."
+        "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
     )
 
 

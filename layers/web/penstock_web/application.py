@@ -125,6 +125,7 @@ class Application(RestApplication):
     async def _serve_fastapi(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request by FastAPI, with the same limits of time and of body size as the AWS protocols."""
         request = self._deadlines.start_request(receive)
+        request.may_wait = not bytes_to_reserve(scope["headers"])
         scope[REQUEST_KEY] = request
         send = self._count_response(scope, send)
         self._meter.request_started()

@@ -29,6 +29,10 @@ class EndReason(Enum):
 class PendingRequest(Protocol):
     """A request under way, as `Deadlines` and operations see it."""
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether it may wait for messages: not while it has memory of long requests, which others need."""
+
     def pause(self) -> None:
         """Stops counting the time: a wait begins, during which the client may disconnect."""
 
@@ -45,7 +49,7 @@ class PendingRequest(Protocol):
 class AsgiRequest:
     """A request under way that an ASGI application answers in a task."""
 
-    __slots__ = ("_deadlines", "_disconnect_watch", "_receive", "_task", "end_reason", "label")
+    __slots__ = ("_deadlines", "_disconnect_watch", "_receive", "_task", "end_reason", "label", "may_wait")
 
     def __init__(self, deadlines: "Deadlines", receive: Receive) -> None:
         task = asyncio.current_task()
@@ -57,6 +61,7 @@ class AsgiRequest:
         self._disconnect_watch: asyncio.Task[None] | None = None
         self.end_reason: EndReason | None = None
         self.label = UNKNOWN_ACTION
+        self.may_wait = True
 
     def pause(self) -> None:
         """Stops counting the time, and watches for a disconnect. The body has been read by now."""

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
+from msgspec.structs import replace
+
 from penstock.effects import BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Row, Transact, Wake
 from penstock.postgres.calls import statement_call
 from penstock.postgres.statements.messages import TRANSACT
@@ -64,8 +66,13 @@ class Resources:
         return await call(statement, arguments)
 
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
-        """Sleeps. False if the process is shutting down. It does not count as time of the request."""
+        """Sleeps. False if the process is shutting down, and at once for a request that may not wait.
+
+        It does not count as time of the request.
+        """
         if request is not None:
+            if effect.seconds and not request.may_wait:
+                return False
             request.pause()
         await asyncio.sleep(effect.seconds)
         if request is not None:
@@ -132,7 +139,9 @@ class OperationRun(Generic[T]):
 
     def _perform(self, effect: Effect[Any]) -> ResultFuture:
         if isinstance(effect, Receive):
-            receive_run = ReceiveRun(self._resources.receiver, effect, self._request)
+            waits = self._request is None or self._request.may_wait
+            receive = effect if waits else replace(effect, wait_seconds=0)
+            receive_run = ReceiveRun(self._resources.receiver, receive, self._request)
             receive_run.start()
             return receive_run
         loop = asyncio.get_running_loop()

@@ -5,7 +5,8 @@
 --   own is passed over (pass_over): others are handed out, of a FIFO queue those of other groups.
 -- Returns: as receive_messages; error ResponseTooLarge when every message that can be received now is passed over
 --   (passes_over_all). Nothing, without an error, when that is not certain, also when this call had to measure many of them:
---   a MiB takes up to 50 ms to measure and to move, so it does so for 20 times p_max at most, and the next call goes on.
+--   a MiB takes up to 100 ms to measure and to move, so it does so for two seconds at most, and the next call goes on: a
+--   call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would begin again each time.
 -- What was received is measured if the greatest growth by escapes would make it too long, and too much of it is undone
 --   before fewer are asked for: in a subtransaction, which also releases the locks.
 -- Locks: as receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
@@ -27,6 +28,7 @@ declare
     v_bytes bigint;
     v_fitting int;
     v_noted boolean;
+    v_until timestamptz := clock_timestamp() + interval '2 seconds';
 begin
     if p_attempt_id is not null then
         return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
@@ -74,12 +76,14 @@ begin
         end if;
         v_noted := false;
         foreach v_row in array v_rows[2:] loop
+            exit when v_noted and clock_timestamp() > v_until;
             v_bytes := queue.answer_bytes(v_row, p_answer_format);
             if v_bytes > p_answer_bytes and queue.pass_over(p_queue, v_row, p_answer_format, v_bytes::int) then
                 v_noted := true;
             end if;
         end loop;
-        exit when not v_noted;      -- somebody else holds the next message now
+        exit when not v_noted       -- somebody else holds the next message now
+            or clock_timestamp() > v_until;
         v_max := p_max;
     end loop;
     return query select * from unnest(v_rows[:1]);

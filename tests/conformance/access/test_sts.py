@@ -8,6 +8,7 @@ from typing import Any
 
 import botocore.session
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tests.support.conformance.access_keys import OWNER, SIGV4
@@ -31,7 +32,8 @@ def client(sqs: Sqs, service: str, **credentials: str) -> Any:
         )
     else:
         session.set_credentials(sqs.account, sqs.secret)
-    return session.create_client(service, region_name=sqs.region, endpoint_url=sqs.endpoint_url)
+    unchecked = Config(parameter_validation=False)
+    return session.create_client(service, sqs.region, endpoint_url=sqs.endpoint_url, config=unchecked)
 
 
 @pytest.mark.parametrize(("key", "account"), [("test", "000000000000"), ("111122223333", "111122223333")])
@@ -72,16 +74,35 @@ def test_a_profile_of_a_role(sqs: Sqs, tmp_path: Path, monkeypatch: pytest.Monke
     assert queues.list_queues(QueueNamePrefix="none")["ResponseMetadata"]["HTTPStatusCode"] == 200
 
 
-def test_a_duration_that_cannot_be(sqs: Sqs) -> None:
+@pytest.mark.parametrize(
+    ("method", "parameters", "seconds", "limit"),
+    [
+        ("get_session_token", {}, 899, "greater than or equal to 900"),
+        ("get_session_token", {}, 129_601, "less than or equal to 129600"),
+        ("assume_role", ROLE, 43_201, "less than or equal to 43200"),
+    ],
+)
+def test_a_duration_that_cannot_be(
+    sqs: Sqs, method: str, parameters: dict[str, str], seconds: int, limit: str
+) -> None:
+    """The limits of botocore's model, in the words of AWS's services."""
     with pytest.raises(ClientError) as caught:
-        client(sqs, "sts").get_session_token(DurationSeconds=129_601)
-    assert caught.value.response["Error"]["Code"] == "ValidationError"
+        getattr(client(sqs, "sts"), method)(**parameters, DurationSeconds=seconds)
+    error = caught.value.response["Error"]
+    assert error["Code"] == "ValidationError"
+    assert error["Message"] == (
+        f"1 validation error detected: Value '{seconds}' at 'durationSeconds' failed to satisfy constraint: "
+        f"Member must have value {limit}"
+    )
 
 
 def test_with_access_keys(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
     """Who is calling is said; there are no roles and tokens, and the refusal says what to set."""
     owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
-    assert client(owner, "sts").get_caller_identity()["Account"] == OWNER
+    answer = client(owner, "sts").get_caller_identity()
+    answer.pop("ResponseMetadata")
+    # Of a root user ("GetCallerIdentity", API reference, and "IAM policy variables", the value of aws:userid).
+    assert answer == {"Account": OWNER, "UserId": OWNER, "Arn": f"arn:aws:iam::{OWNER}:root"}
     for method, parameters in TOKENS:
         with pytest.raises(ClientError) as caught:
             getattr(client(owner, "sts"), method)(**parameters)

@@ -87,13 +87,21 @@ def test_the_policies_that_are_built_in(owner: Sqs, user: MakeUser) -> None:
 
 def test_a_user_of_one_queue(owner: Sqs, user: MakeUser) -> None:
     url, other = owner.create(), owner.create()
+    name = f"of-one-queue-{next(_numbers)}"
     caller = user(
         {"Effect": "Allow", "Action": ["sqs:SendMessage", "sqs:GetQueueUrl"], "Resource": owner.arn(url)},
         {"Effect": "Allow", "Action": "sqs:CreateQueue", "Resource": "arn:aws:sqs:*:*:theirs-*"},
+        name=name,
     )
     caller.send(url, "hello")
     denied(caller, "send_message", QueueUrl=other, MessageBody="x")
     denied(caller, "receive_message", QueueUrl=url)
+    # Sources of the text: tests/unit/access/test_denial.py.
+    assert caller.refusal("send_message", QueueUrl=other, MessageBody="x").message == (
+        f"User: arn:aws:iam::{OWNER}:user/{name} is not authorized to perform: sqs:sendmessage on resource: "
+        f"{owner.arn(other)} "
+        "because no identity-based policy allows the sqs:sendmessage action"
+    )
     denied(caller, "list_queues")
     denied(caller, "create_queue", QueueName=owner.name())
     caller.client.create_queue(QueueName="theirs-" + owner.name())

@@ -240,3 +240,25 @@ def test_no_call_is_lost_through_a_pooler(
         answered = [pair for pairs in threads.map(calls, range(40)) for pair in pairs]
     assert len(answered) == 800
     assert sorted(answered) == owner.execute("select number, note from test_log order by number").fetchall()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
+    database: Database, driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As to a worker that polls: after a minute each poll would have asked, for as long as the process lives."""
+    times, asked = [1000.0], list[float]()
+    monkeypatch.setattr("penstock.postgres.database.time", lambda: times[-1])
+    kept = Kept(database.api_dsn, driver)
+    first = kept.connection()
+
+    def answers(_: float) -> bool:
+        asked.append(times[-1])
+        return True
+
+    monkeypatch.setattr(first, "answers", answers)
+    for now in (1061.0, 1062.0, 1063.0, 1124.0):
+        times.append(now)
+        assert kept.connection() is first
+    kept.close()
+    assert asked == [1061.0, 1124.0]

@@ -29,6 +29,15 @@ def test_addresses_are_forgotten() -> None:
     for _ in range(MOST_FAILURES + 1):
         counter.add("192.0.2.1")
     for number in range(MOST_ADDRESSES):
-        counter.add(f"2001:db8::{number:x}")
+        counter.add(f"2001:db8:0:{number:x}::1")
     assert not counter.is_exceeded("192.0.2.1")
     assert len(counter._windows) == MOST_ADDRESSES
+
+
+def test_a_network_of_ipv6_is_one_address() -> None:
+    """Each client has all of its /64 (RFC 6177), and so as many addresses as it likes."""
+    counter = FailureCounter()
+    for number in range(MOST_FAILURES + 1):
+        counter.add(f"2001:db8:0:1::{number:x}")
+    assert counter.is_exceeded("2001:db8:0:1::ffff")
+    assert not counter.is_exceeded("2001:db8:0:2::1")

@@ -122,6 +122,7 @@ def test_a_stack(tmp_path: Path) -> None:
 
 def test_specific_routes_come_first() -> None:
     routes = [
+        Route("ANY", "$default", "default"),
         Route("GET", "/v1/{proxy+}", "rest"),
         Route("ANY", "/v1/queues", "any"),
         Route("GET", "/v1/queues", "queues"),
@@ -129,8 +130,9 @@ def test_specific_routes_come_first() -> None:
     ]
     choose = route_chooser(routes)
     found = [choose(Request("GET", path)) for path in ("/v1/queues", "/v1/x", "/v1/x/y", "/v2")]
-    assert found == ["queues", "name", "rest", None]
+    assert found == ["queues", "name", "rest", "default"]
     assert choose(Request("PUT", "/v1/queues")) == "any"
+    assert choose(Request("PUT", "/v1/x")) == "default"
 
 
 def test_rules() -> None:
@@ -166,13 +168,16 @@ def test_every_action_of_rest_json_has_a_rule() -> None:
     assert choose(Request("PATCH", "/schedules/a")) == choose(Request("GET", "/schedulesx")) == "Gateway"
 
 
-def test_the_rest_api_is_no_queue() -> None:
-    """A greedy variable matches last ("Routing API requests", API Gateway Developer Guide): `/v1/queues` needs more."""
+def test_the_gateway_gets_what_no_other_function_gets() -> None:
+    """`$default` comes last ("Create routes for HTTP APIs in API Gateway", API Gateway Developer Guide)."""
     routes = read_stack(ROOT, {}, {}).routes
     choose, balance = route_chooser(routes), rule_chooser(*read_balancer(ROOT / "infra/alb/template.yaml"))
     for method, path in (("GET", "/v1/queues"), ("POST", "/v1/queues"), ("GET", "/v1/queues/a/messages")):
         assert choose(Request(method, path)) == balance(Request(method, path)) == "Rest"
-    assert choose(Request("POST", "/000000000000/orders")) == choose(Request("POST", "/")) == "Gateway"
+    queue = "/000000000000/orders"
+    for path in ("/", queue, f"{queue}/", f"{queue}//", f"/eu-west-1{queue}", "/orders", "/a/b/c/d"):
+        assert choose(Request("POST", path)) == balance(Request("POST", path)) == "Gateway"
+    assert choose(Request("GET", "/SimpleNotificationService.pem")) == "Gateway"
     assert choose(Request("GET", "/schedules/a")) == "SchedulerGetSchedule"
 
 

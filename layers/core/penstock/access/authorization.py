@@ -28,6 +28,7 @@ from penstock.postgres.statements.access import (
 )
 
 from . import request_rate
+from .denial import Policies, denied
 from .policy.evaluation import Verdict, evaluate
 from .policy.requests import AccessRequest, Principal
 from .topic_actions import OWNER_ACTIONS
@@ -148,8 +149,10 @@ def new_resource(service: str, request: object, context: RequestContext) -> str:
 def check_user(service: str, action: str, arn: str, context: RequestContext) -> None:
     """Raises AccessDenied unless the user's own policies allow what no other policy can allow."""
     request = access_request(service, action, arn, context)
-    if context.caller.verdict(request) is not Verdict.ALLOWED:
-        raise AccessDenied(f"The user's policies do not allow {service}:{action} on {arn}.")
+    verdict = context.caller.verdict(request)
+    if verdict is not Verdict.ALLOWED:
+        explicit = verdict is Verdict.DENIED
+        raise denied(service, action, arn, request.principal, Policies.IDENTITY, explicit=explicit)
 
 
 def access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
@@ -228,7 +231,8 @@ def check_policies(
     if acting is not None:
         verdicts.append(evaluate(row.policy, request._replace(principal=acting.principal, keys=acting.keys)))
     if not is_permitted(of_user, verdicts, foreign=foreign, grantable=action in rules.grantable_actions):
-        raise AccessDenied(f"Access to the resource {arn} is denied.")
+        policies, explicit = refusing_policies(of_user, verdicts, foreign=foreign)
+        raise denied(service, action, arn, request.principal, policies, explicit=explicit)
 
 
 def is_permitted(of_user: Verdict, of_resource: list[Verdict], *, foreign: bool, grantable: bool) -> bool:
@@ -243,6 +247,21 @@ def is_permitted(of_user: Verdict, of_resource: list[Verdict], *, foreign: bool,
         granted = Verdict.ALLOWED in of_resource or Verdict.ACCOUNT_ALLOWED in of_resource
         return grantable and granted and of_user is Verdict.ALLOWED
     return of_user is Verdict.ALLOWED or (grantable and Verdict.ALLOWED in of_resource)
+
+
+def refusing_policies(
+    of_user: Verdict, of_resource: list[Verdict], *, foreign: bool
+) -> tuple[Policies, bool]:
+    """Which policies the refusal names, and whether a Deny of theirs decided.
+
+    Other accounts are not told of a Deny of the resource, since they would learn that it exists.
+    """
+    if of_user is Verdict.DENIED:
+        return Policies.IDENTITY, True
+    if foreign:
+        return (Policies.RESOURCE if of_user is Verdict.ALLOWED else Policies.IDENTITY), False
+    is_denied = Verdict.DENIED in of_resource
+    return (Policies.RESOURCE if is_denied else Policies.IDENTITY), is_denied
 
 
 def queues_of(request: object, context: RequestContext) -> list[str]:

@@ -6,20 +6,22 @@ up for it for a while. So whoever shares the address (a company's gateway, a loa
 
 from time import monotonic
 
+from .addresses import limited_address
+
 MOST_FAILURES = 50
 WINDOW_SECONDS = 10.0
 MOST_ADDRESSES = 4096
 
 
 class FailureCounter:
-    """Failures by address, in windows of ten seconds; it forgets the address that was seen longest ago."""
+    """Failures by address (of IPv6 by /64), in windows of ten seconds; it forgets the one that was seen longest ago."""
 
     def __init__(self) -> None:
         self._windows: dict[str, tuple[float, int]] = {}
 
     def add(self, address: str) -> None:
         """Counts a failure."""
-        now = monotonic()
+        now, address = monotonic(), limited_address(address)
         started_at, number = self._windows.pop(address, (now, 0))
         if now - started_at > WINDOW_SECONDS:
             started_at, number = now, 0
@@ -29,5 +31,5 @@ class FailureCounter:
 
     def is_exceeded(self, address: str) -> bool:
         """Whether the address has had more than 50 failures in its window."""
-        started_at, number = self._windows.get(address, (0.0, 0))
+        started_at, number = self._windows.get(limited_address(address), (0.0, 0))
         return number > MOST_FAILURES and monotonic() - started_at <= WINDOW_SECONDS

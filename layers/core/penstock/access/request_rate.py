@@ -79,7 +79,7 @@ class RequestRate:
     def count_answer(self, caller: str, size: int) -> None:
         """Counts an answer of `size` bytes, of which the first 64 KiB are free: later requests wait for it."""
         with self._lock:
-            self._count(caller, (size - 1) // CHUNK_BYTES)
+            self._count(caller, max(0, size - 1) // CHUNK_BYTES)  # an empty one gives nothing back
 
     def _count(self, caller: str, requests: int) -> None:
         now = monotonic()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+LONGEST_NAME = 80
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,80}").fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
@@ -71,9 +72,13 @@ def queue_arn(region: str, account_id: str, name: str) -> str | None:
     return None if queue is None else queue.arn
 
 
-@lru_cache(maxsize=4096)
 def resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
     """The queue, or None when account or name cannot be one. Cached: every request on a queue needs it."""
+    return None if len(name) > LONGEST_NAME else _resolve_queue(region, account_id, name)
+
+
+@lru_cache(maxsize=4096)
+def _resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
     if not is_account_id(account_id) or not is_queue_name(name):
         return None
     return ResolvedQueue(f"arn:aws:sqs:{region}:{account_id}:{name}")

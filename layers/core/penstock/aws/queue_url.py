@@ -5,8 +5,10 @@ queue, whatever region a request was signed for. Where the region stands is our 
 installation.
 
 On input any host and any path before these segments are accepted, and slashes at the end (as in the examples of AWS's
-API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`. A bare name
-is a queue of the caller's own account and region.
+API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, those for
+FIPS and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS
+General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
+caller's own account and region.
 """
 
 import re
@@ -14,7 +16,12 @@ from functools import lru_cache
 
 from .arn import ResolvedQueue, is_account_id, resolve_queue
 
-_HOST = re.compile(r"https?://sqs\.([a-z0-9-]+)\.").match
+LONGEST_URL = 2_048
+"""Characters of a QueueUrl; a name has 80 at most, the rest is host and path. Our choice, so that caches stay small."""
+
+_HOST = re.compile(
+    r"https?://(?:(?:[a-z0-9-]+\.)?sqs(?:-fips)?\.([a-z0-9-]+)\.|([a-z0-9-]+)\.queue\.amazonaws\.)"
+).match
 # Regions of AWS: `us-east-1`, `us-gov-west-1`.
 _AWS_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+){1,2}-[0-9]{1,2}").fullmatch
 _PATH = re.compile(r"/(?:[a-z0-9-]{1,32}/)?[0-9]{12}/[^/]+/*").fullmatch
@@ -47,7 +54,7 @@ def resolve(
     served = [one.strip() for one in served_regions.split(",")] if served_regions else []
     host = _HOST(url)
     is_first = "://" in url and before.count("/") < 3  # nothing but the host stands before the account
-    region_of_url = before.rpartition("/")[2] if not is_first else host[1] if host else ""
+    region_of_url = before.rpartition("/")[2] if not is_first else host[1] or host[2] if host else ""
     if not (_AWS_REGION(region_of_url) or region_of_url in (region, *served)):
         region_of_url = default_region  # another part of a path
     if served and region_of_url not in served:

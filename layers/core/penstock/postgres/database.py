@@ -120,9 +120,11 @@ class Database:
     def connection(self) -> DriverConnection:
         """The connection, a new one when the old one is gone. Raises ServiceUnavailable."""
         try:
-            return self._live_connection()
+            connection = self._live_connection()
         except DriverError as error:
             raise ServiceUnavailable from error
+        self._used_at = time()  # by whoever gets it: workers call it directly
+        return connection
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call; arrays are lists.
@@ -163,7 +165,6 @@ class Database:
             self.close()
         if self._connection is None:
             self._connection = self._open()
-            self._used_at = time()
         return self._connection
 
     def _open(self) -> DriverConnection:

@@ -9,7 +9,10 @@ An answer has the error's name in the header `x-amzn-errortype`, and `{"Message"
 from collections.abc import Mapping, Sequence
 
 from penstock import errors
+from penstock.aws.codec.limits import detected
 from penstock.errors import AwsError
+
+MOST_QUOTED = 512  # characters of a value that an error text repeats
 
 
 class SchedulerError(AwsError):
@@ -24,13 +27,22 @@ class ValidationException(SchedulerError):
     @classmethod
     def of(cls, problems: Sequence[str]) -> "ValidationException":
         """The error with all problems of a request's members in one text."""
-        number = len(problems)
-        return cls(f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}")
+        return cls(detected(problems))
 
     @classmethod
-    def expression(cls, written: str) -> "ValidationException":
+    def expression(cls, written: str, detail: str | None = None) -> "ValidationException":
         """The error for a schedule expression, in AWS's text (LocalStack issue 9284 quotes it)."""
-        return cls(f"Invalid Schedule Expression {written}.")
+        return cls(f"Invalid Schedule Expression {written}.", detail)
+
+    @classmethod
+    def member(
+        cls, value: str | None, path: str, constraint: str, detail: str | None = None
+    ) -> "ValidationException":
+        """The error for a member such as `target.arn` in AWS's form; None: it is absent. Constraints are our choice."""
+        shown = "null" if value is None else f"'{value[:MOST_QUOTED]}'"
+        error = cls.of([f"Value {shown} at '{path}' failed to satisfy constraint: Member must {constraint}"])
+        error.detail = detail
+        return error
 
 
 class ConflictException(SchedulerError):

@@ -84,7 +84,7 @@ def get_schedule_group(
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
     """Deletes a group with its schedules, at once: no request sees it DELETING. Tokens as for schedules."""
     if request.name == DEFAULT_GROUP:
-        raise ValidationException("The default schedule group cannot be deleted.")
+        raise ValidationException.member(request.name, "name", "not be the default group")
     key = (context.account_id, context.region, request.name, "")
     (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not row.dropped:
@@ -136,9 +136,9 @@ def checked_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
     """Tags by key. Raises ValidationException for a key that occurs twice or is reserved for AWS."""
     found = {tag.key: tag.value for tag in tags}
     if len(found) < len(tags):
-        raise ValidationException("Duplicate tag keys found.")
+        raise ValidationException.member("[…]", "tags", "have each key once")
     if any(key.lower().startswith("aws:") for key in found):
-        raise ValidationException("Tag keys starting with aws: are reserved.")
+        raise ValidationException.member("[…]", "tags", "have no keys that begin with aws:")
     if len(found) > MAXIMUM_TAGS:
         raise too_many_tags()
     return found

@@ -14,6 +14,7 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
+from penstock.scheduler.expressions.zones import zone_named
 from penstock.sns.topics import as_json
 from penstock.sqs.attributes import KEYS_REFUSED
 
@@ -30,6 +31,7 @@ from .groups import check_group, token_of
 from .rows import Period, ScheduleRow, row_of
 
 PAGE = 100
+WINDOW = "flexibleTimeWindow.maximumWindowInMinutes"
 
 STATUS = {"ENABLED": "active", "DISABLED": "paused"}
 STATES = {status: state for state, status in STATUS.items()}
@@ -95,7 +97,7 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     Raises ValidationException, ConflictException, ResourceNotFoundException.
     """
     if request.kms_key_arn and context.environment.settings.queue_refuse_kms:
-        raise ValidationException(KEYS_REFUSED)
+        raise ValidationException.member(request.kms_key_arn, "kmsKeyArn", "be null", KEYS_REFUSED)
     expression = checked_expression(request)
     period = checked_period(request)
     window = checked_window(request.flexible_time_window)
@@ -139,18 +141,24 @@ def error_of(error: str, group: str, name: str) -> Exception:
 
 
 def checked_expression(request: scheduler.CreateScheduleRequest) -> Expression:
-    """The expression in its time zone. Raises ValidationException, with the place and the reason in its text."""
+    """The expression in its time zone. Raises ValidationException, with the place and the reason in its detail."""
+    timezone = request.schedule_expression_timezone or "UTC"
     try:
-        return parse_aws(request.schedule_expression, request.schedule_expression_timezone or "UTC")
+        zone_named(timezone)
     except ScheduleInvalid as invalid:
-        raise ValidationException(invalid.message) from invalid
+        path, constraint = "scheduleExpressionTimezone", "be a name of the IANA time zone database"
+        raise ValidationException.member(timezone, path, constraint, invalid.message) from invalid
+    try:
+        return parse_aws(request.schedule_expression, timezone)
+    except ScheduleInvalid as invalid:
+        raise ValidationException.expression(request.schedule_expression, invalid.message) from invalid
 
 
 def checked_period(request: scheduler.CreateScheduleRequest) -> Period:
     """Start and end. Both may be in the past, so that a client can change a schedule after it began."""
     start, end = moment(request.start_date), moment(request.end_date)
     if start is not None and end is not None and end <= start:
-        raise ValidationException("EndDate must be after StartDate.")
+        raise ValidationException.member(str(request.end_date), "endDate", "be later than startDate")
     return Period(start, end)
 
 
@@ -158,9 +166,9 @@ def checked_window(window: scheduler.FlexibleTimeWindow) -> int | None:
     """The window in minutes; None when it is off."""
     minutes = window.maximum_window_in_minutes
     if window.mode == "FLEXIBLE" and minutes is None:
-        raise ValidationException("MaximumWindowInMinutes is required when Mode is FLEXIBLE.")
+        raise ValidationException.member(None, WINDOW, "not be null", "The mode is FLEXIBLE.")
     if window.mode == "OFF" and minutes is not None:
-        raise ValidationException("MaximumWindowInMinutes must not be there when Mode is OFF.")
+        raise ValidationException.member(str(minutes), WINDOW, "be null", "The mode is OFF.")
     return minutes
 
 

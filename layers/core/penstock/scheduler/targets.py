@@ -2,7 +2,7 @@
 
 AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it can
 invoke no other targets. It does not check whether the queue or topic exists: on AWS too a schedule may be made before
-its target. Texts of errors are ours.
+its target. What the constraints say is ours.
 """
 
 from msgspec.structs import replace
@@ -34,12 +34,12 @@ def checked(target: Target, settings: Settings) -> Target:
     """The target as it is stored, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
-        raise ValidationException(
-            f"{_pascal(given[0])} is not for a target that Penstock invokes. {SUPPORTED_TARGETS}"
-        )
+        raise ValidationException.member("{…}", f"target.{_camel(given[0])}", "be null", SUPPORTED_TARGETS)
     group_id = None if target.sqs_parameters is None else target.sqs_parameters.message_group_id
     if group_id is not None and not validation.is_group_id(group_id):
-        raise ValidationException("SqsParameters.MessageGroupId must be letters, digits and punctuation.")
+        raise ValidationException.member(
+            group_id, GROUP_ID, "satisfy regular expression pattern: [!-~]{1,128}"
+        )
     if parse_queue_arn(target.arn) is not None:
         _check_queue(target.arn, group_id)
         _check_input(target.input, validation.MAXIMUM_MESSAGE_BYTES)
@@ -50,33 +50,39 @@ def checked(target: Target, settings: Settings) -> Target:
     return replace(target, retry_policy=filled_in(target.retry_policy))
 
 
+INPUT = "target.input"
+GROUP_ID = "target.sqsParameters.messageGroupId"
 SUPPORTED_TARGETS = "Penstock invokes Amazon SQS queues and Amazon SNS topics."
 
 
 def _check_queue(arn: str, group_id: str | None) -> None:
     if arn.endswith(".fifo") and group_id is None:
-        raise ValidationException("SqsParameters.MessageGroupId is required for a FIFO queue.")
+        raise ValidationException.member(None, GROUP_ID, "not be null", "The target is a FIFO queue.")
 
 
 def _check_topic(target: Target, group_id: str | None) -> None:
     """A FIFO topic needs a message group, from SqsParameters: our extension, as on AWS such a target always fails."""
     topic = parse_topic_arn(target.arn)
     if topic is None:
-        raise ValidationException(f"Target {target.arn[:256]} is not supported. {SUPPORTED_TARGETS}")
+        constraint = "be the ARN of a queue or a topic"
+        raise ValidationException.member(target.arn, "target.arn", constraint, SUPPORTED_TARGETS)
     if topic.fifo != (group_id is not None):
-        raise ValidationException(
-            "SqsParameters.MessageGroupId is for queues and for FIFO topics, which require it."
+        constraint = "not be null" if topic.fifo else "be null"
+        raise ValidationException.member(
+            group_id, GROUP_ID, constraint, "FIFO topics require it, others refuse it."
         )
 
 
 def _check_regions(target: Target, settings: Settings) -> None:
     """What QUEUE_REGIONS lacks is in another installation, which this one does not call."""
     dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
-    for arn in (target.arn, dead_letters):
+    for path, arn in (("target.arn", target.arn), ("target.deadLetterConfig.arn", dead_letters)):
         if arn is not None and not settings.serves(arn.split(":")[3]):
-            raise ValidationException(
-                f"{arn[:256]} is in another region. The setting QUEUE_REGIONS has those that this installation "
-                f"serves: {settings.queue_regions}."
+            raise ValidationException.member(
+                arn,
+                path,
+                "be in a region of this installation",
+                f"The setting QUEUE_REGIONS has those that it serves: {settings.queue_regions}.",
             )
 
 
@@ -85,9 +91,9 @@ def _check_input(text: str | None, most_bytes: int) -> None:
         return
     data = validation.encoded(text)
     if data is None:
-        raise ValidationException("Target.Input has characters that no message can have.")
+        raise ValidationException.member("…", INPUT, "have only characters that a message can have")
     if len(data) > most_bytes:
-        raise ValidationException(f"Target.Input is longer than {most_bytes} bytes.")
+        raise ValidationException.member("…", INPUT, f"have length less than or equal to {most_bytes}")
 
 
 def filled_in(policy: RetryPolicy | None) -> RetryPolicy:
@@ -100,5 +106,6 @@ def filled_in(policy: RetryPolicy | None) -> RetryPolicy:
     )
 
 
-def _pascal(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(part.capitalize() for part in others)

@@ -27,19 +27,18 @@ from .types import (
     GetSessionTokenResult,
 )
 
-SHORTEST_SECONDS, LONGEST_SECONDS = 900, 129_600
+SHORTEST_SECONDS, LONGEST_SECONDS, LONGEST_ROLE_SECONDS = 900, 129_600, 43_200
 
 
 def get_caller_identity(
     request: GetCallerIdentityRequest,  # noqa: ARG001 - as every operation
     context: Context,
 ) -> Operation[GetCallerIdentityResult]:
-    """Account, ARN and name of who calls."""
+    """Account, ARN and name of who calls; a root user's id is that of the account."""
     yield from ()
-    arn = context.caller_arn
-    return GetCallerIdentityResult(
-        user_id=arn.rpartition("/")[2] or context.account_id, account=context.account_id, arn=arn
-    )
+    arn, account_id = context.caller_arn, context.account_id
+    user_id = arn.rpartition("/")[2] if "/" in arn else account_id
+    return GetCallerIdentityResult(user_id=user_id, account=account_id, arn=arn)
 
 
 def get_session_token(request: GetSessionTokenRequest, context: Context) -> Operation[GetSessionTokenResult]:
@@ -52,7 +51,7 @@ def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[Assum
     """Credentials of the caller, under the name of a role."""
     yield from ()
     return AssumeRoleResult(
-        credentials=credentials(request.duration_seconds, context),
+        credentials=credentials(request.duration_seconds, context, LONGEST_ROLE_SECONDS),
         assumed_role_user=assumed_role(request, context),
     )
 
@@ -63,17 +62,22 @@ def assume_role_with_web_identity(
     """The same for a request without a signature, whose token nobody looks at: it is of the default account."""
     yield from ()
     return AssumeRoleWithWebIdentityResult(
-        credentials=credentials(request.duration_seconds, context),
+        credentials=credentials(request.duration_seconds, context, LONGEST_ROLE_SECONDS),
         assumed_role_user=assumed_role(request, context),
     )
 
 
-def credentials(seconds: int, context: Context) -> Credentials:
+def credentials(seconds: int, context: Context, longest_seconds: int = LONGEST_SECONDS) -> Credentials:
     """Credentials that mean the caller. Raises ValidationError."""
-    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+    if not SHORTEST_SECONDS <= seconds <= longest_seconds:
+        limit = (
+            f"greater than or equal to {SHORTEST_SECONDS}"
+            if seconds < SHORTEST_SECONDS
+            else f"less than or equal to {longest_seconds}"
+        )
         raise ValidationError(
             f"1 validation error detected: Value '{seconds}' at 'durationSeconds' failed to satisfy constraint: Member "
-            f"must have value between {SHORTEST_SECONDS} and {LONGEST_SECONDS}"
+            f"must have value {limit}"
         )
     expiration = datetime.now(UTC) + timedelta(seconds=seconds)
     return Credentials(

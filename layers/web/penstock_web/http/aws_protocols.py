@@ -29,7 +29,7 @@ from penstock.gateway import (
     encode_error,
     is_peek,
 )
-from penstock.http import HttpRequest, HttpResponse
+from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
 from penstock_web.deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from penstock_web.driver import Resources, run_operation
 
@@ -57,7 +57,7 @@ def names_action(scope: Scope) -> bool:
         return False
     headers = dict(scope["headers"])
     is_form = headers.get(b"content-type", b"").startswith(FORM)
-    return is_form or b"x-amz-target" in headers or scope["query_string"].startswith(b"Action=")
+    return is_form or b"x-amz-target" in headers or b"&Action=" in b"&" + scope["query_string"]
 
 
 def is_rest_path(method: str, path: str) -> bool:
@@ -107,6 +107,7 @@ class AwsApplication:
         except AwsError as error:
             self.meter.count_refusal(error)
             return self._error_without_call(scope, error, close=True)
+        request.may_wait = len(body) <= LONG_BODY_BYTES
         headers = self.headers(header_pairs)
         peer, _ = scope.get("client") or ("", 0)
         http = HttpRequest(scope["method"], scope["path"], scope["query_string"], headers, body, peer)

@@ -38,6 +38,7 @@ class FastPathRequest:
         "_application", "_call", "_end_reason", "_method", "_protocol", "_run", "_started_at", "disconnected",
         "keep_alive", "response_complete",
     )  # fmt: skip
+    may_wait = True  # its body is short
 
     def __init__(self, protocol: ResponseWriter, application: "AwsApplication") -> None:
         self._protocol = protocol

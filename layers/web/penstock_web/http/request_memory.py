@@ -8,7 +8,7 @@ allows, and a client that sends slowly takes no part of this budget. A body that
 
 Nobody has proved who he is before his body has arrived, so memory is shared by address: addresses take turns, one has
 at most half of what is being read, a request counts once its first 16 KiB have arrived, and while others wait, one that
-arrives slower than 64 KiB a second is refused with 408.
+arrives slower than 64 KiB a second is refused with 408. A request that has memory does not wait for messages.
 """
 
 import asyncio
@@ -146,10 +146,15 @@ class LongRequest:
 
     async def receive(self) -> AsgiMessage:
         """ASGI's receive. Raises ServiceUnavailable when the budget is used up for too long, RequestTimeout."""
+        if self._is_whole:
+            return await self._receive()  # watches for the client's disconnect
         message = await self._next_part() if self._acquired else await self._first_part()
         if message["type"] == "http.request" and not message.get("more_body", False):
             self._is_whole = True
-            await self._acquire(self._processing)
+            if self._received_bytes > LONG_BODY_BYTES:
+                await self._acquire(self._processing)
+            else:
+                self.release()  # nobody knew its length before
         return message
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""Errors of the native API: `{"error":{"code","message","hint"?}}` for every answer that is not 2xx.
+"""Errors of the native API: `{"error":{"code","message","detail"?,"hint"?}}` for every answer that is not 2xx.
 
 ERROR_TABLE gives the typed errors of core a code and a status. A class that is not listed has the row of its nearest
 ancestor; that of AwsError is `bad_request`.
@@ -164,6 +164,8 @@ def error_response(error: AwsError) -> JSONResponse:
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
     body: dict[str, dict[str, Any]] = {**error_body(code, error.message, hint)}
+    if error.detail is not None:
+        body["error"]["detail"] = error.detail
     if isinstance(error, ScheduleUnusable):
         body["error"].update(error.details)
     return JSONResponse(body, status, headers)

@@ -214,7 +214,7 @@ class Retried(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error; `hint` says what to do about it, where that is known.
+    """An error; `detail` explains a message that is AWS's, `hint` says what to do about it, where that is known.
 
     For a schedule's expression: `position` of the error, counted from 0, a `suggestion` of what was probably meant, and
     `examples`.
@@ -222,6 +222,7 @@ class Problem(BaseModel):
 
     code: str
     message: str
+    detail: str | None = None
     hint: str | None = None
     position: int | None = None
     suggestion: str | None = None

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import psycopg
 import pytest
 
 from penstock.postgres.statements.messages import RECEIVE_ANSWER
 from tests.integration.sql.conftest import Connect
+from tests.support.database import Database
 from tests.support.sql.calls import (
     Connection,
     Counts,
@@ -262,6 +264,20 @@ def test_many_are_passed_over_at_once(db: Connection) -> None:
     assert bodies(answer(db, arn)[1]) == [SHORT]
     assert rows_of(db, "side", arn) == 30
     assert sorted({row.receive_count for row in [*receive(db, arn), *receive(db, arn, 20)]}) == [1]
+
+
+def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database: Database) -> None:
+    """A call that is cut off is undone, and the next one would measure all of them again."""
+    arn = create(db, "q")
+    send_each(db, arn, *[LONG] * 4)
+    with psycopg.connect(database.dsn, autocommit=True) as superuser:
+        superuser.execute(
+            "create or replace function queue.answer_bytes(p_message queue.delivery, p_format text) returns int "
+            "language sql as 'select pg_sleep(1.05); select 200000'"
+        )
+    assert answer(db, arn) == (None, [])
+    noted = value(db, "select count(*) from queue.side where answer_bytes is not null")
+    assert 1 <= noted < 4
 
 
 def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection) -> None:

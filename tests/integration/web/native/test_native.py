@@ -47,7 +47,7 @@ def receive(http: httpx.Client, queue: str = "orders", **query: int) -> list[dic
 
 def error_of(answer: httpx.Response) -> tuple[int, str]:
     assert set(answer.json()) == {"error"}
-    assert set(answer.json()["error"]) <= {"code", "message", "hint"}
+    assert set(answer.json()["error"]) <= {"code", "message", "detail", "hint"}
     return answer.status_code, answer.json()["error"]["code"]
 
 

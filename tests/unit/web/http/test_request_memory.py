@@ -5,13 +5,15 @@ Source: our choice (decision 14); 503 with Retry-After: docs/errors.md.
 
 import asyncio
 import json
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 import pytest
 
+from penstock.effects import Row, Statement
 from penstock.environment import Environment
 from penstock.errors import RequestTimeout, ServiceUnavailable
+from penstock.postgres.statements.messages import SEND_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
@@ -24,10 +26,11 @@ from penstock_web.http.request_memory import (
     bytes_to_reserve,
 )
 from tests.support.web.fake_database import FakeDatabase
-from tests.support.web.fake_queue import stored
+from tests.support.web.fake_queue import HEADER, stored
 from tests.support.web.virtual_clock import run, settle
 from tests.unit.web.test_driver import resources_on
 
+RECEIVE = "AmazonSQS.ReceiveMessage"
 WHOLE, HALF = 1000, 500
 MIB = 1_048_576
 
@@ -405,5 +408,42 @@ def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
         else:
             assert document["error"]["code"] == "request_timeout"
         await asyncio.wait(slow)
+
+    run(scenario())
+
+
+def empty(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+    """A database whose queues are empty, and that stores whatever is sent."""
+    return stored(statement, arguments) if statement is SEND_MESSAGES else [HEADER]
+
+
+WAIT = {"QueueUrl": "http://h/000000000000/orders", "WaitTimeSeconds": 20}
+
+
+@pytest.mark.parametrize("padding", [70_000, 1_500_000])
+def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(padding: int) -> None:
+    """Five of these would have had all of it for 20 s."""
+
+    async def scenario() -> None:
+        client = Client(FakeDatabase(empty))
+        body = json.dumps(WAIT).encode().ljust(padding)
+        asking = (client.ask("/", body, f"192.0.2.{n}", x_amz_target=RECEIVE) for n in range(5))
+        assert [status for status, _, _ in await asyncio.gather(*asking)] == [200] * 5
+        assert asyncio.get_running_loop().time() == 0
+
+    run(scenario())
+
+
+def test_a_short_body_whose_length_nobody_knew_waits_and_leaves_the_memory_to_others() -> None:
+    async def scenario() -> None:
+        client = Client(FakeDatabase(empty))
+        body, loop = json.dumps(WAIT).encode(), asyncio.get_running_loop()
+        chunked = client.ask("/", body, x_amz_target=RECEIVE, transfer_encoding="chunked")
+        waiting = asyncio.create_task(chunked)
+        await settle()
+        assert (await client.send_message(MIB - 1000, "192.0.2.2"))[0] == 200
+        assert loop.time() == 0
+        assert (await waiting)[0] == 200
+        assert loop.time() == 20
 
     run(scenario())

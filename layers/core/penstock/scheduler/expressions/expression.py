@@ -94,14 +94,10 @@ def parse(
 
 
 def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
-    """The expression of EventBridge Scheduler. Raises ScheduleInvalid, whose message starts with AWS's text."""
+    """The expression of EventBridge Scheduler. Raises ScheduleInvalid."""
     zone = zone_named(timezone)
     form = next((form for start, form in _AWS_FORMS.items() if expression.startswith(start)), "aws_cron")
-    try:
-        return Expression(form, expression, _READERS[form](expression, zone), timezone)
-    except ScheduleInvalid as error:
-        message = f"Invalid Schedule Expression {expression}. Reason: {error.message}"
-        raise ScheduleInvalid(message, error.position, error.suggestion, error.examples) from None
+    return Expression(form, expression, _READERS[form](expression, zone), timezone)
 
 
 @lru_cache(maxsize=8192)

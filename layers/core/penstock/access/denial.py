@@ -1,0 +1,50 @@
+"""The refusal of a caller whose policies, or those of a queue or topic, do not allow an action: AWS's text.
+
+    User: arn:aws:iam::111122223333:user/ann is not authorized to perform: sqs:sendmessage on resource:
+    arn:aws:sqs:us-east-1:111122223333:orders because no identity-based policy allows the sqs:sendmessage action
+
+Sources: "Troubleshoot access denied error messages" (IAM User Guide,
+https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html); how each service writes its actions:
+aws/serverless-application-model 3633 (SQS; also that a batch has the name of its single action), aws-ia/
+terraform-aws-control_tower_account_factory 151 (SNS), ministryofjustice/modernisation-platform 7930 (Scheduler).
+"""
+
+from enum import Enum
+
+from penstock.errors import AccessDenied
+
+from .policy.requests import Principal
+
+
+class Policies(Enum):
+    """Whose policies refuse."""
+
+    IDENTITY = "identity-based"
+    RESOURCE = "resource-based"
+
+
+def denied(
+    service: str, action: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
+) -> AccessDenied:
+    """The error. `explicit`: a Deny refuses; else there is no Allow."""
+    name = action_name(service, action)
+    reason = (
+        f"with an explicit deny in {_article(policies)} {policies.value} policy"
+        if explicit
+        else f"because no {policies.value} policy allows the {name} action"
+    )
+    return AccessDenied(
+        f"User: {principal.arn} is not authorized to perform: {name} on resource: {arn} {reason}"
+    )
+
+
+def _article(policies: Policies) -> str:
+    return "an" if policies is Policies.IDENTITY else "a"
+
+
+def action_name(service: str, action: str) -> str:
+    """An action as its service writes it: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`."""
+    single = action.removesuffix("Batch")
+    if service == "sqs":
+        return f"sqs:{single.lower()}"
+    return f"SNS:{single}" if service == "sns" else f"{service}:{single}"

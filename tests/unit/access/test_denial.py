@@ -1,0 +1,57 @@
+"""Texts of refusals. Source: "Troubleshoot access denied error messages" (IAM User Guide), and answers of the three
+services that public issues quote (see the module)."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.access.authorization import refusing_policies
+from penstock.access.denial import Policies, denied
+from penstock.access.policy.evaluation import Verdict
+from penstock.access.policy.requests import Principal
+
+ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
+
+
+@pytest.mark.parametrize(
+    ("service", "action", "name"),
+    [
+        ("sqs", "SendMessageBatch", "sqs:sendmessage"),
+        ("sqs", "GetQueueUrl", "sqs:getqueueurl"),
+        ("sns", "PublishBatch", "SNS:Publish"),
+        ("scheduler", "CreateSchedule", "scheduler:CreateSchedule"),
+        ("penstock", "ReadOutbox", "penstock:ReadOutbox"),
+    ],
+)
+def test_what_no_policy_allows(service: str, action: str, name: str) -> None:
+    error = denied(service, action, "arn:x", ANN, Policies.IDENTITY)
+    assert error.message == (
+        f"User: arn:aws:iam::111122223333:user/ann is not authorized to perform: {name} on resource: arn:x "
+        f"because no identity-based policy allows the {name} action"
+    )
+
+
+@pytest.mark.parametrize(
+    ("policies", "shown"), [(Policies.IDENTITY, "an identity"), (Policies.RESOURCE, "a resource")]
+)
+def test_a_deny(policies: Policies, shown: str) -> None:
+    error = denied("sns", "Publish", "arn:x", ANN, policies, explicit=True)
+    assert error.message.endswith(f" on resource: arn:x with an explicit deny in {shown}-based policy")
+
+
+@pytest.mark.parametrize(
+    ("of_user", "of_resource", "foreign", "expected"),
+    [
+        (Verdict.NO_MATCH, Verdict.NO_MATCH, False, (Policies.IDENTITY, False)),
+        (Verdict.DENIED, Verdict.DENIED, False, (Policies.IDENTITY, True)),
+        (Verdict.ALLOWED, Verdict.DENIED, False, (Policies.RESOURCE, True)),
+        (Verdict.ALLOWED, Verdict.NO_MATCH, True, (Policies.RESOURCE, False)),
+        (Verdict.NO_MATCH, Verdict.ALLOWED, True, (Policies.IDENTITY, False)),
+        # Whether the resource of another account has a policy, or exists at all, is not told.
+        (Verdict.ALLOWED, Verdict.DENIED, True, (Policies.RESOURCE, False)),
+    ],
+)
+def test_whose_policies_are_named(
+    of_user: Verdict, of_resource: Verdict, foreign: bool, expected: tuple[Policies, bool]
+) -> None:
+    assert refusing_policies(of_user, [of_resource], foreign=foreign) == expected
