@@ -1,4 +1,4 @@
-"""The table of cases (tests/conformance/cases): each request has the answer that AWS gives.
+"""The table of cases (tests/support/cases): each request has the answer that AWS gives.
 
 A case runs at one door for each protocol that it exists in; every twentieth runs at all doors. A test is an action, and
 tells all differences of it. docs/compatibility_cases.md shows the table.
@@ -13,11 +13,11 @@ from typing import NamedTuple
 import pytest
 
 from penstock.actions import ACTIONS
-from tests.conformance.cases.scheduler.members import WITHOUT as OTHER_TARGETS
-from tests.conformance.cases.table import BY_ACTION, EVERYWHERE, USUAL, status_of
 from tests.support.cases.case import Case, changed
 from tests.support.cases.doors import Door, Received
 from tests.support.cases.members import members_of
+from tests.support.cases.scheduler.members import WITHOUT as OTHER_TARGETS
+from tests.support.cases.table import BY_ACTION, EVERYWHERE, USUAL, status_of
 from tests.support.cases.world import World
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.conformance.deployments import DEFAULT, Deployments

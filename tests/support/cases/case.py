@@ -1,6 +1,6 @@
 """A case: one request that is not quite as usual, and the answer that AWS gives to it, with the source of that.
 
-Nothing here knows an answer; tests/conformance/cases has them.
+Nothing here knows an answer; the modules of the services do.
 """
 
 from __future__ import annotations

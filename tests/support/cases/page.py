@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.conformance.cases.table import ALL, status_of
 from tests.support.cases.case import Case, Source
+from tests.support.cases.table import ALL, status_of
 
 PAGE: Final = Path(__file__).parents[3] / "docs/compatibility_cases.md"
 TITLES: Final = {"sqs": "Amazon SQS", "sns": "Amazon SNS", "scheduler": "EventBridge Scheduler"}
@@ -22,7 +22,7 @@ absent, null, empty, too long, of a wrong type or in another letter case, a valu
 each other. `make test` sends each of them, and compares code, status, and the text where AWS's is known. The source
 says where AWS's answer is from; "our choice" is what no page of AWS and no report of a user says.
 
-`make generate` writes this page from `tests/conformance/cases`. An answer of 200 is a success.
+`make generate` writes this page from `tests/support/cases`. An answer of 200 is a success.
 [errors.md](errors.md) has all errors, [compatibility.md](compatibility.md) what differs from AWS.
 """
 

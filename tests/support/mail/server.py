@@ -51,7 +51,8 @@ class MailServer:
     """`received`, in the order of arrival; `asked` counts RCPT commands by recipient.
 
     Names of recipients: those of REPLIES; `greylisted`: refused once; `slow`: no answer to DATA before `release`;
-    `lost`: the server takes the mail and closes the connection without an answer, the first time; `spam`: DATA refused.
+    `lost`, `deaf`: the server takes the mail and closes the connection without an answer, once or always; `spam`: DATA
+    refused.
     """
 
     port: int = 0
@@ -99,7 +100,7 @@ class MailServer:
         if name == "slow":
             await asyncio.to_thread(self.release.wait)
         transport = server.transport
-        if name == "lost" and first and isinstance(transport, asyncio.WriteTransport):
+        if (name == "deaf" or (name == "lost" and first)) and isinstance(transport, asyncio.WriteTransport):
             transport.abort()
         return "250 OK"
 

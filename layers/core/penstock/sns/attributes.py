@@ -54,7 +54,7 @@ def _access_policy(value: str) -> bool:
     )
 
 
-def _statements(policy: str) -> list[dict[str, Any]]:
+def _statements(policy: str) -> list[dict[str, object]]:
     """The statements of an access policy."""
     found = (_json(policy) or {}).get("Statement", [])
     return [found] if isinstance(found, dict) else found

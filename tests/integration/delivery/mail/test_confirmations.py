@@ -6,7 +6,6 @@ At most ten such mails go out in an hour for an account, and one to an address.
 from __future__ import annotations
 
 import psycopg
-import pytest
 
 from tests.integration.delivery.mail.conftest import Deliver
 from tests.support.database import Database
@@ -108,8 +107,9 @@ def test_two_workers_keep_the_rate(db: Connection, database: Database) -> None:
     assert number(db, now) == 10
 
 
-@pytest.mark.parametrize("address", ["a'b@example.com", "a..b@example.com", "x" * 64 + "@example.com"])
-def test_unusual_addresses(db: Connection, deliver: Deliver, mail_server: MailServer, address: str) -> None:
-    ask(db, make_topic(db), address)
-    assert deliver()["delivered"] == 1
-    assert mail_server.received[0].recipients == [address]
+def test_unusual_addresses(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+    addresses = ["a'b@example.com", "a..b@example.com", "x" * 64 + "@example.com"]
+    for address in addresses:
+        ask(db, make_topic(db), address)
+    assert deliver()["delivered"] == len(addresses)
+    assert sorted(mail.recipients[0] for mail in mail_server.received) == sorted(addresses)

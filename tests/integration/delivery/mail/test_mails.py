@@ -72,37 +72,33 @@ def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_
     assert to_plain.message["List-Unsubscribe-Post"] is None
 
 
-@pytest.mark.parametrize(
-    "text", ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\0b"]
-)
 def test_no_line_of_a_user_becomes_a_header(
-    db: Connection, deliver: Deliver, mail_server: MailServer, text: str
+    db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
     """However it came into the database."""
-    text = text.replace("\0", "\x0b")  # PostgreSQL has no zero
-    reader = subscribe(db, make_topic(db, DisplayName=text), "reader@example.com")
-    publish(db, reader, "m", text, link=f"https://h/?{text}")
-    assert deliver()["delivered"] == 1
-    (mail,) = mail_server.received
-    names = {line.partition(b":")[0] for line in mail.raw.partition(b"\r\n\r\n")[0].split(b"\r\n")}
-    assert b"Bcc" not in names
-    assert names == {
-        b"From", b"To", b"Subject", b"Date", b"Message-ID", b"Auto-Submitted", b"MIME-Version", b"Content-Type",
-        b"Content-Transfer-Encoding",
-    }  # fmt: skip
-    assert mail.recipients == ["reader@example.com"]
+    texts = ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\x0bb\x85c\u2028d"]
+    for text in texts:
+        reader = subscribe(db, make_topic(db, DisplayName=text), "reader@example.com")
+        publish(db, reader, "m", text, link=f"https://h/?{text}")
+    assert deliver()["delivered"] == len(texts)
+    for mail in mail_server.received:
+        names = {line.partition(b":")[0] for line in mail.raw.partition(b"\r\n\r\n")[0].split(b"\r\n")}
+        assert names == {
+            b"From", b"To", b"Subject", b"Date", b"Message-ID", b"Auto-Submitted", b"MIME-Version", b"Content-Type",
+            b"Content-Transfer-Encoding",
+        }  # fmt: skip
+        assert mail.recipients == ["reader@example.com"]
 
 
-@pytest.mark.parametrize(
-    "address", ["a@example.com\r\nRCPT TO:<x@example.com>", "a@example.com> SIZE=1", "no address"]
-)
 def test_no_line_of_a_user_becomes_a_command(
-    db: Connection, deliver: Deliver, mail_server: MailServer, address: str
+    db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    publish(db, subscribe(db, make_topic(db), address), "m")
-    assert deliver()["exhausted"] == 1
+    addresses = ["a@example.com\r\nRCPT TO:<x@example.com>", "a@example.com> SIZE=1", "no address"]
+    for address in addresses:
+        publish(db, subscribe(db, make_topic(db), address), "m")
+    assert deliver()["exhausted"] == len(addresses)
     assert (mail_server.received, mail_server.connections) == ([], 0)
-    assert states(db) == [("failed", "the recipient is no address of e-mail")]
+    assert set(states(db)) == {("failed", "the recipient is no address of e-mail")}
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
@@ -128,24 +124,24 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
     assert states(db)[0][0] == "failed"
 
 
-@pytest.mark.parametrize("name", ["refused", "blocked", "spam"])
-def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer, name: str) -> None:
+def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """The message goes to the dead-letter queue, or is kept where there is none."""
-    topic, dead = make_topic(db), create(db, "dead")
-    publish(db, subscribe(db, topic, f"{name}@example.com", dead_letters=dead), "m", attributes=ATTRIBUTES)
-    publish(db, subscribe(db, topic, f"{name}+2@example.com"), "m")
+    topic, dead, names = make_topic(db), create(db, "dead"), ["refused", "blocked", "spam"]
+    for name in names:
+        reader = subscribe(db, topic, f"{name}@example.com", dead_letters=dead)
+        publish(db, reader, name, attributes=ATTRIBUTES)
+        publish(db, subscribe(db, topic, f"{name}+2@example.com"), "m")
     counts = deliver()
-    assert (counts["dead_lettered"], counts["exhausted"], counts["retried"]) == (1, 1, 0)
-    (letter,) = receive(db, dead)
-    assert (json.loads(letter.body), letter.attributes) == ({"Message": "m"}, None)
-    assert [state for state, _ in states(db)] == ["failed", "failed"]
-    assert str(states(db)[0][1]).startswith("55")
+    assert (counts["dead_lettered"], counts["exhausted"], counts["retried"]) == (3, 3, 0)
+    letters = receive(db, dead)
+    assert sorted(json.loads(letter.body)["Message"] for letter in letters) == sorted(names)
+    assert {letter.attributes for letter in letters} == {None}
+    assert {state for state, _ in states(db)} == {"failed"}
+    assert all(str(error).startswith("55") for _, error in states(db))
     assert mail_server.received == []
 
 
-@pytest.mark.parametrize(
-    ("name", "bounces"), [("refused", 5), ("old", 5), ("full", 5), ("blocked", 0), ("spam", 0)]
-)
+@pytest.mark.parametrize(("name", "bounces"), [("refused", 5), ("blocked", 0)])
 def test_an_address_that_is_refused_again_and_again(
     db: Connection, deliver: Deliver, mail_server: MailServer, name: str, bounces: int
 ) -> None:

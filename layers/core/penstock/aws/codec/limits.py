@@ -8,7 +8,6 @@ Source: answers quoted in public issues (aws-sdk-net 2495, SWO-GS/auto-tag 90, w
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
 
 import msgspec
 
@@ -30,7 +29,7 @@ def detected(problems: Sequence[str]) -> str:
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
 
 
-def scalar_problems(limits: Limits, value: Any, path: str) -> Problems:
+def scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
     """The violations of a text or number."""
     reasons = _text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
     return [problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons]
@@ -45,7 +44,7 @@ def _text_reasons(limits: Limits, value: str) -> Iterable[str]:
 
 
 @cache
-def _pattern(text: str) -> Callable[[str], Any]:
+def _pattern(text: str) -> Callable[[str], object]:
     return re.compile(text, re.ASCII).fullmatch
 
 
@@ -81,24 +80,20 @@ def _has_limits(shape: Shape) -> bool:
             return any(_has_limits(member.shape) for member in members)
 
 
-def _of_structure(shape: Structure, value: Any, prefix: str) -> Iterator[str]:
+def _of_structure(shape: Structure, value: object, prefix: str) -> Iterator[str]:
     for member in shape.members:
         yield from _of_value(member.shape, getattr(value, member.attribute), prefix + shown(member))
 
 
-def _of_value(shape: Shape, value: Any, path: str) -> Iterator[str]:
-    if value is None:
-        return
-    match shape:
-        case Scalar(limits=limits):
-            yield from scalar_problems(limits, value, path)
-        case List(item):
-            for number, one in enumerate(value, 1):
-                yield from _of_value(item, one, f"{path}.{number}.member")
-        case Structure():
-            yield from _of_structure(shape, value, f"{path}.")
-        case Map():
-            pass  # no map of a request has limits
+def _of_value(shape: Shape, value: object, path: str) -> Iterator[str]:
+    """No map of a request has limits."""
+    if isinstance(shape, Scalar) and isinstance(value, str | int):
+        yield from scalar_problems(shape.limits, value, path)
+    elif isinstance(shape, List) and isinstance(value, list):
+        for number, one in enumerate(value, 1):
+            yield from _of_value(shape.item, one, f"{path}.{number}.member")
+    elif isinstance(shape, Structure) and value is not None:
+        yield from _of_structure(shape, value, f"{path}.")
 
 
 def shown(member: Member) -> str:

@@ -6,17 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
-from tests.conformance.cases.scheduler import members as scheduler_members
-from tests.conformance.cases.scheduler.rows import ROWS as SCHEDULER_ROWS
-from tests.conformance.cases.sns import members as sns_members
-from tests.conformance.cases.sns import messages as sns_messages
-from tests.conformance.cases.sns import others, subscriptions, topics
-from tests.conformance.cases.sns import states as sns_states
-from tests.conformance.cases.sqs import members as sqs_members
-from tests.conformance.cases.sqs import messages as sqs_messages
-from tests.conformance.cases.sqs import queues
-from tests.conformance.cases.sqs import states as sqs_states
 from tests.support.cases.case import OK, Answer, Case, Members
+from tests.support.cases.scheduler import members as scheduler_members
+from tests.support.cases.scheduler.rows import ROWS as SCHEDULER_ROWS
+from tests.support.cases.sns import members as sns_members
+from tests.support.cases.sns import messages as sns_messages
+from tests.support.cases.sns import others, subscriptions, topics
+from tests.support.cases.sns import states as sns_states
+from tests.support.cases.sqs import members as sqs_members
+from tests.support.cases.sqs import messages as sqs_messages
+from tests.support.cases.sqs import queues
+from tests.support.cases.sqs import states as sqs_states
 
 USUAL: dict[str, dict[str, Members]] = {
     "sqs": sqs_members.USUAL,

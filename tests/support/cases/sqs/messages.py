@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.conformance.cases.sns.rows import spellings
-from tests.conformance.cases.sqs.members import EMPTY_BATCH, ENTRY, HANDLED, INVALID, LEGACY
-from tests.conformance.cases.sqs.rows import Row, of, unknown
 from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.sns.rows import spellings
 from tests.support.cases.sources import RECORDED, guide, report
+from tests.support.cases.sqs.members import EMPTY_BATCH, ENTRY, HANDLED, INVALID, LEGACY
+from tests.support.cases.sqs.rows import Row, of, unknown
 
 
 def rows() -> Iterator[Row]:

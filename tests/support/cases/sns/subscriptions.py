@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.conformance.cases.sns.members import ACCOUNT, INVALID, NUMBER
-from tests.conformance.cases.sns.rows import (
+from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.sns.members import ACCOUNT, INVALID, NUMBER
+from tests.support.cases.sns.rows import (
     ARN,
     ID,
     NO_TOPIC,
@@ -16,7 +17,6 @@ from tests.conformance.cases.sns.rows import (
     refused,
     spellings,
 )
-from tests.support.cases.case import ABSENT, OK, OURS, Answer
 from tests.support.cases.sources import RECORDED, guide, report
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.cases.scheduler.members import (
+from tests.support.cases.case import ABSENT, OK, OURS, Answer, Source
+from tests.support.cases.members import problem
+from tests.support.cases.scheduler.members import (
     BEGINNINGS,
     MODEL,
     NULL,
@@ -13,8 +15,6 @@ from tests.conformance.cases.scheduler.members import (
     TAG,
     invalid,
 )
-from tests.support.cases.case import ABSENT, OK, OURS, Answer, Source
-from tests.support.cases.members import problem
 from tests.support.cases.sources import guide, reference, report
 
 NAME_TAKEN = Answer("ConflictException", "Schedule <schedule> already exists.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from tests.conformance.cases.sqs.members import INVALID, LEGACY, NO_QUEUE, USUAL
-from tests.conformance.cases.sqs.rows import Row, of
 from tests.support.cases.case import OK, OURS, Answer
 from tests.support.cases.sources import report
+from tests.support.cases.sqs.members import INVALID, LEGACY, NO_QUEUE, USUAL
+from tests.support.cases.sqs.rows import Row, of
 
 
 def rows() -> Iterator[Row]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from tests.conformance.cases.sns.rows import spellings
-from tests.conformance.cases.sqs.members import INVALID, NO_QUEUE, USUAL
-from tests.conformance.cases.sqs.rows import ACCOUNT, UNKNOWN, Row, of, unknown
 from tests.support.cases.case import OK, OURS, Answer
+from tests.support.cases.sns.rows import spellings
 from tests.support.cases.sources import RECORDED, guide, report
+from tests.support.cases.sqs.members import INVALID, NO_QUEUE, USUAL
+from tests.support.cases.sqs.rows import ACCOUNT, UNKNOWN, Row, of, unknown
 
 
 def rows() -> Iterator[Row]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.conformance.cases.sns.members import ENTRY, INVALID, TAG
-from tests.conformance.cases.sns.rows import NO_RESOURCE, NO_SUBSCRIPTION, NO_TOPIC, Row, of, refused
 from tests.support.cases.case import ABSENT, OK, OURS, Answer, Source
+from tests.support.cases.sns.members import ENTRY, INVALID, TAG
+from tests.support.cases.sns.rows import NO_RESOURCE, NO_SUBSCRIPTION, NO_TOPIC, Row, of, refused
 from tests.support.cases.sources import RECORDED, report
 
 NO_APPLICATION = Answer("NotFound", "PlatformApplication does not exist")

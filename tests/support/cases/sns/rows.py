@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.cases.sns.members import ACCOUNT, INVALID
 from tests.support.cases.case import Answer, Source
+from tests.support.cases.sns.members import ACCOUNT, INVALID
 from tests.support.cases.sources import reference
 
 ARN = f"arn:aws:sns:us-east-1:{ACCOUNT}:"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.conformance.cases.sns.members import ACCOUNT, INVALID, TAG
-from tests.conformance.cases.sns.rows import (
+from tests.support.cases.case import OK, OURS, Answer
+from tests.support.cases.sns.members import ACCOUNT, INVALID, TAG
+from tests.support.cases.sns.rows import (
     ARN,
     ID,
     NO_SUBSCRIPTION,
@@ -15,7 +16,6 @@ from tests.conformance.cases.sns.rows import (
     refused,
     spellings,
 )
-from tests.support.cases.case import OK, OURS, Answer
 from tests.support.cases.sources import RECORDED, report
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.conformance.cases.sns.members import ENTRY, INVALID, NUMBER
-from tests.conformance.cases.sns.rows import (
+from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.sns.members import ENTRY, INVALID, NUMBER
+from tests.support.cases.sns.rows import (
     ARN,
     ID,
     Row,
     of,
     refused,
 )
-from tests.support.cases.case import ABSENT, OK, OURS, Answer
 from tests.support.cases.sources import RECORDED, guide, report
 
 

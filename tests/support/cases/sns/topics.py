@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from tests.conformance.cases.sns.members import ACCOUNT, INVALID, NO_ARN, TOPIC_NAME
-from tests.conformance.cases.sns.rows import (
+from tests.support.cases.case import OK, OURS, Answer, Source
+from tests.support.cases.sns.members import ACCOUNT, INVALID, NO_ARN, TOPIC_NAME
+from tests.support.cases.sns.rows import (
     ARN,
     ID,
     NO_RESOURCE,
@@ -17,7 +18,6 @@ from tests.conformance.cases.sns.rows import (
     refused,
     spellings,
 )
-from tests.support.cases.case import OK, OURS, Answer, Source
 from tests.support.cases.sources import RECORDED, guide, report
 
 
