@@ -267,8 +267,8 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
 
 
 def _check_limits(action: AnyAction, request: Struct) -> None:
-    """Raises ValidationError for limits that the types of SNS declare; those of SQS declare none."""
-    if action.service == "sns" and (problems := limits.problems_of(request)):
+    """Raises ValidationError for limits that the types of SNS and STS declare; those of SQS declare none."""
+    if action.service != "sqs" and (problems := limits.problems_of(request)):
         raise ValidationError.of(problems)
 
 

@@ -80,6 +80,12 @@ def test_a_profile_of_a_role(sqs: Sqs, tmp_path: Path, monkeypatch: pytest.Monke
         ("get_session_token", {}, 899, "greater than or equal to 900"),
         ("get_session_token", {}, 129_601, "less than or equal to 129600"),
         ("assume_role", ROLE, 43_201, "less than or equal to 43200"),
+        (
+            "assume_role_with_web_identity",
+            {**ROLE, "WebIdentityToken": "eyJ0"},
+            899,
+            "greater than or equal to 900",
+        ),
     ],
 )
 def test_a_duration_that_cannot_be(
@@ -94,6 +100,23 @@ def test_a_duration_that_cannot_be(
         f"1 validation error detected: Value '{seconds}' at 'durationSeconds' failed to satisfy constraint: "
         f"Member must have value {limit}"
     )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "shown"),
+    [
+        ({"RoleArn": ROLE["RoleArn"]}, "null at 'roleSessionName'"),
+        ({**ROLE, "RoleArn": "r"}, "'r' at 'roleArn'"),
+        ({**ROLE, "RoleSessionName": "a b"}, "'a b' at 'roleSessionName'"),
+    ],
+)
+def test_members_that_cannot_be(sqs: Sqs, parameters: dict[str, str], shown: str) -> None:
+    """The limits of botocore's model."""
+    with pytest.raises(ClientError) as caught:
+        client(sqs, "sts").assume_role(**parameters)
+    error = caught.value.response["Error"]
+    assert error["Code"] == "ValidationError"
+    assert error["Message"].startswith(f"1 validation error detected: Value {shown} failed to satisfy")
 
 
 def test_with_access_keys(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:

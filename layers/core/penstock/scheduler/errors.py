@@ -9,10 +9,8 @@ An answer has the error's name in the header `x-amzn-errortype`, and `{"Message"
 from collections.abc import Mapping, Sequence
 
 from penstock import errors
-from penstock.aws.codec.limits import detected
+from penstock.aws.codec.limits import MOST_QUOTED, detected, problem
 from penstock.errors import AwsError
-
-MOST_QUOTED = 512  # characters of a value that an error text repeats
 
 
 class SchedulerError(AwsError):
@@ -40,7 +38,7 @@ class ValidationException(SchedulerError):
     ) -> "ValidationException":
         """The error for a member such as `target.arn` in AWS's form; None: it is absent. Constraints are our choice."""
         shown = "null" if value is None else f"'{value[:MOST_QUOTED]}'"
-        error = cls.of([f"Value {shown} at '{path}' failed to satisfy constraint: Member must {constraint}"])
+        error = cls.of([problem(shown, path, f"Member must {constraint}")])
         error.detail = detail
         return error
 

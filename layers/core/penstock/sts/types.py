@@ -3,7 +3,16 @@
 Members of requests that say nothing here (policies, tags, MFA) are not read.
 """
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+# The limits of the model; the patterns are in its words, which the texts of errors repeat.
+_TEXT = r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+"
+RoleArn = Annotated[str, Meta(min_length=20, max_length=2048, pattern=_TEXT)]
+SessionName = Annotated[str, Meta(min_length=2, max_length=64, pattern=r"[\w+=,.@-]*")]
+SessionSeconds = Annotated[int, Meta(ge=900, le=129_600)]
+RoleSeconds = Annotated[int, Meta(ge=900, le=43_200)]
 
 
 class Request(Struct, rename="pascal", gc=False):
@@ -41,7 +50,7 @@ class GetCallerIdentityResult(Result):
 
 
 class GetSessionTokenRequest(Request):
-    duration_seconds: int = 43_200
+    duration_seconds: SessionSeconds = 43_200
 
 
 class GetSessionTokenResult(Result):
@@ -49,9 +58,9 @@ class GetSessionTokenResult(Result):
 
 
 class AssumeRoleRequest(Request):
-    role_arn: str
-    role_session_name: str
-    duration_seconds: int = 3_600
+    role_arn: RoleArn
+    role_session_name: SessionName
+    duration_seconds: RoleSeconds = 3_600
 
 
 class AssumeRoleResult(Result):
@@ -59,8 +68,8 @@ class AssumeRoleResult(Result):
     assumed_role_user: AssumedRoleUser
 
 
-class AssumeRoleWithWebIdentityRequest(AssumeRoleRequest):
-    web_identity_token: str = ""
+class AssumeRoleWithWebIdentityRequest(AssumeRoleRequest, kw_only=True):
+    web_identity_token: str
 
 
 class AssumeRoleWithWebIdentityResult(AssumeRoleResult):
