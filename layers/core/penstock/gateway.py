@@ -51,11 +51,13 @@ from .errors import (
 )
 from .http import HttpRequest, HttpResponse
 from .settings import Settings
+from .telemetry import AtMost
 
 # A batch of 1 MiB with every character escaped as \uXXXX, and the names and ids around it.
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)
+_log.addFilter(AtMost(10))  # records of refused requests
 
 LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 

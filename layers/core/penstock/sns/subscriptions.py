@@ -15,6 +15,7 @@ from penstock.aws.platform_arn import parse_endpoint_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.mail_address import is_email_address
 from penstock.postgres.statements.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,
@@ -52,7 +53,6 @@ class RedrivePolicy(msgspec.Struct):
 
 _text = msgspec.json.Decoder(dict[str, str])
 _redrive_policy = msgspec.json.Decoder(RedrivePolicy)
-_EMAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+").fullmatch
 _FUNCTION = re.compile(
     r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,140}(?::[A-Za-z0-9$_-]{1,128})?"
 ).fullmatch
@@ -286,11 +286,6 @@ def described_subscription(arn: str, context: Context) -> Operation[Subscription
 
 
 # --- endpoints -------------------------------------------------------------------------------------------------------
-def is_email_address(text: str) -> bool:
-    """Whether a text is an address of e-mail; without quotes, comments and line breaks (RFC 5321)."""
-    return len(text) <= 254 and _EMAIL(text) is not None
-
-
 ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "email": (is_email_address, "Invalid parameter: Email address"),
     "email-json": (is_email_address, "Invalid parameter: Email address"),
