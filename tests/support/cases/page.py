@@ -20,7 +20,8 @@ HEAD = """# Requests that are not quite as usual
 What Penstock answers to a request of AWS's APIs in which one thing is not as usual, by action: a parameter that is
 absent, null, empty, too long, of a wrong type or in another letter case, a value that is out of range, two that exclude
 each other. `make test` sends each of them, and compares code, status, and the text where AWS's is known. The source
-says where AWS's answer is from; "our choice" is what no page of AWS and no report of a user says.
+says where code and status are from ("our choice": no page of AWS and no report of a user says); texts are as users of
+AWS quote them.
 
 `make generate` writes this page from `tests/support/cases`. An answer of 200 is a success.
 [errors.md](errors.md) has all errors, [compatibility.md](compatibility.md) what differs from AWS.

@@ -99,7 +99,7 @@ def _subscriptions() -> Iterator[Row]:
         "a FIFO queue",
         {"Endpoint": "<fifo-queue-arn>"},
         refused("Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"),
-        FIFO,
+        RECORDED,
     )
     for protocol, endpoint in (
         ("sms", NUMBER),
@@ -257,6 +257,10 @@ def _subscription_attributes() -> Iterator[Row]:
         given = {"AttributeName": "FilterPolicyScope", "AttributeValue": value}
         answer = refused(scope.format(shown))
         yield "SetSubscriptionAttributes", "FilterPolicyScope", f"{shown}: the text", given, answer, SCOPE
+    given = {"AttributeName": "FilterPolicy", "AttributeValue": SIX_KEYS}
+    many = refused("FilterPolicy: Filter policy can not have more than 5 keys")
+    keys = report("ministryofjustice/cloud-platform-environments", 30296)
+    yield "SetSubscriptionAttributes", "FilterPolicy", "six keys: the text", given, many, keys
     alone = {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicyScope": "MessageBody"}}
     yield "Subscribe", "Attributes.FilterPolicyScope", "without a policy", alone, OK, RECORDED
     for written in ("True", "FALSE", "TrUe"):

@@ -90,6 +90,7 @@ RANGES = {
 }
 MOST = {"ListMessageMoveTasks": 10, "ListQueues": 1_000, "ListDeadLetterSourceQueues": 1_000}
 ATTRIBUTE_NAME = report("pulumi/pulumi-aws", 5959)
+WRONG_TYPE = report("amazon-archives/amazon-cognito-identity-js", 485)
 IN_BATCHES = report("ali-essam/wtsqs", 7)
 
 
@@ -144,7 +145,7 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
             f"of a wrong type: {value!r}",
             {member.path: value},
             Answer("SerializationException"),
-            AWS_JSON,
+            WRONG_TYPE,
             "json",
         )
     if member.kind == "integer":
