@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from penstock.aws.message_id import as_text
-from penstock.aws.platform_arn import parse_endpoint_arn
+from penstock.aws.platform_arn import arn_reason, parse_endpoint_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation, compute
 from penstock.postgres.statements.outgoing import SEND_OUTGOING
@@ -18,7 +18,6 @@ from penstock.postgres.statements.outgoing import SEND_OUTGOING
 from . import errors
 from . import types as sns
 from .message_checks import length_of, outgoing_message, too_long
-from .mobile.platform_applications import arn_reason
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .sms.phone_numbers import is_phone_number
 

@@ -11,7 +11,7 @@ import msgspec
 
 from penstock.access.deliveries import policies_decide
 from penstock.access.quotas import check_quota
-from penstock.aws.platform_arn import PlatformArn, parse_endpoint_arn
+from penstock.aws.platform_arn import PlatformArn, arn_reason, parse_endpoint_arn
 from penstock.aws.topic_arn import is_subscription_id
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -29,7 +29,6 @@ from penstock.sqs.validation import encoded
 from .platform_applications import (
     PAGE,
     application_arn,
-    arn_reason,
     as_json,
     describe_application,
     no_application,
