@@ -16,16 +16,18 @@ begin
         return query select null::text, 'NotFound'::text;
         return;
     end if;
-    insert into queue.platform_endpoint (endpoint_id, application_id, arn, account_id, token, attributes)
-    values (p_endpoint_id, v_application.application_id,
-        replace(v_application.arn, ':app/', ':endpoint/') || '/' || p_endpoint_id, v_application.account_id, p_token,
-        '{"Enabled": "true"}' || p_attributes)
-    on conflict (application_id, md5(token)) do nothing
-    returning * into v_endpoint;
-    if not found then
+    loop
         select * into v_endpoint from queue.platform_endpoint e
         where e.application_id = v_application.application_id and md5(e.token) = md5(p_token);
-    end if;
+        exit when found;
+        insert into queue.platform_endpoint (endpoint_id, application_id, arn, account_id, token, attributes)
+        values (p_endpoint_id, v_application.application_id,
+            replace(v_application.arn, ':app/', ':endpoint/') || '/' || p_endpoint_id, v_application.account_id, p_token,
+            '{"Enabled": "true"}' || p_attributes)
+        on conflict (application_id, md5(token)) do nothing
+        returning * into v_endpoint;
+        exit when found;    -- else somebody else has made it in between
+    end loop;
     return query select v_endpoint.arn, case
         when coalesce(v_endpoint.attributes ->> 'CustomUserData', '') <> coalesce(p_attributes ->> 'CustomUserData', '')
             or v_endpoint.attributes ->> 'Enabled' <> p_attributes ->> 'Enabled' then 'Differs' end;
