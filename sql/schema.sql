@@ -121,6 +121,13 @@ create type queue.delivery as (
     nonce integer
 );
 
+create table queue.dropped_platform_application (
+    application_id integer not null,
+    account_id text not null,
+    dropped_at timestamp with time zone not null default clock_timestamp(),
+    constraint dropped_platform_application_pkey PRIMARY KEY (application_id)
+);
+
 create table queue.dropped_queue (
     queue_id integer not null,
     arn text not null,
@@ -519,8 +526,7 @@ create table queue.platform_endpoint (
     token text not null,
     attributes jsonb not null,
     constraint platform_endpoint_pkey PRIMARY KEY (endpoint_id),
-    constraint platform_endpoint_arn_key UNIQUE (arn),
-    constraint platform_endpoint_application_id_fkey FOREIGN KEY (application_id) REFERENCES queue.platform_application(application_id) ON DELETE CASCADE
+    constraint platform_endpoint_arn_key UNIQUE (arn)
 );
 CREATE INDEX platform_endpoint_account ON queue.platform_endpoint USING btree (account_id);
 CREATE INDEX platform_endpoint_application ON queue.platform_endpoint USING btree (application_id, endpoint_id);
@@ -1080,6 +1086,10 @@ function queue.clean_metrics(p_limit integer, p_days integer)
 function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer, p_gateway boolean)
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.clean_platform_applications(p_limit integer)
+    returns bigint
+    language plpgsql;
 
 function queue.clean_schedule_runs(p_limit integer, p_seconds integer)
     returns bigint

@@ -63,7 +63,7 @@ comment on table queue.platform_application is 'Mobile apps to which SNS publish
 
 create table queue.platform_endpoint (
     endpoint_id uuid primary key,
-    application_id int not null references queue.platform_application on delete cascade,
+    application_id int not null,    -- of one that exists, or of a dropped_platform_application
     arn text not null unique,
     account_id text not null,
     created_at timestamptz not null default clock_timestamp(),
@@ -74,6 +74,13 @@ comment on table queue.platform_endpoint is 'Mobile apps on devices: what Publis
 create unique index platform_endpoint_token on queue.platform_endpoint (application_id, md5(token));
 create index platform_endpoint_application on queue.platform_endpoint (application_id, endpoint_id);
 create index platform_endpoint_account on queue.platform_endpoint (account_id);
+
+create table queue.dropped_platform_application (
+    application_id int primary key,
+    account_id text not null,
+    dropped_at timestamptz not null default clock_timestamp()
+);
+comment on table queue.dropped_platform_application is 'Deleted applications whose endpoints have yet to be removed.';
 
 create table queue.sms_setting (
     account_id text not null,
