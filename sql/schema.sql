@@ -528,9 +528,15 @@ create table queue.platform_endpoint (
     constraint platform_endpoint_pkey PRIMARY KEY (endpoint_id),
     constraint platform_endpoint_arn_key UNIQUE (arn)
 );
-CREATE INDEX platform_endpoint_account ON queue.platform_endpoint USING btree (account_id);
 CREATE INDEX platform_endpoint_application ON queue.platform_endpoint USING btree (application_id, endpoint_id);
 CREATE UNIQUE INDEX platform_endpoint_token ON queue.platform_endpoint USING btree (application_id, md5(token));
+
+create table queue.platform_endpoint_count (
+    account_id text not null,
+    part integer not null,
+    endpoints bigint not null,
+    constraint platform_endpoint_count_pkey PRIMARY KEY (account_id, part)
+);
 
 create unlogged table queue.poll_slot (
     function_name text not null,
@@ -1123,6 +1129,10 @@ function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integ
     returns record
     language plpgsql stable;
 
+function queue.count_platform_endpoints(p_accounts text[], p_changes bigint[])
+    returns void
+    language sql;
+
 function queue."create"(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
     language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1147,7 +1157,7 @@ function queue.create_platform_application(p_account_id text, p_region text, p_p
     returns TABLE(arn text, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.create_platform_endpoint(p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb)
+function queue.create_platform_endpoint(p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most integer)
     returns TABLE(arn text, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 

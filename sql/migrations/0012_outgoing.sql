@@ -73,7 +73,15 @@ create table queue.platform_endpoint (
 comment on table queue.platform_endpoint is 'Mobile apps on devices: what Publish may have as TargetArn.';
 create unique index platform_endpoint_token on queue.platform_endpoint (application_id, md5(token));
 create index platform_endpoint_application on queue.platform_endpoint (application_id, endpoint_id);
-create index platform_endpoint_account on queue.platform_endpoint (account_id);
+
+create table queue.platform_endpoint_count (
+    account_id text not null,
+    part int not null,
+    endpoints bigint not null,
+    primary key (account_id, part)
+);
+comment on table queue.platform_endpoint_count is 'How many endpoints accounts have: the sum of the parts.';
+comment on column queue.platform_endpoint_count.part is 'Sessions that count at the same time seldom count in the same row.';
 
 create table queue.dropped_platform_application (
     application_id int primary key,

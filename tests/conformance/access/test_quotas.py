@@ -17,7 +17,8 @@ from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 
-SETTINGS = {f"QUOTA_{kind}": "2" for kind in ("QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES")}
+KINDS = ("QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES", "PLATFORM_ENDPOINTS")
+SETTINGS = {f"QUOTA_{kind}": "2" for kind in KINDS}
 _accounts = count(700_000_000_000)
 
 
@@ -50,6 +51,23 @@ def test_topics_and_subscriptions(caller: Sqs) -> None:
     assert sns.refusal("subscribe", **third)[:2] == ("SubscriptionLimitExceeded", 403)
     sns.client.unsubscribe(SubscriptionArn=subscriptions[0])
     sns.client.subscribe(**third)
+
+
+def test_endpoints_of_mobile_apps(caller: Sqs) -> None:
+    """A token that has an endpoint gets it also then: CreatePlatformEndpoint "is idempotent" (API reference)."""
+    sns = Sns(caller)
+    secret = {"PlatformCredential": "secret"}
+    name = caller.name()
+    made = sns.client.create_platform_application(Name=name, Platform="GCM", Attributes=secret)
+    app = made["PlatformApplicationArn"]
+    create = sns.client.create_platform_endpoint
+    arns = [create(PlatformApplicationArn=app, Token=token)["EndpointArn"] for token in ("a", "b")]
+    third = {"PlatformApplicationArn": app, "Token": "c"}
+    refused = sns.refusal("create_platform_endpoint", **third)
+    assert refused == ("InvalidParameter", 400, "An account can have 2 platform endpoints.")
+    assert create(PlatformApplicationArn=app, Token="a")["EndpointArn"] == arns[0]
+    sns.client.delete_endpoint(EndpointArn=arns[0])
+    create(**third)
 
 
 def test_schedules(scheduler: Scheduler) -> None:

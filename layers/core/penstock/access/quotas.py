@@ -43,11 +43,15 @@ def check_quota(
 ) -> Operation[None]:
     """Raises `error` when so many `more` of this kind are too many for the account, which has none of this name.
 
-    `kind`: queues, topics, subscriptions, schedules, platform_applications, platform_endpoints. `group`: of a schedule.
+    `kind`: queues, topics, subscriptions, schedules, platform_applications. `group`: of a schedule.
     """
     if (yield from is_reached(kind, name, context, group, more)):
-        most = quota_of(kind, context)
-        raise error(f"An account can have {most} {kind.replace('_', ' ')}.")
+        raise error(too_many(kind, context))
+
+
+def too_many(kind: str, context: RequestContext) -> str:
+    """The text of the error for one more than an account may have."""
+    return f"An account can have {quota_of(kind, context)} {kind.replace('_', ' ')}."
 
 
 def quota_of(kind: str, context: RequestContext) -> int:

@@ -152,7 +152,7 @@ def test_who_opts_out_before_the_gateway_has_it(db: Connection, deliver: Deliver
 def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     db.execute("select queue.create_platform_application(%s, %s, 'GCM', 'app', '', '{}')", (ACCOUNT, REGION))
     made = db.execute(
-        "select arn from queue.create_platform_endpoint(%s, gen_random_uuid(), 'token', '{}')",
+        "select arn from queue.create_platform_endpoint(%s, gen_random_uuid(), 'token', '{}', 0)",
         (f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/app",),
     ).fetchone()
     assert made is not None

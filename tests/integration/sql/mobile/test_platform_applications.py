@@ -16,18 +16,18 @@ from tests.support.sql.calls import ACCOUNT, REGION, Connection
 APPLICATION = f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/shop"
 
 
-def create_application(db: Connection, name: str = "shop", account: str = ACCOUNT) -> str | None:
+def create_application(db: Connection) -> str | None:
     made = db.execute(
-        "select arn from queue.create_platform_application(%s, %s, 'GCM', %s, '', '{}')",
-        (account, REGION, name),
+        "select arn from queue.create_platform_application(%s, %s, 'GCM', 'shop', '', '{}')",
+        (ACCOUNT, REGION),
     ).fetchone()
     return None if made is None else made[0]
 
 
-def create_endpoint(db: Connection, token: str, application: str = APPLICATION) -> str | None:
+def create_endpoint(db: Connection, token: str) -> str | None:
     made = db.execute(
-        "select arn from queue.create_platform_endpoint(%s, gen_random_uuid(), %s, '{}')",
-        (application, token),
+        "select arn from queue.create_platform_endpoint(%s, gen_random_uuid(), %s, '{}', 0)",
+        (APPLICATION, token),
     ).fetchone()
     return None if made is None else made[0]
 
@@ -69,6 +69,13 @@ def endpoints(db: Connection) -> int:
     return int(found[0])
 
 
+def counted(db: Connection) -> int:
+    """What the quota goes by."""
+    found = db.execute("select sum(endpoints)::int from queue.platform_endpoint_count").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
 def test_endpoints_of_a_deleted_application_are_gone_at_once_and_removed_in_portions(db: Connection) -> None:
     create_application(db)
     arn, *_ = [create_endpoint(db, f"t{number}") for number in range(5)]
@@ -82,11 +89,12 @@ def test_endpoints_of_a_deleted_application_are_gone_at_once_and_removed_in_port
     assert db.execute(refusal, (ACCOUNT, REGION, arn)).fetchone() == ("EndpointNotFound",)
     create_application(db)
     assert create_endpoint(db, "t0") not in (None, arn)
-    assert endpoints(db) == 6
+    assert endpoints(db) == counted(db) == 6
     left = []
     for _ in range(4):
         db.execute("select queue.maintain_installation(2, 30)")
         left.append(endpoints(db))
+        assert counted(db) == left[-1]
     assert left == [4, 2, 1, 1]
     assert db.execute("select count(*) from queue.dropped_platform_application").fetchone() == (0,)
 
