@@ -218,6 +218,13 @@ create table queue.former_subscription (
 );
 CREATE INDEX former_subscription_expires_at ON queue.former_subscription USING btree (expires_at);
 
+create table queue.gateway_excess (
+    account_id text not null,
+    waiting bigint not null,
+    counted_at timestamp with time zone not null,
+    constraint gateway_excess_pkey PRIMARY KEY (account_id)
+);
+
 create table queue.history (
     recorded_at timestamp with time zone not null default clock_timestamp(),
     first_received_at timestamp with time zone,

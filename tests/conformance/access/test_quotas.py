@@ -125,6 +125,23 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
     sns.publish(topic)
 
 
+def test_messages_for_the_gateway(sqs: Sqs) -> None:
+    """As many wait for it as webhooks for URLs, which go on."""
+    caller = sqs.caller(account=str(next(_accounts)))
+    sns, database = Sns(caller), caller.clock.connection
+    topic, phone = sns.create(), "+15550100123"
+    sns.subscribe(topic, phone, "sms")
+    database.execute("insert into queue.gateway_excess values (%s, 1, clock_timestamp())", (caller.account,))
+    text = "1000000 webhooks of an account can wait for their delivery."
+    for target in ({"TopicArn": topic}, {"PhoneNumber": phone}):
+        assert sns.refusal("publish", Message="no", **target) == ("Throttled", 429, text)
+    refused = sns.refusal("create_sms_sandbox_phone_number", PhoneNumber=phone)
+    assert refused == ("Throttled", 429, text)
+    sns.publish(sns.create())
+    database.execute("delete from queue.gateway_excess where account_id = %s", (caller.account,))
+    sns.publish(topic)
+
+
 def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> None:
     url, key = raw.sqs.endpoint_url, raw.sqs.name()
     to = {"protocol": "https", "endpoint": "https://example.com/"}

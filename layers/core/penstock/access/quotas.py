@@ -13,7 +13,9 @@ from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
 
 TOO_MANY_WEBHOOKS = "RequestThrottled"
-"""The error of SQL functions that publish when queue.find_webhook_excess has found too many webhooks of an account."""
+"""The error of SQL functions that publish when queue.find_webhook_excess has found too many webhooks of an account, or
+too many messages for the gateway.
+"""
 
 
 class Environment(Protocol):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from penstock.access.quotas import TOO_MANY_WEBHOOKS, too_many_webhooks
 from penstock.aws.message_id import as_text
 from penstock.aws.platform_arn import arn_reason, parse_endpoint_arn
 from penstock.context import Context
@@ -33,7 +34,7 @@ ERRORS: dict[str | None, type[errors.SnsError]] = {
 
 
 def publish_to_one(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
-    """Keeps one outgoing message. Raises InvalidParameter, EndpointDisabled, PlatformApplicationDisabled."""
+    """Keeps one outgoing message. Raises what `keep` raises."""
     protocol, destination, member = target_of(request, context)
     message = yield from compute(lambda: outgoing_message(request, None), length_of(request))
     text = message.texts.get(member, message.texts[DEFAULT_TEXT])
@@ -65,7 +66,10 @@ def target_of(request: sns.PublishRequest, context: Context) -> tuple[str, str, 
 def keep(
     protocol: str, destination: str, message: OutgoingMessage, text: str, context: Context
 ) -> Operation[None]:
-    """Stores the message. Raises InvalidParameter, EndpointDisabled, PlatformApplicationDisabled."""
+    """Stores the message.
+
+    Raises InvalidParameter, EndpointDisabled, PlatformApplicationDisabled, and Throttled beyond QUOTA_WEBHOOKS.
+    """
     attributes = _json(message.attributes).decode() if message.attributes else None
     (row,) = yield from Call(
         SEND_OUTGOING,
@@ -74,5 +78,7 @@ def keep(
     )  # fmt: skip
     if row.error in ERRORS:
         raise ERRORS[row.error]
+    if row.error == TOO_MANY_WEBHOOKS:
+        raise errors.Throttled(too_many_webhooks(context.environment.settings))
     if row.error is not None:
         raise errors.InvalidParameter.named("TargetArn", "No endpoint found for the target arn specified")

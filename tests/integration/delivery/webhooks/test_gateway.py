@@ -240,6 +240,25 @@ def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Rec
     assert [state for state, _ in states(db)] == ["kept", "kept", "failed", "sent"]
 
 
+def test_an_account_of_which_too_many_wait_publishes_none_for_the_gateway(db: Connection) -> None:
+    """Nor does it get a password of the SMS sandbox. Mail, and other accounts, go on (docs/security.md, "Quotas")."""
+    subscribe(db, "news", PHONE)
+    for number in range(2):
+        send(db, f"m{number}")
+    send(db, "hello", account="111122223333")
+    db.execute("select queue.hand_over_outgoing('{sms}', 10)")
+    contents = '{"*": {"raw": "no", "head": "", "tail": ""}}'
+    for most, error in ((2, "RequestThrottled"), (3, None)):
+        db.execute("select queue.find_webhook_excess(%s)", (most,))
+        assert send(db, "direct") == error
+        assert db.execute(PUBLISH, (contents, topic_arn("news"))).fetchone() == (error,)
+        added = "select error from queue.add_sandbox_number(%s, %s, '+15550100125', '123456', 'text', 10)"
+        assert db.execute(added, (ACCOUNT, REGION)).fetchone() == (error,)
+        assert send(db, "mail", "a@example.com", "email") is None
+        assert send(db, "hello", account="111122223333") is None
+        assert db.execute("select count(*) from queue.webhook_excess").fetchone() == (0,)
+
+
 @pytest.fixture
 def others(database: Any) -> Iterator[list[Connection]]:
     """More connections."""
