@@ -111,6 +111,9 @@ SETTINGS: Final = (
             "have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_PLATFORM_ENDPOINTS", 10_000_000, "endpoints", "How many endpoints of platform applications an "
             "account may have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_OPTED_OUT_NUMBERS", 1_000_000, "phone numbers", "How many phone numbers an account may note as "
+            "opted out, those that it has opted in again included; then the REST API answers 429. AWS names no such "
+            "quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_QUEUES", 100_000, "queues", "How many queues an account may have; then `OverLimit`. AWS has no such "
             "quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_TOPICS", 100_000, "topics", "How many topics an account may have, as on AWS; then "
@@ -263,6 +266,7 @@ class Settings:
     quota_outbox: int
     quota_platform_applications: int
     quota_platform_endpoints: int
+    quota_opted_out_numbers: int
     quota_queues: int
     quota_topics: int
     quota_subscriptions: int

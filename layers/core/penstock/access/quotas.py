@@ -45,7 +45,8 @@ def check_quota(
 ) -> Operation[None]:
     """Raises `error` when so many `more` of this kind are too many for the account, which has none of this name.
 
-    `kind`: queues, topics, subscriptions, schedules, platform_applications. `group`: of a schedule.
+    `kind`: queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers.
+    `group`: of a schedule.
     """
     if (yield from is_reached(kind, name, context, group, more)):
         raise error(too_many(kind, context))
