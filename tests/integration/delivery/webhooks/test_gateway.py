@@ -315,6 +315,23 @@ def test_old_messages_go(db: Connection) -> None:
     ]
 
 
+@pytest.mark.parametrize(("days", "most"), [(7, 0), (30, 1)])
+def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
+    db: Connection, others: list[Connection], days: int, most: int
+) -> None:
+    """So it is in no circle with workers that write outcomes, which lock messages in the order of their webhooks."""
+    for number in range(4):
+        send(db, f"m{number}")
+    db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body <> 'm3'")
+    settling, cleaning = others
+    cleaning.execute("set lock_timeout = '5s'")
+    clean = "select queue.clean_outgoing(1000, %s, %s, false)"
+    with settling.transaction():
+        settling.execute("update queue.outgoing set state = 'sent' where body = 'm1'")
+        assert cleaning.execute(clean, (days, most)).fetchone() == (2,)
+    assert cleaning.execute(clean, (days, most)).fetchone() == (1,)
+
+
 def test_what_the_gateway_has_yet_to_get_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     """However many are newer: Publish has accepted them."""
     for number in range(6):
