@@ -77,6 +77,7 @@ check-code: .venv/test.stamp
 
 check-generated: .venv/test.stamp
 	@$(BIN)/python -m infra.generate --check
+	@$(BIN)/python -m tests.support.cases.page --check
 
 check-sql: .venv/test.stamp
 	@$(BIN)/python -m tests.support.sql.function_check
@@ -118,6 +119,7 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, docs/costs.md, sql/schema.sql
 	@$(BIN)/python -m infra.generate
 	@$(BIN)/python -m tests.support.chaos.page
+	@$(BIN)/python -m tests.support.cases.page
 	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql
 
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)

@@ -75,6 +75,16 @@ create table queue.binding (
 CREATE INDEX binding_endpoint ON queue.binding USING btree (endpoint);
 CREATE INDEX binding_wildcard ON queue.binding USING btree (account_id, region) WHERE (NOT literal);
 
+create table queue.confirmation_mail (
+    confirmation_id bigint not null generated always as identity,
+    account_id text not null,
+    address text not null,
+    due_at timestamp with time zone not null,
+    constraint confirmation_mail_pkey PRIMARY KEY (confirmation_id)
+);
+CREATE INDEX confirmation_mail_account ON queue.confirmation_mail USING btree (account_id, due_at);
+CREATE INDEX confirmation_mail_address ON queue.confirmation_mail USING btree (address, due_at);
+
 create table queue.dead_letter_count (
     queue_id integer not null,
     messages bigint not null
@@ -503,6 +513,7 @@ create table queue.outgoing (
     error text,
     dead_letter_arn text,
     envelope text,
+    unsubscribe_url text,
     constraint outgoing_pkey PRIMARY KEY (outgoing_id),
     constraint outgoing_state_check CHECK ((state = ANY (ARRAY['kept'::text, 'waiting'::text, 'sent'::text, 'failed'::text])))
 );
@@ -831,6 +842,7 @@ create table queue.subscription (
     target_allowed boolean not null default true,
     dead_letter_queue_allowed boolean not null default true,
     principal text,
+    mail_refusals integer not null default 0,
     constraint subscription_pkey PRIMARY KEY (subscription_id),
     constraint subscription_arn_key UNIQUE (arn),
     constraint subscription_topic_id_protocol_endpoint_key UNIQUE (topic_id, protocol, endpoint),
@@ -1096,7 +1108,7 @@ function queue.clean_metrics(p_limit integer, p_days integer)
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer, p_gateway boolean)
+function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer, p_protocols text[])
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -1123,6 +1135,10 @@ function queue.compact_dead_letter_counts(p_limit integer)
 function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
     returns TABLE(arn text, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.confirmation_time(p_account_id text, p_address text, p_limit integer)
+    returns timestamp with time zone
+    language plpgsql;
 
 function queue.count_changes()
     returns bigint
@@ -1480,9 +1496,17 @@ function queue.group_head(p_group_key bigint, p_first_id bigint, p_answer_bytes 
     returns TABLE(visible_at timestamp with time zone, receive_count integer, fits boolean)
     language sql stable;
 
-function queue.hand_over_outgoing(p_protocols text[], p_limit integer)
+function queue.hand_over_mail(p_message queue.outgoing, p_confirmations integer)
+    returns text
+    language plpgsql;
+
+function queue.hand_over_outgoing(p_protocols text[], p_limit integer, p_confirmations integer)
     returns TABLE(handed integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.hand_over_to_gateway(p_message queue.outgoing)
+    returns void
+    language sql;
 
 function queue.has_role(p_role name, p_other oid)
     returns boolean
@@ -2031,6 +2055,10 @@ function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_heal
 function queue.record_firings(p_accounts text[], p_numbers integer[])
     returns void
     language sql;
+
+function queue.record_mail_refusals(p_subscriptions text[], p_refused boolean[])
+    returns void
+    language plpgsql;
 
 function queue.record_skipped_run(p_schedule_id bigint, p_at timestamp with time zone, p_note text)
     returns void

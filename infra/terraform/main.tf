@@ -24,6 +24,7 @@ locals {
     QUEUE_MAX_CONNECTIONS = tostring(var.connections_per_process)
     WEBHOOK_ALLOW_CIDRS   = join(",", var.webhook_allow_cidrs)
     SNS_GATEWAY_URL       = var.sns_gateway_url
+    SNS_MAIL_FROM         = var.sns_mail_from
     LOG_LEVEL             = var.log_level
     # Nothing reads it: a new password makes new tasks.
     PENSTOCK_PASSWORD_VERSION = tostring(var.password_version)
@@ -33,6 +34,7 @@ locals {
     { PGPASSWORD = module.password.secret_arn },
     var.encryption_key_secret_arn == "" ? {} : { QUEUE_ENCRYPTION_KEY = var.encryption_key_secret_arn },
     var.webhook_secret_arn == "" ? {} : { WEBHOOK_SIGNING_SECRET = var.webhook_secret_arn },
+    var.smtp_url_secret_arn == "" ? {} : { SNS_SMTP_URL = var.smtp_url_secret_arn },
   )
 
   # With workers of their own, the tasks behind the balancer neither post webhooks nor fire schedules. They still clean:

@@ -249,6 +249,18 @@ variable "sns_gateway_url" {
   default     = ""
 }
 
+variable "smtp_url_secret_arn" {
+  description = "Secret with SNS_SMTP_URL, smtps://user:password@host, which takes e-mail; empty: mails are kept"
+  type        = string
+  default     = ""
+}
+
+variable "sns_mail_from" {
+  description = "SNS_MAIL_FROM: the sender of e-mail; needed with smtp_url_secret_arn"
+  type        = string
+  default     = ""
+}
+
 variable "webhook_allow_cidrs" {
   description = "WEBHOOK_ALLOW_CIDRS: networks that webhooks may reach although they are not public"
   type        = list(string)

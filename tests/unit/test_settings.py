@@ -87,7 +87,39 @@ def test_the_own_region_must_be_served() -> None:
 
 def test_what_is_printed_of_settings_has_no_secrets() -> None:
     secrets = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(s.name for s in SETTINGS if s.secret))
-    assert "hidden" not in repr(Settings.read(dict.fromkeys(secrets, "hidden")))
+    mail = {"SNS_SMTP_URL": "smtp://user:hidden@host", "SNS_MAIL_FROM": "a@example.com"}
+    assert "hidden" not in repr(Settings.read(dict.fromkeys(secrets, "hidden") | mail))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "hidden",
+        "http://u:hidden@h",
+        "smtp://u:hidden@",
+        "smtp://u:hidden@h:0",
+        "smtps://u:hidden@h:x",
+        "smtp://h/p",
+    ],
+)
+def test_an_address_that_is_no_mail_server(url: str) -> None:
+    """The error does not repeat the password."""
+    with pytest.raises(SettingError, match="SNS_SMTP_URL must be smtp") as refused:
+        Settings.read({"SNS_SMTP_URL": url, "SNS_MAIL_FROM": "a@example.com"})
+    assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "sender", ["nobody", "a@b", "a@example.com\r\nBcc: b@example.com", "A <a@example.com> b"]
+)
+def test_a_sender_that_is_no_address(sender: str) -> None:
+    with pytest.raises(SettingError, match="SNS_MAIL_FROM must be an address"):
+        Settings.read({"SNS_MAIL_FROM": sender})
+
+
+def test_a_mail_server_needs_a_sender() -> None:
+    with pytest.raises(SettingError, match="SNS_SMTP_URL needs SNS_MAIL_FROM"):
+        Settings.read({"SNS_SMTP_URL": "smtp://mail.example.com"})
 
 
 def test_direct_url_falls_back_to_the_database_url() -> None:

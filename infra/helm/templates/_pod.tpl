@@ -132,6 +132,14 @@ postgresql://{{ .user }}@{{ .host }}:{{ .port }}/{{ .name }}?sslmode={{ .sslMode
 - {name: WEBHOOK_ALLOW_CIDRS, value: {{ join "," . | quote }}}
 {{- end }}
 {{- end }}
+{{- with .Values.mail }}
+{{- if .existingSecret }}
+{{ include "penstock.secretVariable" (list "SNS_SMTP_URL" .existingSecret .key) }}
+{{- end }}
+{{- with .from }}
+- {name: SNS_MAIL_FROM, value: {{ . | quote }}}
+{{- end }}
+{{- end }}
 {{- range $name, $value := .Values.settings }}
 - {name: {{ $name }}, value: {{ $value | toString | quote }}}
 {{- end }}

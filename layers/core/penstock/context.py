@@ -116,10 +116,13 @@ class Context:
         """AWSTraceHeader for messages of this request that have none; None: the request belongs to no trace."""
         return message_trace_header(self.http.headers)
 
-    def queue_url(self, name: str, account_id: str | None = None) -> str:
-        """The QueueUrl of a queue of this account (or another), in the region of the request."""
+    def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
+        """The QueueUrl of a queue of this account (or another), in the region of the request (or another)."""
         path = queue_url.path_of(
-            self.region, account_id or self.account_id, name, self.environment.settings.queue_region
+            region or self.region,
+            account_id or self.account_id,
+            name,
+            self.environment.settings.queue_region,
         )
         return f"{self.base_url}{path}"
 

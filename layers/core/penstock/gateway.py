@@ -25,7 +25,7 @@ from penstock.access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
 from penstock.access.request_rate import CHUNK_BYTES, count_answer
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id, is_region
-from penstock.aws.codec import json, query, query_json, rest_json, xml
+from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
 from penstock.aws.queue_url import is_queue_path
 from penstock.scheduler.errors import (
@@ -51,11 +51,13 @@ from .errors import (
 )
 from .http import HttpRequest, HttpResponse
 from .settings import Settings
+from .telemetry import AtMost
 
 # A batch of 1 MiB with every character escaped as \uXXXX, and the names and ids around it.
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)
+_log.addFilter(AtMost(10))  # records of refused requests
 
 LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
@@ -219,6 +221,7 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
         request = json.decoder(action.request)(http.body)
     except MissingParameter as error:
         raise _missing_member(action, error) from error
+    _check_limits(action, request)
     scope = _header_scope(http.headers, environment) or _default_scope(environment)
     return DecodedRequest(action, request, scope)
 
@@ -256,9 +259,17 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
     try:
-        return DecodedRequest(action, query.decoder(action.request)(tree), scope)
+        request = query.decoder(action.request)(tree)
     except MissingParameter as error:
         raise _missing_member(action, error) from error
+    _check_limits(action, request)
+    return DecodedRequest(action, request, scope)
+
+
+def _check_limits(action: AnyAction, request: Struct) -> None:
+    """Raises ValidationError for limits that the types of SNS declare; those of SQS declare none."""
+    if action.service == "sns" and (problems := limits.problems_of(request)):
+        raise ValidationError.of(problems)
 
 
 def _missing_member(action: AnyAction, error: MissingParameter) -> AwsError:

@@ -11,11 +11,12 @@ their unit, except where the specification's do not. A bad value raises SettingE
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, NamedTuple
 
 from penstock.aws.arn import is_region
+from penstock.mail_address import parse_sender, parse_server
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
 # What delivery.webhooks.endpoint takes: messages to any other URL would fail for good, one by one.
@@ -102,6 +103,15 @@ SETTINGS: Final = (
     Setting("SNS_GATEWAY_URL", "", "address", "Carries text messages and mobile push: each is POSTed there, signed "
             "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. The "
             "workers `deliver` and `maintain` need it. Empty: they are kept."),
+    Setting("SNS_SMTP_URL", "", "address", "The mail server that takes e-mail for subscriptions: "
+            "`smtp[s]://[user:password@]host[:port]`, see [topics.md](topics.md#e-mail). `smtps`: TLS from the "
+            "start, port 465; `smtp`: STARTTLS, without which no password is sent, port 587. The workers "
+            "`deliver` and `maintain` need it. Empty: mails are kept.",
+            secret=True),
+    Setting("SNS_MAIL_FROM", "", "address", "Sender of e-mail: `Notifications <no-reply@example.com>`. Needed with "
+            "`SNS_SMTP_URL`."),
+    Setting("QUOTA_CONFIRMATION_MAILS", 10, "mails", "How many mails an hour ask addresses to confirm subscriptions "
+            "of an account; others wait. An address is asked once an hour. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_OUTBOX_DAYS", 7, "days", "How long outgoing messages are kept that nothing carries, see "
             "[topics.md](topics.md#outbox).", 1, 3_650),
     Setting("QUOTA_OUTBOX", 100_000, "messages", "About how many outgoing messages of an account are kept: the newest, "
@@ -262,6 +272,9 @@ class Settings:
     sns_topic_filter_policies: int
     sns_account_filter_policies: int
     sns_gateway_url: str
+    sns_smtp_url: str = field(repr=False)  # it has a password
+    sns_mail_from: str
+    quota_confirmation_mails: int
     sns_outbox_days: int
     quota_outbox: int
     quota_platform_applications: int
@@ -335,6 +348,8 @@ class Settings:
                 database_url=_with_iam_token(settings.database_url),
                 database_direct_url=_with_iam_token(settings.database_direct_url),
             )
+        if settings.sns_smtp_url and not settings.sns_mail_from:
+            raise SettingError("SNS_SMTP_URL needs SNS_MAIL_FROM")
         if not settings.serves(settings.queue_region):
             raise SettingError(
                 f"QUEUE_REGIONS must have QUEUE_REGION, which is {settings.queue_region!r}, "
@@ -345,6 +360,12 @@ class Settings:
     def serves(self, region: str) -> bool:
         """Whether QUEUE_REGIONS has the region."""
         return not self.queue_regions or region in entries(self.queue_regions)
+
+    @property
+    def carried_protocols(self) -> tuple[str, ...]:
+        """The protocols of SNS whose outgoing messages this installation carries."""
+        by_gateway = ("sms", "application") if self.sns_gateway_url else ()
+        return by_gateway + (("email", "email-json") if self.sns_smtp_url else ())
 
     @property
     def direct_url(self) -> str:
@@ -391,6 +412,10 @@ def _value(setting: Setting, text: str) -> Value:
 def _check_form(name: str, text: str) -> None:
     if name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
         raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
+    if name == "SNS_SMTP_URL":
+        _check_parsed(name, parse_server, text)
+    if name == "SNS_MAIL_FROM":
+        _check_parsed(name, parse_sender, text)
     if name == "SNS_GATEWAY_URL" and not _GATEWAY(text):  # not repeated: it may have a password in it
         raise SettingError(
             "SNS_GATEWAY_URL must be a URL http[s]://host[:port][/path][?query] without a user's name"
@@ -403,6 +428,14 @@ def _check_form(name: str, text: str) -> None:
         raise SettingError(
             f"QUEUE_ALLOWED_HOSTS must be names of hosts, without https:// and port, not {text!r}"
         )
+
+
+def _check_parsed(name: str, parse: Callable[[str], object], text: str) -> None:
+    """Raises SettingError, whose text does not repeat the value: it may have a password."""
+    try:
+        parse(text)
+    except ValueError as error:
+        raise SettingError(f"{name} must be {error}") from None
 
 
 def _with_iam_token(address: str) -> str:

@@ -68,6 +68,22 @@ def configure_logging(level: str, stream: TextIO | None = None) -> None:
     root.setLevel(level.upper())
 
 
+class AtMost(logging.Filter):
+    """Lets so many records of a logger through in a second, for what clients cause as often as they like."""
+
+    def __init__(self, records_a_second: int) -> None:
+        super().__init__()
+        self._most = records_a_second
+        self._second = 0
+        self._number = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        second = int(record.created)
+        self._number = self._number + 1 if second == self._second else 1
+        self._second = second
+        return self._number <= self._most
+
+
 def lambda_logger(level: str) -> Logger:
     """The Logger of Lambda functions. Imports powertools, which the container never needs."""
     from aws_lambda_powertools import Logger  # noqa: PLC0415

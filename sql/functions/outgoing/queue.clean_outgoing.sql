@@ -1,10 +1,10 @@
--- queue.clean_outgoing(limit, days, most, gateway): removes outgoing messages that are older than p_days, and of each account
--- all but the newest p_most (0: any number); at most p_limit of each kind and account a call. p_gateway: there is one, which
--- has yet to get messages of the last six hours that nothing carries (hand_over_outgoing): these stay. Returns rows removed.
+-- queue.clean_outgoing(limit, days, most, protocols): removes outgoing messages that are older than p_days, and of each account
+-- all but the newest p_most (0: any number); at most p_limit of each kind and account a call. p_protocols: those that
+-- have a carrier, which has yet to get messages of the last six hours (hand_over_outgoing): these stay. Returns rows removed.
 -- Locks: outgoing messages, skipped when locked: it waits for no settle_webhooks that holds others of them.
 -- Index: outgoing_pkey, outgoing_account. Called by: the worker `maintain`.
 drop function if exists queue.clean_outgoing(int, int, int);
-create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_gateway boolean) returns bigint
+create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint
 language plpgsql as $$
 declare
     v_removed bigint;
@@ -27,7 +27,7 @@ begin
             where e.account_id = v_account and e.outgoing_id <= (
                 select n.outgoing_id from queue.outgoing n where n.account_id = v_account
                 order by n.outgoing_id desc offset p_most limit 1)
-                and not (p_gateway and (e.state = 'waiting' or e.state = 'kept' and e.protocol in ('sms', 'application')
+                and not (e.protocol = any (p_protocols) and (e.state = 'waiting' or e.state = 'kept'
                     and e.created_at > clock_timestamp() - interval '6 hours'))
             order by e.outgoing_id limit p_limit for update skip locked));
         get diagnostics v_rows = row_count;

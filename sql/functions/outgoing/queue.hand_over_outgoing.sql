@@ -1,17 +1,18 @@
--- queue.hand_over_outgoing(protocols, limit): makes webhooks to the gateway of outgoing messages of these protocols that
--- nothing carries yet, of each account the oldest first: accounts share p_limit, so that none waits for another's many.
--- Those that are older than six hours stay (as long as SNS tries at most). A webhook's
--- text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and pushes
--- pause by themselves; the worker knows the address, which is no account's business. Returns one row: how many.
+-- queue.hand_over_outgoing(protocols, limit, confirmations): makes webhooks to the gateway or to the mail server of outgoing
+-- messages of these protocols that nothing carries yet, of each account the oldest first: accounts share p_limit, so that
+-- none waits for another's many. Those that are older than six hours stay (as long as SNS tries at most). p_confirmations: how
+-- many mails an hour may ask for confirmations of an account; 0: any number. Returns one row: how many.
 -- One whose destination has become impossible since its publish has failed, and goes to its dead-letter queue.
--- Locks: outgoing messages, skipped when locked; those of dead_letter_outgoing. Index: outgoing_kept. Called by: the worker `deliver`.
-create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int) returns table (handed int)
+-- Locks: outgoing messages, skipped when locked; those of dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
+-- Called by: the worker `deliver`.
+drop function if exists queue.hand_over_outgoing(text[], int);
+create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int, p_confirmations int)
+returns table (handed int)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_since timestamptz := clock_timestamp() - interval '6 hours';
     v_message queue.outgoing;
-    v_notice bigint;
     v_error text;
 begin
     handed := 0;
@@ -37,24 +38,16 @@ begin
     loop
         v_error := queue.outgoing_refusal(
             v_message.account_id, v_message.region, v_message.protocol, v_message.destination);
+        if v_error is null and v_message.protocol in ('email', 'email-json') then
+            v_error := queue.hand_over_mail(v_message, p_confirmations);
+        elsif v_error is null then
+            perform queue.hand_over_to_gateway(v_message);
+        end if;
         if v_error is not null then
             update queue.outgoing o set state = 'failed', error = v_error where o.outgoing_id = v_message.outgoing_id;
             perform queue.dead_letter_outgoing(array[v_message.outgoing_id]);
             continue;
         end if;
-        insert into queue.notice (kind, topic_arn, message_id, raw, head)
-        select 'gateway', v_message.topic_arn, v_message.message_id, json_strip_nulls(json_build_object(
-            'id', v_message.message_id || coalesce(':' || right(v_message.subscription_arn, 36), ''),     -- as webhook_id in request.py
-            'message_id', v_message.message_id, 'kind', v_message.kind, 'account', v_message.account_id, 'region', v_message.region,
-            'protocol', v_message.protocol, 'destination', v_message.destination,
-            'platform', case when v_message.protocol = 'application' then split_part(v_message.destination, '/', 2) end,
-            'token', e.token, 'topic_arn', v_message.topic_arn, 'subject', v_message.subject, 'text', v_message.body,
-            'attributes', v_message.attributes))::text, v_message.envelope
-        from (select) one left join queue.platform_endpoint e on e.arn = v_message.destination
-        returning notice_id into v_notice;
-        insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
-        values (v_notice, v_message.account_id, v_message.subscription_arn, 'https://gateway/' || v_message.protocol, true,
-            v_message.outgoing_id, v_message.dead_letter_arn);
         update queue.outgoing o set state = 'waiting' where o.outgoing_id = v_message.outgoing_id;
         handed := handed + 1;
     end loop;

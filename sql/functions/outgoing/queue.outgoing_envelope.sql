@@ -1,5 +1,5 @@
--- queue.outgoing_envelope(topic, subscription, publication, text): what the dead-letter queue of a subscription of a phone or
--- of a mobile app gets: the envelope of the message for all protocols, or, for a text of its own, which Publish makes no
+-- queue.outgoing_envelope(topic, subscription, publication, text): what the dead-letter queue of a subscription of a phone,
+-- of a mobile app or by e-mail gets: the envelope of the message for all protocols, or, for a text of its own, which Publish makes no
 -- envelope of, one without a signature. Called by: publish_to_outbox.
 create or replace function queue.outgoing_envelope(
     p_topic queue.topic, p_subscription queue.subscription, p_entry queue.publication, p_text text) returns text

@@ -1,14 +1,15 @@
 -- queue.publish_to_outbox(topic, subscription, publications): keeps one outgoing message for each: for phones, mobile apps,
 -- e-mail, functions and streams. A text message or a push gets the message, e-mail and the others its envelope, unless they
 -- want it raw. One for a phone number that is opted out, or an endpoint that is disabled or gone, has failed already, and
--- goes to the subscription's dead-letter queue.
+-- goes to the subscription's dead-letter queue. The link that ends a subscription of e-mail is that of its envelope, whose
+-- `head` ends with the link up to the subscription's ARN.
 -- Locks: those of dead_letter_outgoing. Called by: fan_out.
 create or replace function queue.publish_to_outbox(
     p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[]) returns void
 language plpgsql as $$
 declare
     v_error text := queue.outgoing_refusal(p_topic.account_id, p_topic.region, p_subscription.protocol, p_subscription.endpoint);
-    v_dead_letters text := case when p_subscription.protocol in ('sms', 'application')
+    v_dead_letters text := case when p_subscription.protocol in ('sms', 'application', 'email', 'email-json')
         and p_subscription.dead_letter_queue_allowed then p_subscription.dead_letter_arn end;
     v_text_of text := case p_subscription.protocol when 'application' then split_part(p_subscription.endpoint, '/', 2)
         else p_subscription.protocol end;
@@ -16,15 +17,20 @@ declare
 begin
     with made as (
         insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn, subscription_arn,
-            subject, body, attributes, state, error, dead_letter_arn, envelope)
+            subject, body, attributes, state, error, dead_letter_arn, envelope, unsubscribe_url)
         select p_topic.account_id, p_topic.region, p_subscription.protocol, 'Notification', p_subscription.endpoint,
             e.message_id, p_topic.arn, p_subscription.arn, e.subject,
             case when p_subscription.raw or p_subscription.protocol in ('sms', 'application', 'email') then t.text
                 else queue.publication_text(e, p_subscription) end,
             e.attributes, case when v_error is null then 'kept' else 'failed' end, v_error, v_dead_letters,
-            case when v_dead_letters is not null then queue.outgoing_envelope(p_topic, p_subscription, e, t.text) end
+            case when v_dead_letters is null then null
+                when p_subscription.protocol = 'email-json' then queue.publication_text(e, p_subscription)
+                else queue.outgoing_envelope(p_topic, p_subscription, e, t.text) end,
+            case when p_subscription.protocol in ('email', 'email-json')
+                then right(t.head, strpos(reverse(t.head), '"') - 1) || p_subscription.arn end
         from unnest(p_entries) e
-        cross join lateral (select coalesce(e.contents -> v_text_of, e.contents -> '*') ->> 'raw' as text) t
+        cross join lateral (
+            select coalesce(e.contents -> v_text_of, e.contents -> '*') ->> 'raw' as text, e.contents #>> '{*,head}' as head) t
         order by e.n
         returning outgoing_id)
     select array_agg(m.outgoing_id) into v_ids from made m;

@@ -2,7 +2,7 @@
 -- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as written, compiled
 --   filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both null where nothing has
 --   to be confirmed. While a subscription is pending, every call asks again, under a new token, valid for two
---   days. Then how many filter policies a topic and an account may have; 0: any number. p_policies: those by which the
+--   days; an address of e-mail once an hour, and not while the last mail is still to go out. Then how many filter policies a topic and an account may have; 0: any number. p_policies: those by which the
 --   caller decided that the queues let the topic send (policies_changed). p_principal: the ARN of who subscribes.
 -- Returns one row: arn, confirmed, error (NotFound, PolicyChanged, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has
 --   100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and so only queues, at most
@@ -53,7 +53,9 @@ begin
         return query select v_subscription.arn, v_subscription.confirmed, 'SubscriptionExists'::text;
         return;
     end if;
-    if not v_subscription.confirmed then
+    if not v_subscription.confirmed and not (p_protocol in ('email', 'email-json')
+        and coalesce(v_subscription.token_expires_at > clock_timestamp() + interval '47 hours', false))
+    then
         update queue.subscription s set token = p_token, token_expires_at = clock_timestamp() + interval '2 days'
         where s.subscription_id = v_subscription.subscription_id;
         perform queue.notify_endpoint(v_subscription, 'SubscriptionConfirmation', p_topic, p_confirmation);

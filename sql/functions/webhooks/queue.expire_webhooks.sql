@@ -1,5 +1,5 @@
 -- queue.expire_webhooks(limit): gives up webhooks that have waited for a paused endpoint for an hour or more since they
--- were due, those for the gateway for six hours (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
+-- were due, those for the gateway and mails for six hours (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
 -- Locks: webhooks, skipped when locked, then notices. Index: webhook_waits_for. Called by: the worker `deliver`.
 create or replace function queue.expire_webhooks(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$
@@ -25,7 +25,7 @@ begin
             order by n.notice_id for update);
         update queue.webhook w
         set last_error = concat_ws('; ', w.last_error, case when w.outgoing_id is null then 'the endpoint was paused for an hour'
-            else 'the gateway was paused for six hours' end)
+            else 'its carrier was paused for six hours' end)
         where w.webhook_id = any (v_ids);
         v_moved := queue.give_up_webhooks(v_ids);
         delete from queue.notice n

@@ -3,10 +3,11 @@
 -- claimed the webhook changes nothing. Without an error the webhook was delivered, and is deleted and recorded in the
 -- history. Else it is retried after delay_ms, or, when that is null, given up. Status 0: nothing was sent, and the
 -- attempt does not count.
--- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health.
+-- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health. 2: a mail server answers, and
+-- refuses the recipient for good; see queue.record_mail_refusals.
 -- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue,
 -- and how many belonged to another worker by then (lost).
--- Locks: notices, then webhooks, then rows of queue.lane, each in order. Index: webhook_pkey, webhook_notice.
+-- Locks: notices, then webhooks, then subscriptions of mails, then rows of queue.lane, each in order. Index: webhook_pkey, webhook_notice.
 -- Called by: the worker `deliver`.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_lanes' = any ((
@@ -24,6 +25,8 @@ language plpgsql as $$
 declare
     v_notices bigint[];
     v_exhausted bigint[];
+    v_mailed text[];
+    v_refused text[];
 begin
     perform queue.require_read_committed();
     -- Without these locks, two workers that delete the last two webhooks of a notice would each still see the other's.
@@ -32,12 +35,12 @@ begin
         where n.notice_id = any (array(select w.notice_id from queue.webhook w where w.webhook_id = any (p_ids)))
         order by n.notice_id for update);
     with entry as materialized (
-        select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms)
-            u(webhook_id, lease, status, error, delay_ms)),
+        select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms, p_healths)
+            u(webhook_id, lease, status, error, delay_ms, health)),
     gone as (
         delete from queue.webhook w using entry e
         where e.error is null and w.webhook_id = e.webhook_id and w.lease = e.lease
-        returning w.created_at, w.attempts, w.outgoing_id),
+        returning w.created_at, w.attempts, w.outgoing_id, w.subscription_arn),
     carried as (
         update queue.outgoing o set state = 'sent', error = null from gone g where o.outgoing_id = g.outgoing_id),
     recorded as (
@@ -49,11 +52,17 @@ begin
             last_status = nullif(e.status, 0), last_error = e.error,
             due_at = clock_timestamp() + coalesce(e.delay_ms, 0) * interval '1 millisecond'
         from entry e where e.error is not null and w.webhook_id = e.webhook_id and w.lease = e.lease
-        returning w.webhook_id, e.delay_ms)
+        returning w.webhook_id, e.delay_ms, e.health, w.subscription_arn)
     select (select count(*) from gone), count(*) filter (where k.delay_ms is not null),
         count(*) filter (where k.delay_ms is null),
-        coalesce(array_agg(k.webhook_id) filter (where k.delay_ms is null), '{}')
-    into delivered, retried, exhausted, v_exhausted from kept k;
+        coalesce(array_agg(k.webhook_id) filter (where k.delay_ms is null), '{}'),
+        array_agg(k.subscription_arn) filter (where k.health = 2),
+        (select array_agg(g.subscription_arn) from gone g where g.outgoing_id is not null)
+    into delivered, retried, exhausted, v_exhausted, v_refused, v_mailed from kept k;
+    if v_refused is not null or v_mailed is not null then
+        perform queue.record_mail_refusals(v_mailed || v_refused,
+            array_fill(false, array[coalesce(cardinality(v_mailed), 0)]) || array_fill(true, array[coalesce(cardinality(v_refused), 0)]));
+    end if;
     dead_lettered := case when exhausted > 0 then queue.give_up_webhooks(v_exhausted) else 0 end;
     exhausted := exhausted - dead_lettered;
     lost := cardinality(p_ids) - delivered - retried - exhausted - dead_lettered;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import psycopg
@@ -11,7 +12,8 @@ from penstock.workers.deliver import Deliverer
 
 
 def main(dsn: str) -> None:
-    settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", "QUEUE_HTTP_DELIVERY_POLL_MS": "20"})
+    usual = {"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", "QUEUE_HTTP_DELIVERY_POLL_MS": "20"}
+    settings = Settings.read({**os.environ, **usual})
     deliverer = Deliverer(longest_run_seconds=3600)
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
         while True:

@@ -56,6 +56,18 @@ def test_topics_and_rest(address: str) -> None:
     assert name in str(queues)
 
 
+def test_paths_of_queues(address: str) -> None:
+    """The forms of conformance/aws/test_raw_query.py get through what stands in front of the functions, too."""
+    name = f"paths-{address.rpartition(':')[2]}"
+    client("sqs", address).create_queue(QueueName=name)
+    queue = f"/000000000000/{name}"
+    send, none = {"Action": "SendMessage", "MessageBody": "m"}, {"Action": "None"}
+    for path in (queue, f"{queue}/", f"/us-east-1{queue}", f"/{name}"):
+        assert plain_http.post(f"{address}{path}", data=send).status_code == 200, path
+    unknown = plain_http.post(f"{address}/a/b/c/d", data=none)
+    assert (unknown.status_code, "<Code>InvalidAction</Code>" in unknown.text) == (400, True)
+
+
 def test_a_schedule_fires_by_the_scheduled_function(gateway: Gateway) -> None:
     """What the gateway invokes without being asked."""
     sqs, scheduler = client("sqs", gateway.balancer), client("scheduler", gateway.balancer)

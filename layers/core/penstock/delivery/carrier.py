@@ -1,4 +1,4 @@
-"""What carries deliveries: one interface for URLs and gateways, and for carriers to come, such as e-mail.
+"""What carries deliveries: one interface for URLs, the gateway and e-mail.
 
     claim     Store.claim leases deliveries that are due, so that no other worker has them
     render    the carrier makes of a delivery what its protocol sends
@@ -9,14 +9,25 @@ Claiming, retries, pauses of endpoints that fail, dead letters and the history a
 knows its protocol. `DeliveryRun` chooses the carrier by the kind of a delivery.
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
-from .webhooks.outcome import Outcome
+from .webhooks.outcome import NOT_ATTEMPTED, Outcome
 from .webhooks.request import Delivery
 
 
 class Carrier(Protocol):
     """Carries deliveries of one or several kinds."""
 
-    async def carry(self, delivery: Delivery) -> Outcome:
+    async def carry(self, delivery: Delivery, /) -> Outcome:
         """One attempt. Raises nothing: an error is an outcome."""
+
+
+class NoCarrier:
+    """Leaves deliveries to processes that have their carrier. No attempt is used up."""
+
+    async def carry(self, _delivery: Delivery, /) -> Outcome:
+        """Nothing is sent; the delivery is due again after a minute."""
+        return Outcome(NOT_ATTEMPTED, "no carrier is set for it", 60_000, 0)
+
+
+NO_CARRIER: Final = NoCarrier()

@@ -9,6 +9,7 @@ An answer has the error's name in the header `x-amzn-errortype`, and `{"Message"
 from collections.abc import Mapping, Sequence
 
 from penstock import errors
+from penstock.aws.codec.limits import detected
 from penstock.errors import AwsError
 
 MOST_QUOTED = 512  # characters of a value that an error text repeats
@@ -26,8 +27,7 @@ class ValidationException(SchedulerError):
     @classmethod
     def of(cls, problems: Sequence[str]) -> "ValidationException":
         """The error with all problems of a request's members in one text."""
-        number = len(problems)
-        return cls(f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}")
+        return cls(detected(problems))
 
     @classmethod
     def expression(cls, written: str, detail: str | None = None) -> "ValidationException":

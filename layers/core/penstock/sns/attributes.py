@@ -45,12 +45,19 @@ def _json_object(value: str) -> bool:
 
 
 def _access_policy(value: str) -> bool:
-    """At most 30 KB (quotas of "Amazon SNS API permissions", SNS Developer Guide)."""
+    """At most 30 KB (quotas of "Amazon SNS API permissions", SNS Developer Guide); each statement has a principal."""
     return (
         len(value) <= MAXIMUM_POLICY_BYTES
         and len(value.encode()) <= MAXIMUM_POLICY_BYTES
         and is_access_policy(value)
+        and all("Principal" in one or "NotPrincipal" in one for one in _statements(value))
     )
+
+
+def _statements(policy: str) -> list[dict[str, object]]:
+    """The statements of an access policy."""
+    found = (_json(policy) or {}).get("Statement", [])
+    return [found] if isinstance(found, dict) else found
 
 
 def _anything(_value: str) -> bool:
@@ -111,7 +118,10 @@ def plain_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
     return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
 
 
-_REASONS = {"RawMessageDelivery": "Invalid value [{}]. Must be true or false."}
+_REASONS = {
+    "RawMessageDelivery": "Invalid value [{}]. Must be true or false.",
+    "FilterPolicyScope": "Invalid value [{}]. Please use either MessageBody or MessageAttributes",
+}
 
 
 # --- topics ----------------------------------------------------------------------------------------------------------
@@ -123,13 +133,18 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
     known = {**TOPIC, **FIFO_TOPIC}
     for name, value in attributes.items():
         if name not in known:
-            raise InvalidParameter.named("AttributeName")
+            raise InvalidParameter.named(f"Unknown attribute {name[:256]}")
         if name in FIFO_TOPIC and name != "FifoTopic" and not fifo:
             raise InvalidParameter.named(f"{name}: can only be set for FIFO topics")
         if encoded(value) is None or not known[name](value):
-            raise InvalidParameter.named(name)
+            raise InvalidParameter.named("Policy Error: null" if name == "Policy" else name)
         if name == "DeliveryPolicy" and value:
             check_topic_policy(value)
+
+
+def is_topic_attribute(name: str) -> bool:
+    """Whether SetTopicAttributes can change it: the type of a topic stays as it is."""
+    return name in TOPIC or (name in FIFO_TOPIC and name != "FifoTopic")
 
 
 def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
@@ -187,7 +202,7 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
             check_redrive_policy(value)
         if name == "RawMessageDelivery" and value == "true" and protocol not in RAW_PROTOCOLS:
             raise InvalidParameter.named(
-                f"{name}: Delivery protocol [{protocol}] does not support raw message delivery."
+                f"Delivery protocol [{protocol}] does not support raw message delivery."
             )
         if name == "DeliveryPolicy" and value and protocol not in ("http", "https"):
             raise InvalidParameter.named(f"Delivery protocol [{protocol}] does not support DeliveryPolicy")
@@ -202,6 +217,9 @@ def check_redrive_policy(text: str) -> None:
     policy = _json(text)
     if not isinstance(policy, dict):
         raise InvalidParameter.named("RedrivePolicy: failed to parse JSON.")
+    unknown = next((name for name in policy if name != "deadLetterTargetArn"), None)
+    if unknown is not None:
+        raise InvalidParameter.named(f"RedrivePolicy: invalid JSON. Attribute {unknown[:256]} is unknown.")
     target = policy.get("deadLetterTargetArn")
     if target is None:
         raise InvalidParameter.named("RedrivePolicy: Missing deadLetterTargetArn attribute")

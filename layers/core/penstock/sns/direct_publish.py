@@ -36,7 +36,8 @@ ERRORS: dict[str | None, type[errors.SnsError]] = {
 def publish_to_one(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
     """Keeps one outgoing message. Raises what `keep` raises."""
     protocol, destination, member = target_of(request, context)
-    message = yield from compute(lambda: outgoing_message(request, None), length_of(request))
+    platform = member if protocol == "application" else None
+    message = yield from compute(lambda: outgoing_message(request, None, platform), length_of(request))
     text = message.texts.get(member, message.texts[DEFAULT_TEXT])
     if (protocol == "sms" and len(text) > MOST_SMS_CHARACTERS) or message.size > MOST_PUSH_BYTES:
         raise too_long()

@@ -6,8 +6,10 @@ SNS writes no `<Detail/>` into an XML error; `encode_error` in aws/codec/xml.py 
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
 
+from collections.abc import Sequence
 from types import MappingProxyType
 
+from penstock.aws.codec.limits import detected, problem
 from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestThrottled
 
 SNS = "com.amazonaws.sns"
@@ -44,13 +46,17 @@ class ValidationError(SnsError):
     query_code = "ValidationError"
 
     @classmethod
-    def missing(cls, member: str) -> "ValidationError":
-        """A required member is absent."""
-        name = member[:1].lower() + member[1:]
-        return cls(
-            f"1 validation error detected: Value null at '{name}' failed to satisfy constraint: "
-            "Member must not be null"
-        )
+    def of(cls, problems: Sequence[str]) -> "ValidationError":
+        """The error with all violations of a request's members in one text."""
+        return cls(detected(problems))
+
+    @classmethod
+    def missing(cls, path: str) -> "ValidationError":
+        """A required member is absent: `Tags.1.Key`, which AWS writes `tags.1.member.key`."""
+        parts = [
+            f"{part}.member" if part.isdigit() else part[:1].lower() + part[1:] for part in path.split(".")
+        ]
+        return cls.of([problem("null", ".".join(parts), "Member must not be null")])
 
 
 class NotFound(SnsError):

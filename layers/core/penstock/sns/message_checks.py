@@ -47,8 +47,12 @@ def length_of(entry: Entry) -> int:
     return len(entry.message) + sum(len(attribute.string_value or "") for attribute in attributes)
 
 
-def outgoing_message(entry: Entry, topic: TopicArn | None) -> OutgoingMessage:
-    """A message of a request, checked and measured. `topic`: None for one that goes to no topic."""
+def outgoing_message(entry: Entry, topic: TopicArn | None, platform: str | None = None) -> OutgoingMessage:
+    """A message of a request, checked and measured.
+
+    `topic`: None for one that goes to no topic. `platform`: of the mobile app that alone gets the message; a
+    text for it makes the default one needless.
+    """
     if not entry.message:
         raise errors.InvalidParameter.named("Empty message")
     if entry.subject is not None:
@@ -58,8 +62,9 @@ def outgoing_message(entry: Entry, topic: TopicArn | None) -> OutgoingMessage:
         check_ids(entry, topic)
     attribute_bytes = digests.size_of_attributes(attributes) if attributes else 0
     return OutgoingMessage(
-        new_message_id(), texts_of(entry), attributes, attribute_bytes, len(entry.message.encode()) + attribute_bytes,
-        entry.subject, entry.message_group_id, entry.message_deduplication_id,
+        new_message_id(), texts_of(entry, platform), attributes, attribute_bytes,
+        len(entry.message.encode()) + attribute_bytes, entry.subject, entry.message_group_id,
+        entry.message_deduplication_id,
     )  # fmt: skip
 
 
@@ -68,9 +73,12 @@ def too_long() -> errors.InvalidParameter:
     return errors.InvalidParameter.named("Message too long")
 
 
-def texts_of(entry: Entry) -> dict[str, str]:
-    """The text for each protocol. With MessageStructure `json` the message has a text for each, or its `default`."""
-    if entry.message_structure is None:
+def texts_of(entry: Entry, platform: str | None = None) -> dict[str, str]:
+    """The text for each protocol. With MessageStructure `json` the message has a text for each, or its `default`.
+
+    `string` is what programs write for a message that is a text (aws-sdk-js 1368).
+    """
+    if entry.message_structure is None or entry.message_structure.lower() == "string":
         return {DEFAULT_TEXT: check_text(entry.message)}
     if entry.message_structure != "json":
         raise errors.InvalidParameter.named("MessageStructure")
@@ -83,10 +91,19 @@ def texts_of(entry: Entry) -> dict[str, str]:
     texts = {
         name: text for name in ("default", *PROTOCOLS) if (text := text_of(members.get(name))) is not None
     }
+    if platform in texts:
+        texts.setdefault("default", texts[platform])
     if "default" not in texts:
-        raise errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
+        raise no_default(platform)
     chosen = {name: text for name, text in texts.items() if name != "default"}
     return {name: check_text(text) for name, text in ({DEFAULT_TEXT: texts["default"]} | chosen).items()}
+
+
+def no_default(platform: str | None) -> errors.InvalidParameter:
+    """The error for a message of MessageStructure `json` that has no text for those who get it."""
+    if platform is None:
+        return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
+    return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.")
 
 
 def text_of(member: msgspec.Raw | None) -> str | None:

@@ -15,6 +15,7 @@ from penstock.aws.platform_arn import parse_endpoint_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.mail_address import is_email_address
 from penstock.postgres.statements.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,
@@ -52,7 +53,6 @@ class RedrivePolicy(msgspec.Struct):
 
 _text = msgspec.json.Decoder(dict[str, str])
 _redrive_policy = msgspec.json.Decoder(RedrivePolicy)
-_EMAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+").fullmatch
 _FUNCTION = re.compile(
     r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,140}(?::[A-Za-z0-9$_-]{1,128})?"
 ).fullmatch
@@ -215,7 +215,7 @@ def set_subscription_attributes(
     while error == "Changed":
         found = yield from described_subscription(arn, context)
         stored = _text.decode(found.attributes)
-        given = value if value or name not in NEEDS_VALUE else "-"
+        given = value if value or name not in NEEDS_VALUE else "null"  # as AWS writes it
         topic_attributes.check_subscription_attributes({name: given}, found.protocol)
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
         new = as_json({name: value or None})
@@ -286,20 +286,17 @@ def described_subscription(arn: str, context: Context) -> Operation[Subscription
 
 
 # --- endpoints -------------------------------------------------------------------------------------------------------
-def is_email_address(text: str) -> bool:
-    """Whether a text is an address of e-mail; without quotes, comments and line breaks (RFC 5321)."""
-    return len(text) <= 254 and _EMAIL(text) is not None
-
-
 ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
-    "email": (is_email_address, "Email address"),
-    "email-json": (is_email_address, "Email address"),
+    "email": (is_email_address, "Invalid parameter: Email address"),
+    "email-json": (is_email_address, "Invalid parameter: Email address"),
     "sms": (is_phone_number, "Invalid SMS endpoint: {}"),
-    "application": (parse_endpoint_arn, "Application endpoint arn invalid: {}"),
-    "lambda": (_FUNCTION, "Lambda endpoint ARN"),
-    "firehose": (_STREAM, "Firehose endpoint ARN"),
+    "application": (parse_endpoint_arn, "Invalid parameter: Application endpoint arn invalid: {}"),
+    "lambda": (_FUNCTION, "Invalid parameter: Lambda endpoint ARN"),
+    "firehose": (_STREAM, "Invalid parameter: Firehose endpoint ARN"),
 }
-"""By protocol: what its endpoints look like, and the error for others. The text for `sms` is AWS's, others are ours."""
+"""By protocol: what its endpoints look like, and the text for others. That for `sms` is AWS's, others are ours."""
+
+FIFO_QUEUE = "FIFO SQS Queues can not be subscribed to standard SNS topics"
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
@@ -331,6 +328,8 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
         queue = parse_queue_arn(endpoint)
         if queue is None or not context.environment.settings.serves(queue.region):
             raise errors.InvalidParameter.named("SQS endpoint ARN")
+        if endpoint.endswith(".fifo") and not topic.fifo:
+            raise errors.InvalidParameter.named("Endpoint", FIFO_QUEUE)
     elif protocol not in ("http", "https", *ENDPOINTS):
         raise errors.InvalidParameter.named(
             f"Amazon SNS does not support this protocol string: {protocol[:64]}"
@@ -340,7 +339,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
     elif protocol in ENDPOINTS:
         is_valid, refusal = ENDPOINTS[protocol]
         if encoded(endpoint) is None or not is_valid(endpoint):
-            raise errors.InvalidParameter.named(refusal.format(endpoint[:64]))
+            raise errors.InvalidParameter(refusal.format(endpoint[:64]))
     else:
         check_url(protocol, endpoint)
     return endpoint

@@ -87,7 +87,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
     arn = topic_arn(request.topic_arn, context)
     name = request.attribute_name
     value = topic_attributes.plain_booleans({name: request.attribute_value or ""})[name]
-    if name == "FifoTopic":
+    if not topic_attributes.is_topic_attribute(name):
         raise errors.InvalidParameter.named("AttributeName")
     topic_attributes.check_topic_attributes(
         {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
@@ -203,11 +203,9 @@ def topic_arn(text: str, context: Context) -> TopicArn:
     """The request's topic. Raises InvalidParameter for a text that is no ARN of a topic, or one of another region."""
     arn = parse_topic_arn(text)
     if arn is None:
-        raise (
-            errors.InvalidParameter.named("TopicArn", "An ARN must have at least 6 elements, not 1")
-            if (text.count(":") < 5)
-            else errors.InvalidParameter.named("TopicArn")
-        )
+        elements = text.count(":") + 1
+        reason = f"An ARN must have at least 6 elements, not {elements}" if elements < 6 else ""
+        raise errors.InvalidParameter.named("TopicArn", reason)
     if arn.region != context.region:
         raise errors.InvalidParameter.named("TopicArn")
     return arn

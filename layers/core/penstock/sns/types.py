@@ -1,12 +1,13 @@
 """Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, under its names.
 
-A member without a default is required. Lists and maps are wrapped (`Tags.member.1.Key`), except message attributes,
-whose entries have a `Name` and a `Value`. Binary values are base64 text in requests and in these types.
+A member without a default is required. Limits are the model's, and the gateway checks them. Lists and maps are wrapped
+(`Tags.member.1.Key`), except message attributes, whose entries have a `Name` and a `Value`. Binary values are base64
+text in requests and in these types.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from penstock.aws.codec.names import wrapped_map
 
@@ -17,6 +18,31 @@ class Request(Struct, rename="pascal", gc=False):
 
 class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
     """What every SNS result shares: members at their default are left out; lists have no default and always appear."""
+
+
+# --- texts and numbers -----------------------------------------------------------------------------------------------
+ResourceArn = Annotated[str, Meta(min_length=1, max_length=1011)]
+TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
+TagValue = Annotated[str, Meta(min_length=0, max_length=256)]
+SandboxNumber = Annotated[str, Meta(min_length=0, max_length=20, pattern=r"^(\+[0-9]{8,}|[0-9]{0,9})$")]
+OneTimePassword = Annotated[str, Meta(min_length=5, max_length=8, pattern="^[0-9]+$")]
+OriginationPage = Annotated[int, Meta(ge=1, le=30)]
+SandboxPage = Annotated[int, Meta(ge=1, le=100)]
+LanguageCode = Literal[
+    "en-US",
+    "en-GB",
+    "es-419",
+    "es-ES",
+    "de-DE",
+    "fr-CA",
+    "fr-FR",
+    "it-IT",
+    "ja-JP",
+    "pt-BR",
+    "kr-KR",
+    "zh-CN",
+    "zh-TW",
+]
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -34,8 +60,8 @@ MessageAttributes = Annotated[dict[str, MessageAttributeValue] | None, wrapped_m
 class Tag(Result):
     """A tag of a topic."""
 
-    key: str
-    value: str
+    key: TagKey
+    value: TagValue
 
 
 class Topic(Result):
@@ -131,7 +157,7 @@ class PutDataProtectionPolicyRequest(Request):
 
 # --- tags ------------------------------------------------------------------------------------------------------------
 class TagResourceRequest(Request):
-    resource_arn: str
+    resource_arn: ResourceArn
     tags: list[Tag]
 
 
@@ -140,8 +166,8 @@ class TagResourceResult(Result):
 
 
 class UntagResourceRequest(Request):
-    resource_arn: str
-    tag_keys: list[str]
+    resource_arn: ResourceArn
+    tag_keys: list[TagKey]
 
 
 class UntagResourceResult(Result):
@@ -149,7 +175,7 @@ class UntagResourceResult(Result):
 
 
 class ListTagsForResourceRequest(Request):
-    resource_arn: str
+    resource_arn: ResourceArn
 
 
 class ListTagsForResourceResult(Result):
@@ -405,7 +431,7 @@ class PhoneNumberInformation(Result):
 
 class ListOriginationNumbersRequest(Request):
     next_token: str | None = None
-    max_results: int | None = None
+    max_results: OriginationPage | None = None
 
 
 class ListOriginationNumbersResult(Result):
@@ -429,8 +455,8 @@ class GetSMSSandboxAccountStatusResult(Result):
 
 
 class CreateSMSSandboxPhoneNumberRequest(Request):
-    phone_number: str
-    language_code: str | None = None
+    phone_number: SandboxNumber
+    language_code: LanguageCode | None = None
 
 
 class CreateSMSSandboxPhoneNumberResult(Result):
@@ -438,8 +464,8 @@ class CreateSMSSandboxPhoneNumberResult(Result):
 
 
 class VerifySMSSandboxPhoneNumberRequest(Request):
-    phone_number: str
-    one_time_password: str
+    phone_number: SandboxNumber
+    one_time_password: OneTimePassword
 
 
 class VerifySMSSandboxPhoneNumberResult(Result):
@@ -447,7 +473,7 @@ class VerifySMSSandboxPhoneNumberResult(Result):
 
 
 class DeleteSMSSandboxPhoneNumberRequest(Request):
-    phone_number: str
+    phone_number: SandboxNumber
 
 
 class DeleteSMSSandboxPhoneNumberResult(Result):
@@ -456,7 +482,7 @@ class DeleteSMSSandboxPhoneNumberResult(Result):
 
 class ListSMSSandboxPhoneNumbersRequest(Request):
     next_token: str | None = None
-    max_results: int | None = None
+    max_results: SandboxPage | None = None
 
 
 class ListSMSSandboxPhoneNumbersResult(Result):

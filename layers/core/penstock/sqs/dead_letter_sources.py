@@ -21,8 +21,8 @@ def list_dead_letter_source_queues(
     rows = yield from Call(LIST_DEAD_LETTER_SOURCES, (arn, read_token(request.next_token), limit + 1))
     names = [row.name for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None
-    account_id = arn.split(":")[4]
+    region, account_id = arn.split(":")[3:5]  # which are also those of the sources
     return ListDeadLetterSourceQueuesResult(
-        queue_urls=[context.queue_url(name, account_id) for name in names],
+        queue_urls=[context.queue_url(name, account_id, region) for name in names],
         next_token=make_token(names[-1]) if more else None,
     )

@@ -180,8 +180,10 @@ def readable_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
 
 
 def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -> Operation[None]:
-    """Changes attributes; an empty value removes a policy."""
+    """Changes attributes, one at least; an empty value removes a policy."""
     arn = context.queue_arn(request.queue_url)
+    if not request.attributes:
+        raise errors.MissingParameter.named("Attribute.Name")
     checked = attributes.check_queue_attributes(request.attributes, arn.endswith(".fifo"))
     yield from change_attributes(arn, checked, context)
 

@@ -1,4 +1,5 @@
-"""Delivers webhooks: claims them under leases, posts them concurrently, writes their outcomes, many in one call.
+"""Delivers webhooks, what goes to the gateway, and e-mail: claims them under leases, posts them concurrently, writes
+their outcomes, many in one call.
 
     claim (a short transaction) ──► POST, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
@@ -18,14 +19,16 @@ from uuid import UUID
 
 import psycopg
 
+from penstock.delivery.carrier import NO_CARRIER, Carrier
 from penstock.delivery.webhooks.carrier import HttpCarrier
 from penstock.delivery.webhooks.guard import AddressGuard, read_networks
-from penstock.delivery.webhooks.request import GATEWAY, read_secrets
+from penstock.delivery.webhooks.request import GATEWAY, MAIL, read_secrets
 from penstock.delivery.webhooks.resolver import resolve
 from penstock.delivery.webhooks.run import WAIT_FOR_MORE_MS, DeliveryRun
 from penstock.delivery.webhooks.sender import Resolver, Sender
 from penstock.delivery.webhooks.store import SETTLED, Finished, Store
 from penstock.effects import Row
+from penstock.mail_address import parse_sender, parse_server
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.settings import Settings
 from penstock.trace_context import Tracer
@@ -86,7 +89,8 @@ class Deliverer:
             self._watcher,
             MOST_PER_HOST,
             traced=self._tracer is not None,
-            has_gateway=bool(settings.sns_gateway_url),
+            protocols=settings.carried_protocols,
+            confirmations=settings.quota_confirmation_mails,
         )
         self.wait_ms = store.wait_ms()
         if self.unwritten or _is_near(self.wait_ms):
@@ -119,7 +123,10 @@ class Deliverer:
         secrets = read_secrets(settings.webhook_signing_secret)
         seconds = float(settings.queue_http_delivery_timeout_secs)
         webhooks = HttpCarrier(sender, secrets, seconds)
-        carriers = {GATEWAY: HttpCarrier(gateway, secrets, seconds, settings.sns_gateway_url)}
+        carriers: dict[str, Carrier] = {
+            GATEWAY: HttpCarrier(gateway, secrets, seconds, settings.sns_gateway_url),
+            MAIL: self._mail_carrier(settings) if settings.sns_smtp_url else NO_CARRIER,
+        }
         run = DeliveryRun(
             settings,
             store,
@@ -136,6 +143,13 @@ class Deliverer:
             self._run = None
             await sender.close()
             await gateway.close()
+
+    def _mail_carrier(self, settings: Settings) -> Carrier:
+        # Imported here: the e-mail of the standard library costs a cold start more than all other carriers.
+        from penstock.delivery.mail.carrier import MailCarrier  # noqa: PLC0415
+
+        server, sender = parse_server(settings.sns_smtp_url), parse_sender(settings.sns_mail_from)
+        return MailCarrier(server, sender, self._resolver, self._tls)
 
 
 _deliverer = Deliverer()

@@ -149,7 +149,7 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
 def _clean_installation(settings: Settings, connection: "StatementExecutor") -> int:
     rows = number(connection, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
     rows += number(connection, FIND_WEBHOOK_EXCESS, settings.quota_webhooks)
-    outbox = (settings.sns_outbox_days, settings.quota_outbox, bool(settings.sns_gateway_url))
+    outbox = (settings.sns_outbox_days, settings.quota_outbox, list(settings.carried_protocols))
     rows += number(connection, CLEAN_OUTGOING, ROWS_A_TABLE, *outbox)
     rows += number(connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds)
     return rows + number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)

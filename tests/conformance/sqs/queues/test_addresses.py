@@ -3,6 +3,8 @@ region, if it is not the default one, stands before them."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support.conformance.sqs import Sqs
@@ -83,3 +85,7 @@ def test_a_url_leads_to_its_own_region(sqs: Sqs) -> None:
     assert other.client.list_queues(QueueNamePrefix=name)["QueueUrls"] == [urls[1]]
     assert other.client.get_queue_url(QueueName=name)["QueueUrl"] == urls[1]
     assert other.counts(name) == (0, 2, 0)  # a bare name is one of the caller's region
+    redrive = {"deadLetterTargetArn": other.arn(urls[1]), "maxReceiveCount": 1}
+    source = other.create(RedrivePolicy=json.dumps(redrive))
+    for caller in (sqs, other):
+        assert caller.client.list_dead_letter_source_queues(QueueUrl=urls[1])["queueUrls"] == [source]

@@ -209,7 +209,7 @@ def test_a_worker_without_a_gateway_posts_nowhere(
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     send(db, "hello")
-    db.execute("select queue.hand_over_outgoing('{sms}', 1)")
+    db.execute("select queue.hand_over_outgoing('{sms}', 1, 0)")
     assert deliver()["retried"] == 1
     assert asked == []
     assert [row.last_error for row in webhooks(db)] == ["no SNS_GATEWAY_URL is set"]
@@ -246,7 +246,7 @@ def test_an_account_of_which_too_many_wait_publishes_none_for_the_gateway(db: Co
     for number in range(2):
         send(db, f"m{number}")
     send(db, "hello", account="111122223333")
-    db.execute("select queue.hand_over_outgoing('{sms}', 10)")
+    db.execute("select queue.hand_over_outgoing('{sms}', 10, 0)")
     contents = '{"*": {"raw": "no", "head": "", "tail": ""}}'
     for most, error in ((2, "RequestThrottled"), (3, None)):
         db.execute("select queue.find_webhook_excess(%s)", (most,))
@@ -274,7 +274,7 @@ def test_two_workers_hand_over_each_message_once(
 ) -> None:
     for number in range(20):
         send(db, f"m{number}")
-    hand_over = "select handed from queue.hand_over_outgoing('{sms}', 15)"
+    hand_over = "select handed from queue.hand_over_outgoing('{sms}', 15, 0)"
     with others[0].transaction(), others[1].transaction():
         found = [one.execute(hand_over).fetchone() for one in others]
     assert found == [(15,), (5,)]
@@ -290,9 +290,9 @@ def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
         send(db, f"m{number}")
         send(db, f"m{number}", "a@example.com", "email")
     send(db, "mine", account="111122223333")
-    assert db.execute("select handed from queue.hand_over_outgoing('{sms,application}', 10)").fetchone() == (
-        6,
-    )
+    assert db.execute(
+        "select handed from queue.hand_over_outgoing('{sms,application}', 10, 0)"
+    ).fetchone() == (6,)
     waiting = db.execute(
         "select body from queue.outgoing where state = 'waiting' order by outgoing_id"
     ).fetchall()
@@ -306,7 +306,7 @@ def test_old_messages_go(db: Connection) -> None:
     db.execute(
         "update queue.outgoing set created_at = created_at - interval '8 days' where body in ('m0', 'm3')"
     )
-    clean = "select queue.clean_outgoing(1000, %s, %s, false)"
+    clean = "select queue.clean_outgoing(1000, %s, %s, '{}')"
     assert db.execute(clean, (7, 0)).fetchone() == (2,)
     assert db.execute(clean, (7, 2)).fetchone() == (1,)
     assert [row[0] for row in db.execute("select body from queue.outgoing order by outgoing_id")] == [
@@ -325,7 +325,7 @@ def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
     db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body <> 'm3'")
     settling, cleaning = others
     cleaning.execute("set lock_timeout = '5s'")
-    clean = "select queue.clean_outgoing(1000, %s, %s, false)"
+    clean = "select queue.clean_outgoing(1000, %s, %s, '{}')"
     with settling.transaction():
         settling.execute("update queue.outgoing set state = 'sent' where body = 'm1'")
         assert cleaning.execute(clean, (days, most)).fetchone() == (2,)
@@ -338,7 +338,7 @@ def test_what_the_gateway_has_yet_to_get_stays(db: Connection, deliver: Deliver,
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '6 hours' where body = 'm0'")
     send(db, "mail", "a@example.com", "email")
-    clean = "select queue.clean_outgoing(1000, 7, 1, true)"
+    clean = "select queue.clean_outgoing(1000, 7, 1, '{sms,application}')"
     assert db.execute(clean).fetchone() == (1,)  # m0, which is too old for the gateway
     assert through(deliver, receiver, "/500")["retried"] == 5
     assert db.execute(clean).fetchone() == (0,)

@@ -88,7 +88,7 @@ def _find_type_error(body: bytes, shape: Structure) -> Any:
 def _value(shape: Shape, value: Any, path: str) -> Any:
     match shape:
         case Scalar(kind):
-            return _scalar(kind, value)
+            return scalar(kind, value)
         case List(item):
             _expect(list, value)
             return [_value(item, entry, f"{path}.{n}") for n, entry in enumerate(value, 1)]
@@ -115,7 +115,8 @@ _TOKENS: dict[type, str] = {str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NU
 _TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolean"}
 
 
-def _scalar(kind: type, value: Any) -> Any:
+def scalar(kind: type, value: Any) -> Any:
+    """A text, number or truth value. Raises SerializationException for a value of another type."""
     if type(value) is kind:
         return value
     if isinstance(value, list | dict):

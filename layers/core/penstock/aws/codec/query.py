@@ -139,8 +139,8 @@ def _member_value(member: Member, node: Tree) -> str | Tree | None:
 
 
 def _absent(member: Member, prefix: str) -> Any:
-    """The value of an absent required member. A list is empty: this protocol cannot express an empty list."""
-    if isinstance(member.shape, List):
+    """The value of an absent required member. SQS's flattened lists are empty: they cannot be written empty."""
+    if isinstance(member.shape, List) and member.shape.naming.flat:
         return []
     raise MissingParameter.named(prefix + member.name)
 

@@ -4,11 +4,11 @@ A request is decoded along the shape of its type. A value of a wrong type raises
 violations of limits are collected in one ValidationException, as on AWS: `2 validation errors detected: Value
 '' at 'name' failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, an
 unknown member is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues
-(aws-sdk-net 2495, aws-sdk-js-v3 3714).
+(aws-sdk-net 2495, aws-sdk-js-v3 3714, aarondfrancis/sidecar 148).
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -18,16 +18,15 @@ import msgspec
 from penstock.errors import AwsError, SerializationException
 
 from . import json
+from .limits import MOST_QUOTED, Problems, problem, scalar_problems, shown, size_reasons
 from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, structure
 
 CONTENT_TYPE = b"application/json"
 ERROR_HEADER = b"x-amzn-errortype"
 
 LATEST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
-MOST_QUOTED = 512  # characters of a value that an error text repeats
 MOST_PROBLEMS = 20
 
-Problems = list[str]
 Parameters = dict[str, list[str]]
 
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII).fullmatch
@@ -121,11 +120,11 @@ def _integer(text: str) -> int:
 
 # --- values ----------------------------------------------------------------------------------------------------------
 def _member(member: Member, value: Any, prefix: str, problems: Problems) -> Any:
-    path = prefix + member.name[:1].lower() + member.name[1:]
+    path = prefix + shown(member)
     if value is not None:
         return _value(member.shape, value, path, problems)
     if member.required:
-        problems.append(_problem("null", path, "Member must not be null"))
+        problems.append(problem("null", path, "Member must not be null"))
     return None
 
 
@@ -135,7 +134,9 @@ def _value(shape: Shape, value: Any, path: str, problems: Problems) -> Any:
             return _scalar(kind, limits, value, path, problems)
         case List(item, limits=limits):
             _expect(list, value)
-            problems.extend(_problem("[…]", path, reason) for reason in _size(limits, len(value), "length"))
+            problems.extend(
+                problem("[…]", path, reason) for reason in size_reasons(limits, len(value), "length")
+            )
             entries = enumerate(value[: limits.most], 1)
             return [_value(item, entry, f"{path}.{n}.member", problems) for n, entry in entries]
         case Map(item):
@@ -164,9 +165,11 @@ def _scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problem
         return value
     if kind is float:
         return _time(value, path, problems)
-    _expect(kind, value)
-    reasons = _text_problems(limits, value) if kind is str else _size(limits, value, "value")
-    problems.extend(_problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons)
+    json.scalar(kind, value)
+    problems.extend(scalar_problems(limits, value, path))
+    if kind is str and "\0" in value:  # our choice: PostgreSQL cannot store it in a text
+        reason = "Member must not contain the character U+0000"
+        problems.append(problem(f"'{value[:MOST_QUOTED]}'", path, reason))
     return value
 
 
@@ -175,35 +178,9 @@ def _time(value: Any, path: str, problems: Problems) -> float:
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
-        problems.append(_problem(f"'{str(value)[:MOST_QUOTED]}'", path, f"Member must be 0 to {LATEST}"))
+        problems.append(problem(f"'{str(value)[:MOST_QUOTED]}'", path, f"Member must be 0 to {LATEST}"))
         return 0.0
     return float(value)
-
-
-def _text_problems(limits: Limits, value: str) -> Iterable[str]:
-    yield from _size(limits, len(value), "length")
-    if limits.pattern is not None and not _pattern(limits.pattern)(value):
-        yield f"Member must satisfy regular expression pattern: {limits.pattern}"
-    if limits.values and value not in limits.values:
-        yield f"Member must satisfy enum value set: [{', '.join(limits.values)}]"
-    if "\0" in value:  # our choice: PostgreSQL cannot store it in a text
-        yield "Member must not contain the character U+0000"
-
-
-@cache
-def _pattern(text: str) -> Callable[[str], Any]:
-    return re.compile(text, re.ASCII).fullmatch
-
-
-def _size(limits: Limits, size: int, of: str) -> Iterable[str]:
-    if limits.least is not None and size < limits.least:
-        yield f"Member must have {of} greater than or equal to {limits.least}"
-    if limits.most is not None and size > limits.most:
-        yield f"Member must have {of} less than or equal to {limits.most}"
-
-
-def _problem(shown: str, path: str, reason: str) -> str:
-    return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
 
 
 def _expect(kind: type, value: Any) -> None:

@@ -3,7 +3,7 @@
 SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are retried by the delivery policy, all other
 statuses except 2xx are permanent failures; no answer is a failed attempt. Events of the native API: every status except
 2xx is retried after 10, 30, 60 and 300 seconds. A gateway is retried as text messages and mobile push are ("Amazon SNS
-message delivery retries": customer managed endpoints, 50 attempts over 6 hours).
+message delivery retries": customer managed endpoints, 50 attempts over 6 hours), and so is e-mail (SMTP).
 """
 
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from penstock.sns.delivery_policy import retry_delays
 
 from .endpoint import EndpointInvalid, EndpointRefused
-from .request import EVENT, GATEWAY, Delivery
+from .request import EVENT, GATEWAY, MAIL, Delivery
 from .resolver import ResolverBusyError
 
 EVENT_DELAYS: Final = (10.0, 30.0, 60.0, 300.0)
@@ -21,7 +21,7 @@ GATEWAY_DELAYS: Final = tuple(
         "numMaxDelayRetries": 38, "backoffFunction": "exponential",
     })
 )  # fmt: skip
-_FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS}
+_FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS}
 MOST_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
 BUSY_DELAY_MS: Final = 1_000

@@ -22,9 +22,11 @@ from penstock.trace_context import CURRENT_TRACE, as_traceparent
 from .endpoint import Endpoint
 
 EVENT: Final = "event"
-"""`kind` of events of the native API; every other kind but GATEWAY is a message type of SNS."""
+"""`kind` of events of the native API; every other kind but GATEWAY and MAIL is a message type of SNS."""
 GATEWAY: Final = "gateway"
 """`kind` of text messages and pushes that the gateway of the installation carries."""
+MAIL: Final = "mail"
+"""`kind` of mails, whatever their message type of SNS."""
 SIGNED: Final = frozenset((EVENT, GATEWAY))
 """Kinds that are JSON and signed as Standard Webhooks."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix of the specification, no secret

@@ -27,7 +27,6 @@ LEASE_MS: Final = 30_000
 """Twice the longest time that an attempt takes (15 s). An attempt begins as soon as its webhook is claimed."""
 MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
-GATEWAY_PROTOCOLS: Final = ("sms", "application")
 SETTLED: Final = SettledWebhooksRow._fields
 
 
@@ -49,8 +48,9 @@ class Finished(NamedTuple):
 class Store:
     """Calls on one autocommit connection: each is a transaction of its own. Raises psycopg.Error.
 
-    `traced`: deliveries come with the spans that published them, at the price of one more call. `has_gateway`: outgoing
-    messages that the gateway carries become webhooks, at the same price.
+    `traced`: deliveries come with the spans that published them, at the price of one more call. `protocols`: outgoing
+    messages of these become webhooks, at the same price. `confirmations`: how many mails an hour may ask for
+    confirmations of an account; 0: any number.
     """
 
     def __init__(
@@ -60,13 +60,15 @@ class Store:
         per_host: int,
         *,
         traced: bool = False,
-        has_gateway: bool = False,
+        protocols: Sequence[str] = (),
+        confirmations: int = 0,
     ) -> None:
         self._calls = TransactionExecutor(connection)
         self._watcher = watcher
         self._per_host = per_host
         self._traced = traced
-        self._has_gateway = has_gateway
+        self._protocols = list(protocols)
+        self._confirmations = confirmations
 
     def wait_ms(self) -> int | None:
         """Milliseconds until a webhook may be due; None: none is pending. The next publish notifies the watcher."""
@@ -88,9 +90,11 @@ class Store:
 
     def _hand_over(self) -> int:
         """How many outgoing messages have become webhooks."""
-        if not self._has_gateway:
+        if not self._protocols:
             return 0
-        (row,) = self._calls.call(HAND_OVER_OUTGOING, (list(GATEWAY_PROTOCOLS), MOST_HANDED_OVER))
+        (row,) = self._calls.call(
+            HAND_OVER_OUTGOING, (self._protocols, MOST_HANDED_OVER, self._confirmations)
+        )
         return row.handed
 
     def _traces(self, webhook_ids: list[int]) -> dict[int, TraceContext | None]:

@@ -44,9 +44,9 @@ LIST_OUTGOING = Statement(
 
 
 class HandedOverRow(NamedTuple):
-    """How many outgoing messages have become webhooks to the gateway."""
+    """How many outgoing messages have become webhooks to the gateway or the mail server, or have failed."""
 
     handed: int
 
 
-HAND_OVER_OUTGOING = Statement("queue.hand_over_outgoing", ("text[]", "int4"), HandedOverRow)
+HAND_OVER_OUTGOING = Statement("queue.hand_over_outgoing", ("text[]", "int4", "int4"), HandedOverRow)

@@ -26,7 +26,6 @@ from penstock.sqs.validation import encoded
 from .phone_numbers import is_phone_number
 
 PAGE = 100
-MOST_ORIGINATION_NUMBERS = 30
 MOST_CHARACTERS = 2_048
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
@@ -73,7 +72,6 @@ def list_origination_numbers(
     context: Context,  # noqa: ARG001 - as every operation
 ) -> Operation[sns.ListOriginationNumbersResult]:
     """None: Penstock has no phone numbers to send from."""
-    check_max_results(request.max_results, MOST_ORIGINATION_NUMBERS)
     if request.next_token:
         raise errors.InvalidParameter.named("NextToken")
     yield from ()
@@ -123,9 +121,3 @@ def checked_number(text: str, member: str) -> str:
             member, f"{text[:64]} is not a valid phone number in the format E.164"
         )
     return text
-
-
-def check_max_results(given: int | None, most: int) -> None:
-    """Raises InvalidParameter for a page of another size than 1 to `most`."""
-    if given is not None and not 1 <= given <= most:
-        raise errors.InvalidParameter.named("MaxResults", f"must be from 1 to {most}")

@@ -1,0 +1,101 @@
+"""Violations of the limits that a request type declares (`msgspec.Meta`), in AWS's words.
+
+    Value '' at 'name' failed to satisfy constraint: Member must have length greater than or equal to 1
+
+Source: answers quoted in public issues (aws-sdk-net 2495, SWO-GS/auto-tag 90, webiny/webiny-js 5445).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+
+import msgspec
+
+from .schema import NO_LIMITS, Limits, List, Map, Member, Scalar, Shape, Structure, structure
+
+MOST_QUOTED = 512  # characters of a value that an error text repeats
+
+Problems = list[str]
+
+
+def problem(shown: str, path: str, reason: str) -> str:
+    """One violation, as AWS writes it."""
+    return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
+
+
+def detected(problems: Sequence[str]) -> str:
+    """The text of the error for these violations."""
+    number = len(problems)
+    return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
+
+
+def scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
+    """The violations of a text or number."""
+    reasons = _text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
+    return [problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons]
+
+
+def _text_reasons(limits: Limits, value: str) -> Iterable[str]:
+    yield from size_reasons(limits, len(value), "length")
+    if limits.pattern is not None and not _pattern(limits.pattern)(value):
+        yield f"Member must satisfy regular expression pattern: {limits.pattern}"
+    if limits.values and value not in limits.values:
+        yield f"Member must satisfy enum value set: [{', '.join(limits.values)}]"
+
+
+@cache
+def _pattern(text: str) -> Callable[[str], object]:
+    return re.compile(text, re.ASCII).fullmatch
+
+
+def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
+    """Why a value, a length or a number of items is too small or too large."""
+    if limits.least is not None and size < limits.least:
+        yield f"Member must have {of} greater than or equal to {limits.least}"
+    if limits.most is not None and size > limits.most:
+        yield f"Member must have {of} less than or equal to {limits.most}"
+
+
+# --- decoded requests ------------------------------------------------------------------------------------------------
+def problems_of(request: msgspec.Struct) -> Problems:
+    """The violations of a decoded request; none at once where its type has no limits."""
+    shape = _limited(type(request))
+    return [] if shape is None else list(_of_structure(shape, request, ""))
+
+
+@cache
+def _limited(request: type[msgspec.Struct]) -> Structure | None:
+    """The shape of a request type that has limits."""
+    shape = structure(request)
+    return shape if _has_limits(shape) else None
+
+
+def _has_limits(shape: Shape) -> bool:
+    match shape:
+        case Scalar(limits=limits):
+            return limits != NO_LIMITS
+        case List(item) | Map(item):
+            return _has_limits(item)
+        case Structure(members=members):
+            return any(_has_limits(member.shape) for member in members)
+
+
+def _of_structure(shape: Structure, value: object, prefix: str) -> Iterator[str]:
+    for member in shape.members:
+        yield from _of_value(member.shape, getattr(value, member.attribute), prefix + shown(member))
+
+
+def _of_value(shape: Shape, value: object, path: str) -> Iterator[str]:
+    """No map of a request has limits."""
+    if isinstance(shape, Scalar) and isinstance(value, str | int):
+        yield from scalar_problems(shape.limits, value, path)
+    elif isinstance(shape, List) and isinstance(value, list):
+        for number, one in enumerate(value, 1):
+            yield from _of_value(shape.item, one, f"{path}.{number}.member")
+    elif isinstance(shape, Structure) and value is not None:
+        yield from _of_structure(shape, value, f"{path}.")
+
+
+def shown(member: Member) -> str:
+    """The member's name in AWS's texts: with a small first letter."""
+    return member.name[:1].lower() + member.name[1:]

@@ -1,0 +1,185 @@
+"""The carrier of e-mail: each mail goes over a connection of its own to the server of SNS_SMTP_URL.
+
+connect ──► TLS ──► EHLO, AUTH ──► MAIL FROM ──► RCPT TO ──► DATA ──► QUIT
+
+A login goes over TLS only. Every step has its longest time, and so has the whole attempt. Errors of the server itself
+are the operator's: they are logged, and the subscriber's account gets a short text without the server's name.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Final
+
+from aiosmtplib import (
+    SMTP,
+    SMTPDataError,
+    SMTPException,
+    SMTPRecipientRefused,
+    SMTPSenderRefused,
+)
+
+from penstock.delivery.webhooks.endpoint import Address
+from penstock.delivery.webhooks.outcome import Outcome
+from penstock.delivery.webhooks.request import Delivery
+from penstock.delivery.webhooks.resolver import resolve
+from penstock.delivery.webhooks.sender import Resolver
+from penstock.mail_address import MailSender, MailServer
+
+from .message import Mail, MailInvalid, render
+from .outcome import accepted, impossible, refused, unknown, unreachable
+
+ATTEMPT_SECONDS: Final = 15.0
+"""For all of an attempt: half of the time for which a delivery is leased."""
+CONNECT_SECONDS: Final = 3.0
+"""For resolving the name and TCP."""
+COMMAND_SECONDS: Final = 10.0
+"""For TLS, and for the answer to each command."""
+QUIT_SECONDS: Final = 0.5
+MOST_ADDRESSES: Final = 3
+
+_log = logging.getLogger(__name__)
+
+
+class MailCarrier:
+    """Sends mails, in one event loop."""
+
+    def __init__(
+        self,
+        server: MailServer,
+        sender: MailSender,
+        resolver: Resolver = resolve,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._server = server
+        self._sender = sender
+        self._resolve = resolver
+        self._tls = tls
+        self._addresses: list[Address] = []
+        self._looking_up = asyncio.Lock()
+
+    async def carry(self, delivery: Delivery) -> Outcome:
+        """One mail."""
+        try:
+            mail = render(delivery, self._sender)
+        except MailInvalid as error:
+            return impossible(error)
+        sending = Sending()
+        try:
+            async with asyncio.timeout(ATTEMPT_SECONDS):
+                await self._send(mail, sending)
+            return accepted()
+        except (SMTPRecipientRefused, SMTPDataError) as error:
+            return refused(delivery, error.code, error.message)
+        except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
+            return self._failed(delivery, sending, error)
+
+    def _failed(self, delivery: Delivery, sending: "Sending", error: Exception) -> Outcome:
+        """The server failed, or this program."""
+        expected = isinstance(error, SMTPException | OSError | TimeoutError)
+        _log.warning(
+            "the mail server failed",
+            exc_info=None if expected else error,
+            extra={
+                "server": f"{self._server.host}:{self._server.port}",
+                "cause": str(error) or type(error).__name__,
+                "webhook": delivery.webhook_id,
+            },
+        )
+        if sending.began:
+            return unknown(delivery)
+        text = "refuses the sender" if isinstance(error, SMTPSenderRefused) else "cannot be used"
+        return unreachable(delivery, f"the mail server {text} at present")
+
+    async def _send(self, mail: Mail, sending: "Sending") -> None:
+        client = await self._connect()
+        try:
+            await client.mail(self._sender.address)
+            await client.rcpt(mail.recipient)
+            sending.began = True
+            await client.data(mail.content)
+            with suppress(SMTPException, OSError, TimeoutError):  # the server has the mail in any case
+                await client.quit(timeout=QUIT_SECONDS)
+        finally:
+            client.close()
+
+    async def _connect(self) -> "Client":
+        """A connection that takes mails. Raises SMTPException, OSError, TimeoutError."""
+        async with asyncio.timeout(CONNECT_SECONDS):
+            connected = await self._dial()
+        server = self._server
+        client = Client(
+            hostname=server.host,  # for its certificate
+            sock=connected,
+            use_tls=server.secure,
+            start_tls=False if server.secure else (True if server.user is not None else None),
+            username=server.user,
+            password=server.password if server.user is not None else None,
+            local_hostname=_own_name(),
+            timeout=COMMAND_SECONDS,
+            tls_context=self._context(),
+        )
+        try:
+            await client.connect()
+        except BaseException:
+            connected.close()
+            raise
+        return client
+
+    async def _dial(self) -> socket.socket:
+        failed = OSError(f"{self._server.host} has no address")
+        for address in (await self._find_addresses())[:MOST_ADDRESSES]:
+            family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+            connected = socket.socket(family, socket.SOCK_STREAM)
+            connected.setblocking(False)
+            try:
+                await asyncio.get_running_loop().sock_connect(connected, (str(address), self._server.port))
+            except OSError as error:
+                connected.close()
+                failed = error
+            except BaseException:
+                connected.close()
+                raise
+            else:
+                return connected
+        raise failed
+
+    async def _find_addresses(self) -> list[Address]:
+        """The server's addresses, looked up once a run."""
+        async with self._looking_up:
+            if not self._addresses:
+                try:
+                    self._addresses = [ip_address(self._server.host)]
+                except ValueError:
+                    self._addresses = await self._resolve(self._server.host, "")
+        return self._addresses
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+        return self._tls
+
+
+class Client(SMTP):
+    """A client whose connection is gone once it is closed, also when the server does not answer."""
+
+    def close(self) -> None:
+        transport = self.transport
+        super().close()
+        if isinstance(transport, asyncio.WriteTransport):
+            transport.abort()
+
+
+class Sending:
+    """How far an attempt has come. `began`: the server may have the mail."""
+
+    began = False
+
+
+def _own_name() -> str:
+    """The name of this machine for EHLO, without asking a name server."""
+    name = socket.gethostname()
+    return name if name.isascii() and name.replace("-", "").replace(".", "").isalnum() else "localhost"

@@ -1,0 +1,144 @@
+"""A delivery as a mail.
+
+The subject of a notification is that of the message, or SUBJECT; under its text is the link that ends the
+subscription. The sender's name is the topic's DisplayName. With `email-json` the text is the envelope, in which that
+link is. Sources: "Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail of AWS in pull
+request 102 of librato/librato-services; the texts about subscriptions are ours. The headers for one click are those of
+RFC 2369 and RFC 8058, and `Auto-Submitted` keeps programs from answering (RFC 3834).
+
+No text of a user gets into a header with a line break or another control character in it.
+"""
+
+import re
+from datetime import UTC, datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from typing import Final, NamedTuple
+
+import msgspec
+
+from penstock.delivery.webhooks.request import Delivery
+from penstock.mail_address import MailSender, is_email_address
+
+SUBJECT: Final = "AWS Notification Message"
+CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"
+UNSUBSCRIBED_SUBJECT: Final = "AWS Notification - Unsubscribe Confirmation"
+
+_TEXT_POLICY: Final = SMTP.clone(cte_type="7bit")
+# A header that is folded within a link has to be put together again, which not every reader does.
+_HEADER_POLICY: Final = _TEXT_POLICY.clone(max_line_length=998)
+_control = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_is_link = re.compile(r"https?://[!-;=?-~]{1,900}").fullmatch
+
+
+class MailInvalid(ValueError):  # noqa: N818 - named for the event
+    """The delivery can never become a mail: its recipient is no address."""
+
+
+class Mail(NamedTuple):
+    """What the server gets."""
+
+    recipient: str
+    content: bytes
+
+
+class _Document(msgspec.Struct):
+    """What queue.hand_over_mail says of a mail."""
+
+    kind: str
+    protocol: str
+    destination: str
+    text: str
+    subject: str | None = None
+    display_name: str | None = None
+    unsubscribe_url: str | None = None
+
+
+class _Confirmation(msgspec.Struct):
+    """The members of a confirmation that a reader needs."""
+
+    topic_arn: str = msgspec.field(name="TopicArn")
+    subscribe_url: str = msgspec.field(name="SubscribeURL")
+
+
+_document = msgspec.json.Decoder(_Document)
+_confirmation = msgspec.json.Decoder(_Confirmation)
+
+
+def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) -> Mail:
+    """The mail. Its Message-ID is the same in every attempt. Raises MailInvalid."""
+    document = _document.decode(delivery.body)
+    if not is_email_address(document.destination):
+        raise MailInvalid("the recipient is no address of e-mail")
+    link = document.unsubscribe_url
+    if link is not None and not _is_link(link):
+        link = None
+    message = EmailMessage(policy=_TEXT_POLICY)
+    message["From"] = _address(one_line(document.display_name or sender.name), sender.address)
+    message["To"] = _address("", document.destination)
+    message["Subject"] = one_line(_subject(document))
+    message["Date"] = now or datetime.now(UTC)
+    message["Message-ID"] = _message_id(delivery, sender)
+    message["Auto-Submitted"] = "auto-generated"
+    if link is not None:
+        message["List-Unsubscribe"] = f"<{link}>"
+        if link.startswith("https:"):  # RFC 8058 knows no other
+            message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+    message.set_content(_text(document, link))
+    return Mail(document.destination, message.as_bytes(policy=_HEADER_POLICY))
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and other control characters."""
+    return _control.sub(" ", text).strip()
+
+
+def _address(name: str, address: str) -> Address:
+    user, _, domain = address.rpartition("@")
+    return Address(name, user, domain)
+
+
+def _message_id(delivery: Delivery, sender: MailSender) -> str:
+    subscription = (delivery.subscription_arn or "").rpartition(":")[2]
+    domain = sender.address.rpartition("@")[2]
+    return f"<{delivery.message_id}.{subscription}@{domain}>"
+
+
+def _subject(document: _Document) -> str:
+    if document.kind == "SubscriptionConfirmation":
+        return CONFIRMATION_SUBJECT
+    if document.kind == "UnsubscribeConfirmation":
+        return UNSUBSCRIBED_SUBJECT
+    return document.subject or SUBJECT
+
+
+def _text(document: _Document, link: str | None) -> str:
+    if document.protocol == "email-json":
+        return document.text
+    if document.kind == "Notification":
+        return document.text + _footer(link)
+    about = _confirmation.decode(document.text)
+    if document.kind == "SubscriptionConfirmation":
+        return (
+            f"You have chosen to subscribe to the topic:\n{about.topic_arn}\n\n"
+            "To confirm this subscription, visit the link below. If this was in error, no action is necessary:\n"
+            f"{about.subscribe_url}\n\n"
+            "Please do not reply directly to this email.\n"
+        )
+    return (
+        f"Your subscription to the topic below has been deactivated:\n{about.topic_arn}\n\n"
+        "If this was in error, visit the link below to subscribe again:\n"
+        f"{about.subscribe_url}\n\n"
+        "Please do not reply directly to this email.\n"
+    )
+
+
+def _footer(link: str | None) -> str:
+    """What stands under a message. Without a link only the subscriber's account can end the subscription."""
+    if link is None:
+        return "\n\n--\nPlease do not reply directly to this email.\n"
+    return (
+        "\n\n--\nIf you wish to stop receiving notifications from this topic, please click or visit the link below to "
+        f"unsubscribe:\n{link}\n\nPlease do not reply directly to this email.\n"
+    )

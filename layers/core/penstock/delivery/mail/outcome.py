@@ -1,0 +1,67 @@
+"""What became of a mail.
+
+    accepted           delivered
+    4xx                tried again as SNS tries SMTP: 50 times in over 6 hours
+    5xx                given up; if it is about the recipient, it counts against the subscription
+    no mail server     (no connection, no TLS, no login, sender refused) tried again as for 4xx; the endpoint pauses
+    no answer to DATA  the server may have the mail: tried again after ten minutes, and not after the fifth attempt
+
+Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), customer managed endpoints; RFC 5321, 4.2.1 and
+4.5.3.2.6 (a lost answer to DATA makes copies); RFC 3463 (the subject of an enhanced status code).
+"""
+
+import re
+from typing import Final
+
+from penstock.delivery.webhooks.outcome import MOST_ERROR_CHARACTERS, Outcome, next_delay_ms
+from penstock.delivery.webhooks.request import Delivery
+
+from .message import one_line
+
+UNKNOWN_DELAY_MS: Final = 600_000
+MOST_COPIES: Final = 5
+
+BOUNCED: Final = 2
+"""`health`: the server answers, and refuses the recipient for good."""
+ANSWERS, FAILS, SHOWS_NOTHING = 1, -1, 0
+_enhanced = re.compile(r"5\.([0-9]{1,3})\.[0-9]{1,3}").match
+
+
+def accepted() -> Outcome:
+    """The server has the mail."""
+    return Outcome(250, None, None, ANSWERS)
+
+
+def refused(delivery: Delivery, code: int, text: str) -> Outcome:
+    """The server refused recipient or mail."""
+    error = shortened(f"{code} {text}")
+    if code < 500:
+        return Outcome(code, error, next_delay_ms(delivery), FAILS if code == 421 else ANSWERS)
+    return Outcome(code, error, None, BOUNCED if is_bounce(code, text) else ANSWERS)
+
+
+def is_bounce(code: int, text: str) -> bool:
+    """Whether a refusal is about the recipient's address or mailbox, and not, say, about who may send what."""
+    enhanced = _enhanced(text)
+    return enhanced[1] in ("1", "2") if enhanced else code in (550, 551, 553)
+
+
+def unreachable(delivery: Delivery, error: str) -> Outcome:
+    """The server took no mail at all."""
+    return Outcome(None, error, next_delay_ms(delivery), FAILS)
+
+
+def unknown(delivery: Delivery) -> Outcome:
+    """The mail was sent, and no answer came."""
+    delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MOST_COPIES else None
+    return Outcome(None, "the mail server did not answer; it may have the mail", delay, FAILS)
+
+
+def impossible(error: Exception) -> Outcome:
+    """There is no mail to send."""
+    return Outcome(None, shortened(str(error)), None, SHOWS_NOTHING)
+
+
+def shortened(text: str) -> str:
+    """The text of an error, in one line."""
+    return one_line(text)[:MOST_ERROR_CHARACTERS]

@@ -1,0 +1,115 @@
+"""The table of cases (tests/support/cases): each request has the answer that AWS gives.
+
+A case runs at one door for each protocol that it exists in; every twentieth runs at all doors. A test is an action, and
+tells all differences of it. docs/compatibility_cases.md shows the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from typing import NamedTuple
+
+import pytest
+
+from penstock.actions import ACTIONS
+from tests.support.cases.case import Case, changed
+from tests.support.cases.doors import Door, Received
+from tests.support.cases.members import members_of
+from tests.support.cases.scheduler.members import WITHOUT as OTHER_TARGETS
+from tests.support.cases.table import BY_ACTION, EVERYWHERE, USUAL, status_of
+from tests.support.cases.world import World
+from tests.support.conformance.access_keys import SIGV4
+from tests.support.conformance.deployments import DEFAULT, Deployments
+
+PROTOCOLS = {"sqs": ("json", "query"), "sns": ("query", "json"), "scheduler": ("rest",)}
+DEPLOYMENTS = ("container", "lambda")
+
+
+class Doors(NamedTuple):
+    """`usual`: access is off. `signed`: only signed requests are answered."""
+
+    usual: dict[tuple[str, str], Door]
+    signed: dict[str, Door]
+    world: World
+
+
+@pytest.fixture(scope="session")
+def doors(deployments: Deployments) -> Iterator[Doors]:
+    with ExitStack() as stack:
+        protocols = ("json", "query", "rest")
+
+        def opened(deployment: str, protocol: str, settings: dict[str, str]) -> Door:
+            url = deployments.endpoint_url(deployment, settings)
+            return stack.enter_context(closing(Door(deployment, protocol, url)))
+
+        usual = {
+            (deployment, protocol): opened(deployment, protocol, dict(DEFAULT))
+            for deployment in DEPLOYMENTS
+            for protocol in protocols
+        }
+        signed = {protocol: opened("lambda", protocol, SIGV4) for protocol in protocols}
+        yield Doors(usual, signed, World(usual["container", "json"], usual["container", "rest"]))
+
+
+def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
+    """Deployments and protocols of a case: the first protocol in the container, the second on Lambda; or all."""
+    protocols = [one for one in PROTOCOLS[case.service] if case.only in ("", one)]
+    if everywhere:
+        return [(deployment, protocol) for protocol in protocols for deployment in DEPLOYMENTS]
+    return [(DEPLOYMENTS[PROTOCOLS[case.service].index(protocol)], protocol) for protocol in protocols]
+
+
+def difference(case: Case, expected_text: str | None, answer: Received) -> str:
+    """What is not as expected; empty when nothing is."""
+    code = case.expected.code
+    if (answer.status, answer.code) != (status_of(case), code):
+        return f"{status_of(case)} {code or 'OK'} expected, {answer.status} {answer.code} {answer.text[:300]}"
+    if expected_text is not None and parts(answer.text) != parts(expected_text):
+        return f"text {expected_text!r} expected, {answer.text[:600]!r}"
+    return ""
+
+
+def parts(text: str) -> list[str]:
+    """The text, or its violations in any order; the values of an enumeration have no order either."""
+    head, found, rest = text.partition(" detected: Value ")
+    return [head, *sorted(map(_ordered, rest.split("; Value ")))] if found else [text]
+
+
+def _ordered(violation: str) -> str:
+    head, found, values = violation.partition("enum value set: [")
+    return head + found + ", ".join(sorted(values.removesuffix("]").split(", ")))
+
+
+def ran(case: Case, door: Door, world: World) -> str:
+    """The difference of one case at one door."""
+    members = changed(USUAL[case.service][case.action], case.given)
+    document = world.filled_in({"members": members, "form": list(case.form), "text": case.expected.text})
+    form = tuple((name, value) for name, value in document["form"])
+    answer = door.call(case.service, case.action, document["members"], form, signed=not case.unsigned)
+    found = difference(case, document["text"], answer)
+    return (
+        found and f"{case.action} {case.parameter}: {case.case} ({door.name}; {case.source.title}): {found}"
+    )
+
+
+def test_every_action_and_each_of_its_members_has_cases() -> None:
+    """Members of structures, too; only targets of schedules that Penstock does not invoke have one case for all."""
+    assert BY_ACTION.keys() == {(one.service, one.name) for one in ACTIONS if one.service != "sts"}
+    for (service, action), cases in BY_ACTION.items():
+        known = {case.parameter for case in cases}
+        for member in members_of(service, action, without=OTHER_TARGETS):
+            name = member.path.replace("/0/", ".N.").replace("/", ".")
+            assert name in known or name.endswith("ListValues"), (action, name)
+
+
+@pytest.mark.parametrize("action", BY_ACTION, ids=".".join)
+def test_the_answers_of(action: tuple[str, str], doors: Doors) -> None:
+    differences = []
+    for case in BY_ACTION[action]:
+        for place in places(case, case in EVERYWHERE):
+            door = doors.signed[place[1]] if case.unsigned else doors.usual[place]
+            differences.append(ran(case, door, doors.world))
+    told = [one for one in differences if one]
+    if told:
+        pytest.fail(f"{len(told)} of {len(differences)} differ:\n" + "\n".join(told), pytrace=False)

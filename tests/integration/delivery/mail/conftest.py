@@ -1,0 +1,48 @@
+"""A mail server, a database and a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from penstock.delivery.webhooks import run as run_module
+from penstock.settings import Settings, Value
+from penstock.workers import Counts
+from penstock.workers.deliver import Deliverer
+from tests.support.database import Database
+from tests.support.mail.server import MailServer, running_mail_server
+from tests.support.sql.calls import Connection
+
+SENDER = "Penstock <no-reply@example.com>"
+Deliver = Callable[..., Counts]
+
+
+@pytest.fixture
+def mail_server() -> Iterator[MailServer]:
+    with running_mail_server() as server:
+        yield server
+
+
+@pytest.fixture
+def db(database: Database) -> Iterator[Connection]:
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def deliver(
+    database: Database, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Deliver]:
+    """Runs a worker that sends mails until nothing is due now: `deliver(sns_smtp_url=…)`."""
+    monkeypatch.setattr(run_module, "WAIT_FOR_MORE_MS", 0)
+    with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
+
+        def run(**overrides: Value) -> Counts:
+            usual: dict[str, Value] = {"sns_smtp_url": mail_server.url(), "sns_mail_from": SENDER}
+            return Deliverer(longest_run_seconds=60).run_once(
+                Settings.read({}, **(usual | overrides)), connection
+            )
+
+        yield run

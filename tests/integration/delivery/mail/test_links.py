@@ -1,0 +1,152 @@
+"""A reader subscribes, confirms, reads and unsubscribes, by the links in mails, over the container and over functions.
+
+Sources: "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
+reference); the click of a mail program is RFC 8058, 3.2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.integration.delivery.mail.conftest import SENDER
+from tests.support import plain_http
+from tests.support.database import Database
+from tests.support.functions.server import FunctionServer
+from tests.support.mail.server import MailServer, Received
+from tests.support.programs.penstock_service import running_service
+from tests.support.wait import wait_until
+
+READER = "reader@example.com"
+
+
+@contextmanager
+def container(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Its address; its worker needs no word."""
+    with running_service(database.api_dsn, **variables) as service:
+        yield service.url, lambda: None
+
+
+@contextmanager
+def functions(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Their address, and the invocation of the schedule."""
+    with FunctionServer(database.pooled_dsn, variables=variables) as server:
+        yield server.endpoint_url, lambda: server.functions.invoke("deliver_webhooks", {})
+
+
+@pytest.mark.parametrize("door", [container, functions])
+def test_from_the_first_mail_to_the_last(database: Database, mail_server: MailServer, door: Any) -> None:
+    variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
+    with door(database, variables) as (url, run_workers):
+        sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
+                           aws_secret_access_key="x")  # fmt: skip
+        topic = sns.create_topic(Name="news", Attributes={"DisplayName": "The news"})["TopicArn"]
+
+        def next_mail() -> Received:
+            seen = len(mails)
+            run_workers()
+            wait_until(lambda: len(mail_server.received) > seen)
+            mails.append(mail_server.received[seen])
+            return mails[-1]
+
+        mails: list[Received] = []
+        answer = sns.subscribe(TopicArn=topic, Protocol="email", Endpoint=READER)
+        assert answer["SubscriptionArn"] == "pending confirmation"
+        asked = next_mail()
+        assert asked.message["Subject"] == "AWS Notification - Subscription Confirmation"
+        assert topic in asked.text
+        assert plain_http.get(link_in(asked)).status_code == 200
+        (found,) = sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+        assert found["SubscriptionArn"].startswith(topic)
+
+        sns.publish(TopicArn=topic, Message="hello", Subject="s")
+        read = next_mail()
+        assert (read.message["Subject"], read.text.partition("\n")[0]) == ("s", "hello")
+        assert str(read.message["From"]) == "The news <no-reply@example.com>"
+        one_click = str(read.message["List-Unsubscribe"]).strip("<>")
+        assert one_click == link_in(read)
+        clicked = plain_http.post(one_click, data={"List-Unsubscribe": "One-Click"})
+        assert clicked.status_code == 200
+        assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
+
+        told = next_mail()
+        assert told.message["Subject"] == "AWS Notification - Unsubscribe Confirmation"
+        assert plain_http.get(link_in(told)).status_code == 200
+        assert len(sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]) == 1
+        sns.publish(TopicArn=topic, Message="again")
+        assert next_mail().message["Subject"] == "AWS Notification Message"
+        states = plain_http.get(f"{url}/v1/outbox", params={"destination": READER})
+        assert {each["state"] for each in json.loads(states.text)} == {"sent"}
+
+
+@pytest.mark.parametrize("door", [container, functions])
+def test_envelopes_by_mail(database: Database, mail_server: MailServer, door: Any) -> None:
+    """`email-json`: the confirmation, too, is JSON; the link in the envelope ends the subscription."""
+    variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
+    with door(database, variables) as (url, run_workers):
+        sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
+                           aws_secret_access_key="x")  # fmt: skip
+        topic = sns.create_topic(Name="news")["TopicArn"]
+        sns.subscribe(TopicArn=topic, Protocol="email-json", Endpoint=READER)
+        run_workers()
+        wait_until(lambda: len(mail_server.received) == 1)
+        asked = json.loads(mail_server.received[0].text)
+        assert asked["Type"] == "SubscriptionConfirmation"
+        sns.confirm_subscription(TopicArn=topic, Token=asked["Token"])
+        texts = {"default": "d", "email-json": "for programs", "email": "for people"}
+        sns.publish(TopicArn=topic, Message=json.dumps(texts), MessageStructure="json")
+        run_workers()
+        wait_until(lambda: len(mail_server.received) == 2)
+        mail = mail_server.received[1]
+        envelope = json.loads(mail.text)
+        assert (envelope["Type"], envelope["Message"]) == ("Notification", "for programs")
+        assert mail.message["List-Unsubscribe"] == f"<{envelope['UnsubscribeURL']}>"
+        assert plain_http.get(envelope["UnsubscribeURL"]).status_code == 200
+        assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
+
+
+@pytest.mark.parametrize("protocol", ["email", "email-json"])
+def test_a_message_for_an_address_that_is_refused(
+    database: Database, mail_server: MailServer, protocol: str
+) -> None:
+    """The dead-letter queue gets the envelope with the text of the protocol, as it would have been for a queue."""
+    variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
+    with functions(database, variables) as (url, run_workers):
+        sns, sqs = (
+            boto3.client(name, endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
+                         aws_secret_access_key="x")
+            for name in ("sns", "sqs")
+        )  # fmt: skip
+        dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+        topic = sns.create_topic(Name="news")["TopicArn"]
+        policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead"})
+        sns.subscribe(TopicArn=topic, Protocol=protocol, Endpoint="refused@example.com",
+                      Attributes={"RedrivePolicy": policy})  # fmt: skip
+        (asked,) = json.loads(plain_http.get(f"{url}/v1/outbox").text)
+        sns.confirm_subscription(TopicArn=topic, Token=json.loads(asked["text"])["Token"])
+        texts = {"default": "d", "email-json": "for programs", "email": "for people"}
+        sns.publish(TopicArn=topic, Message=json.dumps(texts), MessageStructure="json", Subject="s")
+        sns.publish(TopicArn=topic, Message="for all")
+        run_workers()
+        letters = sqs.receive_message(QueueUrl=dead, MaxNumberOfMessages=10)["Messages"]
+        found = {json.loads(letter["Body"])["Message"]: json.loads(letter["Body"]) for letter in letters}
+        assert set(found) == {texts[protocol], "for all"}
+        assert {each["Type"] for each in found.values()} == {"Notification"}
+        assert {each["TopicArn"] for each in found.values()} == {topic}
+        assert found[texts[protocol]]["Subject"] == "s"
+        assert ("Signature" in found[texts[protocol]], "Signature" in found["for all"]) == (
+            protocol == "email-json",
+            True,
+        )
+
+
+def link_in(mail: Received) -> str:
+    """The link in a mail's text."""
+    (link,) = re.findall(r"^https?://\S+$", mail.text, re.MULTILINE)
+    return str(link)

@@ -1,0 +1,212 @@
+"""What is sent by e-mail, and what becomes of it, with a real mail server.
+
+Sources: "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS Developer
+Guide); a mail of AWS in pull request 102 of librato/librato-services; RFC 2369 and RFC 8058 for the headers; RFC 5321
+for replies. How many refusals disable an address, and what is answered twice, is ours (docs/topics.md, "E-mail").
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.integration.delivery.mail.conftest import Deliver
+from tests.support.mail.server import REPLIES, MailServer
+from tests.support.mail.subscribers import LINK, make_topic, publish, states, subscribe
+from tests.support.sql.calls import ACCOUNT, Connection, create, receive
+from tests.support.webhooks.rows import due_in_seconds, number, pass_time, webhooks
+
+ATTRIBUTES = {"a": {"DataType": "String", "StringValue": "b"}}
+
+
+def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+    reader = subscribe(db, make_topic(db, DisplayName="The news"), "reader@example.com")
+    message_id = publish(db, reader, "Grüße\n.\nend", "What is new")
+    assert deliver()["delivered"] == 1
+    (mail,) = mail_server.received
+    found = mail.message
+    assert (mail.sender, mail.recipients) == ("no-reply@example.com", ["reader@example.com"])
+    assert str(found["From"]) == "The news <no-reply@example.com>"
+    assert (str(found["To"]), str(found["Subject"])) == ("reader@example.com", "What is new")
+    assert found.get_content_type() == "text/plain"
+    assert mail.text == (
+        "Grüße\n.\nend\n\n--\nIf you wish to stop receiving notifications from this topic, please click or visit the"
+        f" link below to unsubscribe:\n{LINK}{reader}\n\nPlease do not reply directly to this email.\n"
+    )
+    assert found["List-Unsubscribe"] == f"<{LINK}{reader}>"
+    assert found["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert found["Auto-Submitted"] == "auto-generated"
+    assert str(message_id) in found["Message-ID"]
+    assert found["Date"].datetime is not None
+    assert max(len(line) for line in mail.raw.split(b"\r\n")) <= 998
+    assert (states(db), webhooks(db)) == ([("sent", None)], [])
+
+
+def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+    """`email-json`: the text is the envelope, and no subject is AWS's subject."""
+    reader = subscribe(db, make_topic(db), "reader@example.com", "email-json")
+    envelope = json.dumps({"Type": "Notification", "Message": "x" * 200_000})
+    publish(db, reader, envelope)
+    assert deliver()["delivered"] == 1
+    (mail,) = mail_server.received
+    assert json.loads(mail.text) == json.loads(envelope)
+    assert str(mail.message["Subject"]) == "AWS Notification Message"
+    assert str(mail.message["From"]) == "Penstock <no-reply@example.com>"
+    assert mail.message["List-Unsubscribe"] == f"<{LINK}{reader}>"
+
+
+def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+    """AuthenticateOnUnsubscribe (ConfirmSubscription, API reference); one click needs https (RFC 8058)."""
+    topic = make_topic(db)
+    signed, plain = (subscribe(db, topic, f"{name}@example.com") for name in ("signed", "plain"))
+    db.execute("update queue.subscription set authenticates_unsubscribe = true where arn = %s", (signed,))
+    publish(db, signed, "m")
+    publish(db, plain, "m", link="http://queues.example.com/?SubscriptionArn=")
+    assert deliver()["delivered"] == 2
+    (to_signed,) = mail_server.to("signed@example.com")
+    assert to_signed.message["List-Unsubscribe"] is None
+    assert "unsubscribe" not in to_signed.text
+    (to_plain,) = mail_server.to("plain@example.com")
+    assert to_plain.message["List-Unsubscribe"].startswith("<http://")
+    assert to_plain.message["List-Unsubscribe-Post"] is None
+
+
+def test_no_line_of_a_user_becomes_a_header(
+    db: Connection, deliver: Deliver, mail_server: MailServer
+) -> None:
+    """However it came into the database."""
+    texts = ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\x0bb\x85c\u2028d"]
+    for text in texts:
+        reader = subscribe(db, make_topic(db, DisplayName=text), "reader@example.com")
+        publish(db, reader, "m", text, link=f"https://h/?{text}")
+    assert deliver()["delivered"] == len(texts)
+    for mail in mail_server.received:
+        names = {line.partition(b":")[0] for line in mail.raw.partition(b"\r\n\r\n")[0].split(b"\r\n")}
+        assert names == {
+            b"From", b"To", b"Subject", b"Date", b"Message-ID", b"Auto-Submitted", b"MIME-Version", b"Content-Type",
+            b"Content-Transfer-Encoding",
+        }  # fmt: skip
+        assert mail.recipients == ["reader@example.com"]
+
+
+def test_no_line_of_a_user_becomes_a_command(
+    db: Connection, deliver: Deliver, mail_server: MailServer
+) -> None:
+    addresses = ["a@example.com\r\nRCPT TO:<x@example.com>", "a@example.com> SIZE=1", "no address"]
+    for address in addresses:
+        publish(db, subscribe(db, make_topic(db), address), "m")
+    assert deliver()["exhausted"] == len(addresses)
+    assert (mail_server.received, mail_server.connections) == ([], 0)
+    assert set(states(db)) == {("failed", "the recipient is no address of e-mail")}
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["greylisted", "busy", "away"])
+def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: MailServer, name: str) -> None:
+    """Tried again after 10 seconds twice, then after longer times up to 600: 50 times in over 6 hours."""
+    publish(db, subscribe(db, make_topic(db), f"{name}@example.com"), "m")
+    assert deliver()["retried"] == 1
+    assert (states(db), round(due_in_seconds(db)[0])) == ([("waiting", None)], 10)
+    pass_time(db, 11)
+    counts = deliver()
+    if name == "greylisted":
+        assert (counts["delivered"], len(mail_server.received)) == (1, 1)
+        return
+    assert (counts["retried"], round(due_in_seconds(db)[0])) == (1, 10)
+    assert webhooks(db)[0].last_status == (421 if name == "away" else 451)
+    db.execute("update queue.webhook set attempts = 40")
+    pass_time(db, 11)
+    assert (deliver()["retried"], round(due_in_seconds(db)[0])) == (1, 600)
+    db.execute("update queue.webhook set attempts = 50")
+    pass_time(db, 601)
+    assert deliver()["exhausted"] == 1
+    assert states(db)[0][0] == "failed"
+
+
+def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+    """The message goes to the dead-letter queue, or is kept where there is none."""
+    topic, dead, names = make_topic(db), create(db, "dead"), ["refused", "blocked", "spam"]
+    for name in names:
+        reader = subscribe(db, topic, f"{name}@example.com", dead_letters=dead)
+        publish(db, reader, name, attributes=ATTRIBUTES)
+        publish(db, subscribe(db, topic, f"{name}+2@example.com"), "m")
+    counts = deliver()
+    assert (counts["dead_lettered"], counts["exhausted"], counts["retried"]) == (3, 3, 0)
+    letters = receive(db, dead)
+    assert sorted(json.loads(letter.body)["Message"] for letter in letters) == sorted(names)
+    assert {letter.attributes for letter in letters} == {None}
+    assert {state for state, _ in states(db)} == {"failed"}
+    assert all(str(error).startswith("55") for _, error in states(db))
+    assert mail_server.received == []
+
+
+@pytest.mark.parametrize(("name", "bounces"), [("refused", 5), ("blocked", 0)])
+def test_an_address_that_is_refused_again_and_again(
+    db: Connection, deliver: Deliver, mail_server: MailServer, name: str, bounces: int
+) -> None:
+    """After five refusals of the recipient, and not of the sender or the content, nothing is sent any more."""
+    dead = create(db, "dead")
+    reader = subscribe(db, make_topic(db), f"{name}@example.com", dead_letters=dead)
+    for _ in range(5):
+        publish(db, reader, "m")
+        assert deliver()["dead_lettered"] == 1
+    assert number(db, "select mail_refusals from queue.subscription") == bounces
+    publish(db, reader, "one more")
+    deliver()
+    assert mail_server.asked[f"{name}@example.com"] == (5 if bounces else 6)
+    assert states(db)[-1][0] == "failed"
+    assert (states(db)[-1][1] == "AddressDisabled") == bool(bounces)
+    letters = [json.loads(letter.body)["Message"] for letter in receive(db, dead)]
+    assert letters == ["m"] * 5 + ["one more"]
+    assert webhooks(db) == []
+
+
+def test_a_mail_that_is_accepted_ends_the_count(
+    db: Connection, deliver: Deliver, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that somebody tries again after the address was disabled (POST /v1/deliveries/{id}/retry)."""
+    reader = subscribe(db, make_topic(db), "refused@example.com")
+    for _ in range(5):
+        publish(db, reader, "m")
+    assert deliver()["exhausted"] == 5
+    publish(db, reader, "no more")
+    deliver()
+    assert (mail_server.asked["refused@example.com"], states(db)[-1]) == (5, ("failed", "AddressDisabled"))
+    monkeypatch.delitem(REPLIES, "refused")
+    db.execute("select queue.retry_webhook(%s, (select min(webhook_id) from queue.webhook))", (ACCOUNT,))
+    assert deliver()["delivered"] == 1
+    assert number(db, "select mail_refusals from queue.subscription") == 0
+    publish(db, reader, "again")
+    assert deliver()["delivered"] == 1
+
+
+def test_who_has_unsubscribed_gets_nothing(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+    publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
+    db.execute("delete from queue.subscription")
+    deliver()
+    assert (mail_server.received, states(db)) == ([], [("failed", "NotSubscribed")])
+
+
+def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+    """Mails are kept; one that a process with a server has begun waits for it, and uses up no attempt."""
+    reader = subscribe(db, make_topic(db), "busy@example.com")
+    publish(db, reader, "m")
+    assert sum(deliver(sns_smtp_url="").values()) == 0
+    assert states(db) == [("kept", None)]
+    assert deliver()["retried"] == 1
+    pass_time(db, 11)
+    assert deliver(sns_smtp_url="")["retried"] == 1
+    assert (webhooks(db)[0].attempts, round(due_in_seconds(db)[0])) == (1, 60)
+    assert mail_server.asked["busy@example.com"] == 1
+
+
+def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+    topic = make_topic(db)
+    readers = [subscribe(db, topic, f"reader+{number}@example.com") for number in range(60)]
+    for reader in readers:
+        publish(db, reader, "m")
+    assert deliver()["delivered"] == 60
+    assert sorted(mail.recipients[0] for mail in mail_server.received) == sorted(
+        f"reader+{number}@example.com" for number in range(60)
+    )

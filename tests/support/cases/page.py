@@ -1,0 +1,130 @@
+"""docs/compatibility_cases.md, out of the table of cases: python -m tests.support.cases.page [--check]"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from tests.support.cases.case import Case, Source
+from tests.support.cases.table import ALL, status_of
+
+PAGE: Final = Path(__file__).parents[3] / "docs/compatibility_cases.md"
+TITLES: Final = {"sqs": "Amazon SQS", "sns": "Amazon SNS", "scheduler": "EventBridge Scheduler"}
+LONGEST: Final = 110
+
+HEAD = """# Requests that are not quite as usual
+
+What Penstock answers to a request of AWS's APIs in which one thing is not as usual, by action: a parameter that is
+absent, null, empty, too long, of a wrong type or in another letter case, a value that is out of range, two that exclude
+each other. `make test` sends each of them, and compares code, status, and the text where AWS's is known. The source
+says where AWS's answer is from; "our choice" is what no page of AWS and no report of a user says.
+
+`make generate` writes this page from `tests/support/cases`. An answer of 200 is a success.
+[errors.md](errors.md) has all errors, [compatibility.md](compatibility.md) what differs from AWS.
+"""
+
+
+def page(cases: Iterable[Case] = ALL) -> str:
+    """The whole page."""
+    every = list(cases)
+    return "\n".join((HEAD, *_totals(every), *_sources(every), *_services(every)))
+
+
+def _totals(cases: list[Case]) -> Iterator[str]:
+    yield "| service | actions | cases | with a source | our choice | where Penstock differs |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for service, title in TITLES.items():
+        own = [case for case in cases if case.service == service]
+        ours = sum(case.source.is_ours for case in own)
+        numbers = (
+            len({case.action for case in own}),
+            len(own),
+            len(own) - ours,
+            ours,
+            sum(case.ours is not None for case in own),
+        )
+        yield f"| {title} | {' | '.join(map(str, numbers))} |"
+    yield ""
+
+
+def _sources(cases: list[Case]) -> Iterator[str]:
+    """Each source once, by its number: the tables have the numbers."""
+    yield "## Sources"
+    yield ""
+    for number, source in enumerate(_numbered(cases), 1):
+        yield (
+            f"{number}. [{source.title}]({source.address})" if source.address else f"{number}. {source.title}"
+        )
+    yield ""
+
+
+def _numbered(cases: list[Case]) -> list[Source]:
+    return list(dict.fromkeys(case.source for case in cases))
+
+
+def _services(cases: list[Case]) -> Iterator[str]:
+    numbers = {source: number for number, source in enumerate(_numbered(cases), 1)}
+    for service, title in TITLES.items():
+        yield f"## {title}"
+        yield ""
+        actions: dict[str, list[Case]] = defaultdict(list)
+        for case in cases:
+            if case.service == service:
+                actions[case.action].append(case)
+        for action in sorted(actions):
+            yield f"### {action}"
+            yield ""
+            yield "| parameter | case | answer | source |"
+            yield "| --- | --- | --- | --- |"
+            yield from _rows(actions[action], numbers)
+            yield ""
+
+
+def _rows(cases: list[Case], numbers: dict[Source, int]) -> Iterator[str]:
+    """A row for each parameter, answer and source: its cases side by side."""
+    grouped: dict[tuple[str, str, int], list[str]] = defaultdict(list)
+    for case in cases:
+        grouped[_text(case.parameter), _answer(case), numbers[case.source]].append(_case(case))
+    for (parameter, answer, number), names in grouped.items():
+        yield f"| {parameter} | {'; '.join(dict.fromkeys(names))} | {answer} | {number} |"
+
+
+def _case(case: Case) -> str:
+    protocol = {"json": " (JSON)", "query": " (Query)"}.get(case.only, "")
+    return _text(case.case) + protocol
+
+
+def _answer(case: Case) -> str:
+    answer = case.expected
+    told = f"{status_of(case)} {answer.code}".strip()
+    if answer.text is not None and len(answer.text) < LONGEST * 3:
+        told += f": {_text(answer.text)}"
+    return told if case.ours is None else f"{told} (AWS: {case.answer}; {case.why})"
+
+
+def _text(text: str) -> str:
+    """A text as a cell: control characters are escaped, and what Markdown would read."""
+    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    shown = shown if len(shown) <= LONGEST * 3 else f"{shown[:LONGEST]}…"
+    for sign in "\\`*_|<>[]":
+        shown = shown.replace(sign, f"\\{sign}")
+    return shown
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the page; with --check, 1 when it is not what would be written."""
+    text = page()
+    if "--check" not in arguments:
+        PAGE.write_text(text)
+        return 0
+    if PAGE.exists() and PAGE.read_text() == text:
+        return 0
+    sys.stderr.write("docs/compatibility_cases.md: differs. Run make generate.\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

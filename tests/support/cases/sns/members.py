@@ -1,0 +1,285 @@
+"""Cases of SNS that follow from botocore's model: each member of each action absent, null, empty, of a wrong type,
+under a name in another letter case, twice, and beyond the model's limits.
+
+A required member that is absent and a limit that is broken: ValidationError, in AWS's form. JSON is not a protocol that
+AWS's SDKs speak with SNS: what only it can express (null, wrong types) is our choice, by the rules of AWS JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.cases.case import ABSENT, OK, OURS, Answer, Case, Members, Source
+from tests.support.cases.members import Member, members_of, problem, problems_of, violations
+from tests.support.cases.sources import MODELS, common_errors, reference, report
+
+MODEL = MODELS["sns"]
+COMMON = common_errors("sns")
+ACCOUNT = "710000000001"
+TAG = {"Key": "a", "Value": "b"}
+ENTRY = {"Id": "a", "Message": "m"}
+NUMBER = "+15550100001"
+
+USUAL: dict[str, Members] = {
+    "AddPermission": {
+        "TopicArn": "<topic>",
+        "Label": "<name>",
+        "AWSAccountId": ["111122223333"],
+        "ActionName": ["Publish"],
+    },
+    "CheckIfPhoneNumberIsOptedOut": {"phoneNumber": NUMBER},
+    "ConfirmSubscription": {"TopicArn": "<topic>", "Token": "0" * 160},
+    "CreatePlatformApplication": {
+        "Name": "<name>",
+        "Platform": "GCM",
+        "Attributes": {"PlatformCredential": "key"},
+    },
+    "CreatePlatformEndpoint": {"PlatformApplicationArn": "<application>", "Token": "<name>"},
+    "CreateSMSSandboxPhoneNumber": {"PhoneNumber": NUMBER},
+    "CreateTopic": {"Name": "<name>"},
+    "DeleteEndpoint": {"EndpointArn": "<new-endpoint>"},
+    "DeletePlatformApplication": {"PlatformApplicationArn": "<new-application>"},
+    "DeleteSMSSandboxPhoneNumber": {"PhoneNumber": "+15550100009"},
+    "DeleteTopic": {"TopicArn": "<new-topic>"},
+    "GetDataProtectionPolicy": {"ResourceArn": "<topic>"},
+    "GetEndpointAttributes": {"EndpointArn": "<endpoint>"},
+    "GetPlatformApplicationAttributes": {"PlatformApplicationArn": "<application>"},
+    "GetSMSAttributes": {},
+    "GetSMSSandboxAccountStatus": {},
+    "GetSubscriptionAttributes": {"SubscriptionArn": "<subscription>"},
+    "GetTopicAttributes": {"TopicArn": "<topic>"},
+    "ListEndpointsByPlatformApplication": {"PlatformApplicationArn": "<application>"},
+    "ListOriginationNumbers": {},
+    "ListPhoneNumbersOptedOut": {},
+    "ListPlatformApplications": {},
+    "ListSMSSandboxPhoneNumbers": {},
+    "ListSubscriptions": {},
+    "ListSubscriptionsByTopic": {"TopicArn": "<topic>"},
+    "ListTagsForResource": {"ResourceArn": "<topic>"},
+    "ListTopics": {},
+    "OptInPhoneNumber": {"phoneNumber": NUMBER},
+    "Publish": {"TopicArn": "<topic>", "Message": "m"},
+    "PublishBatch": {"TopicArn": "<topic>", "PublishBatchRequestEntries": [ENTRY]},
+    "PutDataProtectionPolicy": {"ResourceArn": "<topic>", "DataProtectionPolicy": "{}"},
+    "RemovePermission": {"TopicArn": "<topic>", "Label": "none"},
+    "SetEndpointAttributes": {"EndpointArn": "<endpoint>", "Attributes": {"CustomUserData": "x"}},
+    "SetPlatformApplicationAttributes": {
+        "PlatformApplicationArn": "<application>",
+        "Attributes": {"EventEndpointCreated": ""},
+    },
+    "SetSMSAttributes": {"attributes": {"DefaultSMSType": "Transactional"}},
+    "SetSubscriptionAttributes": {
+        "SubscriptionArn": "<subscription>",
+        "AttributeName": "RawMessageDelivery",
+        "AttributeValue": "true",
+    },
+    "SetTopicAttributes": {"TopicArn": "<topic>", "AttributeName": "DisplayName", "AttributeValue": "x"},
+    "Subscribe": {"TopicArn": "<topic>", "Protocol": "sqs", "Endpoint": "<queue-arn>"},
+    "TagResource": {"ResourceArn": "<topic>", "Tags": [TAG]},
+    "Unsubscribe": {"SubscriptionArn": "<new-subscription>"},
+    "UntagResource": {"ResourceArn": "<topic>", "TagKeys": ["a"]},
+    "VerifySMSSandboxPhoneNumber": {"PhoneNumber": "+15550100009", "OneTimePassword": "123456"},
+}
+
+NOT_IN_SANDBOX = Answer("ResourceNotFound")
+USUALLY: dict[str, tuple[Answer, Source]] = {
+    "ConfirmSubscription": (Answer("InvalidParameter"), reference("sns", "ConfirmSubscription")),
+    "DeleteSMSSandboxPhoneNumber": (NOT_IN_SANDBOX, reference("sns", "DeleteSMSSandboxPhoneNumber")),
+    "VerifySMSSandboxPhoneNumber": (NOT_IN_SANDBOX, reference("sns", "VerifySMSSandboxPhoneNumber")),
+    "PutDataProtectionPolicy": (Answer("AuthorizationError"), OURS),
+}
+"""What a usual request is answered when it does not succeed."""
+
+PUBLIC = ("ConfirmSubscription", "Unsubscribe")
+"""Actions that need no signature: endpoints follow links to them."""
+
+ITEMS: dict[str, Any] = {"Tags": [TAG]}
+MOST_COMPARED = 600
+"""Characters: a longer text repeats a value that Penstock cuts."""
+NO_ARN = "Invalid parameter: {} Reason: An ARN must have at least 6 elements, not 1"
+ARNS: dict[str, Source] = {
+    "TopicArn": report("aws-samples/amazon-rekognition-video-analyzer", 41),
+    "SubscriptionArn": report("crossplane-contrib/provider-upjet-aws", 935),
+    "PlatformApplicationArn": report("dreipol/django-scarface", 14),
+    "EndpointArn": OURS,
+    "ResourceArn": OURS,
+}
+"""Members that are ARNs, and who has reported the answer to a text without colons."""
+
+TOPIC_NAME = report("awsdocs/aws-cloudformation-user-guide", 860)
+SUBJECT = report("wellcomecollection/platform", 1107)
+NO_TOPIC = report("sul-dlss/dlme", 432)
+INVALID = Answer("InvalidParameter")
+EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
+    ("CreateTopic", "Name"): (Answer("InvalidParameter", "Invalid parameter: Topic Name"), TOPIC_NAME),
+    ("CreateTopic", "DataProtectionPolicy"): (OK, OURS),
+    ("Publish", "TopicArn"): (
+        Answer(
+            "InvalidParameter",
+            "Invalid parameter: TopicArn or TargetArn Reason: no value for required parameter",
+        ),
+        NO_TOPIC,
+    ),
+    ("Publish", "TargetArn"): (OK, OURS),
+    ("Publish", "PhoneNumber"): (INVALID, OURS),
+    ("Publish", "Subject"): (Answer("InvalidParameter", "Invalid parameter: Subject"), SUBJECT),
+    ("Publish", "MessageStructure"): (INVALID, OURS),
+    ("Publish", "MessageGroupId"): (INVALID, OURS),
+    ("Publish", "MessageDeduplicationId"): (INVALID, OURS),
+    ("PublishBatch", "PublishBatchRequestEntries/0/Message"): (OK, OURS),
+    ("PutDataProtectionPolicy", "DataProtectionPolicy"): (Answer("AuthorizationError"), OURS),
+    ("PublishBatch", "PublishBatchRequestEntries/0/Id"): (
+        Answer("InvalidBatchEntryId"),
+        reference("sns", "PublishBatchRequestEntry"),
+    ),
+    ("PublishBatch", "PublishBatchRequestEntries"): (
+        Answer("EmptyBatchRequest"),
+        reference("sns", "PublishBatch"),
+    ),
+    ("ConfirmSubscription", "AuthenticateOnUnsubscribe"): (INVALID, OURS),
+    ("SetSMSAttributes", "attributes"): (OK, OURS),
+    ("SetEndpointAttributes", "Attributes"): (OK, OURS),
+    ("SetPlatformApplicationAttributes", "Attributes"): (OK, OURS),
+    ("SetTopicAttributes", "AttributeValue"): (OK, reference("sns", "SetTopicAttributes")),
+    ("SetSubscriptionAttributes", "AttributeValue"): (INVALID, OURS),
+    ("TagResource", "Tags"): (OK, OURS),
+    ("UntagResource", "TagKeys"): (OK, OURS),
+    ("GetSMSAttributes", "attributes"): (OK, OURS),
+}
+"""What an empty text, list or map is answered, beside what the model and the ARNs say."""
+OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publish", "PublishBatch")
+
+
+def cases() -> Iterator[Case]:
+    """The cases of all members."""
+    for action, usual in USUAL.items():
+        answer, source = USUALLY.get(action, (OK, reference("sns", action)))
+        yield Case("sns", action, "", "as usual", {}, answer, source)
+        code = "ValidationError" if action in PUBLIC else "MissingAuthenticationToken"
+        yield Case(
+            "sns",
+            action,
+            "",
+            "unsigned, nothing given",
+            dict.fromkeys(usual, ABSENT),
+            Answer(code),
+            reference("sns", action) if action in PUBLIC else COMMON,
+            only="query" if action in PUBLIC else "",
+            unsigned=True,
+        )
+        yield Case("sns", action, "", "an unknown parameter", {"Unknown": "x"}, answer, OURS)
+        for member in members_of("sns", action):
+            for case in _of_member(action, usual, member):
+                first = member.path.split("/")[0]
+                placed = (
+                    {first: ITEMS[first], **case.given}
+                    if "/0/" in member.path and first not in usual
+                    else case.given
+                )
+                yield case._replace(given=placed)
+
+
+def invalid(*problems: str) -> Answer:
+    text = violations(*problems)
+    return Answer("ValidationError", text if len(text) < MOST_COMPARED else None)
+
+
+def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
+    parameter = member.path.replace("/0/", ".N.").replace("/", ".")
+    normally = USUALLY.get(action, (OK, OURS))[0]
+    shown = None if member.path == "AWSAccountId" else member.shown
+    missing = normally
+    if member.required:
+        missing = invalid(problem("null", shown, "not be null")) if shown else Answer("ValidationError")
+
+    def case(name: str, change: dict[str, Any], answer: Answer, source: Source, only: str = "") -> Case:
+        return Case("sns", action, parameter, name, change, answer, source, only)
+
+    absent = {member.path: ABSENT}
+    if member.required:
+        yield case("absent", absent, missing, COMMON)
+    yield case("null", {member.path: None}, _without(action, member, missing), OURS, "json")
+    if member.path in usual or not member.required:
+        head, _, name = member.path.rpartition("/")
+        other = name.swapcase()
+        lowered = f"{head}/{other}" if head else other
+        yield case(f"written {other}", {lowered: "x", **absent}, _without(action, member, missing), OURS)
+    for value in _wrong_types(member):
+        yield case(
+            f"of a wrong type: {value!r}",
+            {member.path: value},
+            Answer("SerializationException"),
+            OURS,
+            "json",
+        )
+    if member.kind == "integer":
+        yield case("no number", {member.path: "x"}, INVALID_NUMBER, OURS, "query")
+    yield from (case(*one) for one in _values(action, member, normally))
+    if member.kind == "string" and member.required and member.path in usual:
+        found = _empty(action, member, normally)
+        form = ((member.path, ""),)
+        yield case("twice, the last one empty", {}, found[0], OURS, "query")._replace(form=form)
+
+
+INVALID_NUMBER = Answer("InvalidParameterValue")
+
+
+def _without(action: str, member: Member, missing: Answer) -> Answer:
+    """The answer to a request without the member. The model says of some that they are not required, and they are."""
+    return NEEDED.get((action, member.path), missing)
+
+
+NEEDED = {
+    ("Publish", "TopicArn"): EMPTY["Publish", "TopicArn"][0],
+    ("Subscribe", "Endpoint"): INVALID,
+    ("SetSubscriptionAttributes", "AttributeValue"): INVALID,
+}
+
+
+def _wrong_types(member: Member) -> list[Any]:
+    values: dict[str, list[Any]] = {
+        "string": [1, True, [], {}],
+        "integer": ["1", 1.5, True, []],
+        "list": ["x", {}],
+        "map": ["x", []],
+        "boolean": ["true", 1],
+        "structure": ["x"],
+        "blob": [1],
+    }
+    return values[member.kind]
+
+
+def _empty(action: str, member: Member, normally: Answer) -> tuple[Answer, Source]:
+    known = EMPTY.get((action, member.path))
+    if known is not None:
+        return known
+    if member.kind == "string" and problems_of(member, ""):
+        return invalid(*problems_of(member, "")), COMMON
+    name = member.path.rpartition("/")[2]
+    if name in ARNS:
+        return Answer("InvalidParameter", NO_ARN.format(name) if ARNS[name] is not OURS else None), ARNS[name]
+    if name in ("NextToken", "nextToken", "CustomUserData", "AuthenticateOnUnsubscribe", "Value"):
+        return normally, OURS
+    return (INVALID if member.required else normally), OURS
+
+
+def _values(action: str, member: Member, normally: Answer) -> Iterator[tuple[Any, ...]]:
+    """Empty values, and those beyond the model's limits."""
+    if member.kind in ("string", "list", "map") and (action, member.path) != ("Subscribe", "Endpoint"):
+        answer, source = _empty(action, member, normally)
+        empty: Any = {"string": "", "list": [], "map": {}}[member.kind]
+        if member.kind != "map" or (action, member.path) in EMPTY:
+            yield "empty", {member.path: empty}, answer, source, "json" if member.kind == "map" else ""
+    most = member.trait("max")
+    if member.kind == "string" and most is not None:
+        for value in ("1" * (most + 1), "letters") if member.trait("pattern") else ("a" * (most + 1),):
+            case = f"{len(value)} characters" if value != "letters" else value
+            yield case, {member.path: value}, invalid(*problems_of(member, value)), COMMON
+    if member.enum:
+        yield "in lower case", {member.path: "en-us"}, invalid(*problems_of(member, "en-us")), COMMON
+    if member.kind == "integer":
+        for number in (member.trait("min") - 1, most + 1):
+            yield str(number), {member.path: number}, invalid(*problems_of(member, number)), COMMON
+        for number in (member.trait("min"), most):
+            yield str(number), {member.path: number}, OK, MODEL

@@ -1,0 +1,315 @@
+"""Cases of SNS: messages, their attributes, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.sns.members import ENTRY, INVALID, NUMBER
+from tests.support.cases.sns.rows import (
+    ARN,
+    ID,
+    Row,
+    of,
+    refused,
+)
+from tests.support.cases.sources import RECORDED, guide, report
+
+
+def rows() -> Iterator[Row]:
+    """All rows."""
+    for table in (_publish, _message_attributes, _batches):
+        yield from table()
+
+
+STRUCTURE = "Message Structure - {}"
+NO_DEFAULT = refused(STRUCTURE.format("No default entry in JSON message body"))
+NOT_PARSED = refused(STRUCTURE.format("JSON message body failed to parse"))
+MISSING_DEFAULT = report("aws/aws-sdk-ruby", 346)
+NO_NUMBER = report("boto/boto3", 2195)
+NO_GROUP = report("erlcloud/erlcloud", 785)
+ENDPOINT = report("evanshortiss/sns-mobile", 6)
+TOO_LONG = report("wellcomecollection/platform", 1460)
+
+
+def _publish() -> Iterator[Row]:
+    anywhere = {"TopicArn": ABSENT}
+    yield (
+        "Publish",
+        "",
+        "to nobody",
+        anywhere,
+        refused("TopicArn or TargetArn Reason: no value for required parameter"),
+        report("sul-dlss/dlme", 432),
+    )
+    yield (
+        "Publish",
+        "PhoneNumber",
+        "with TopicArn",
+        {"PhoneNumber": NUMBER},
+        INVALID,
+        report("aws/aws-sdk-js", 1217),
+    )
+    yield "Publish", "TargetArn", "with TopicArn", {"TargetArn": "<endpoint>"}, INVALID, OURS
+    yield (
+        "Publish",
+        "TargetArn",
+        "with PhoneNumber",
+        {**anywhere, "TargetArn": "<endpoint>", "PhoneNumber": NUMBER},
+        INVALID,
+        OURS,
+    )
+    yield "Publish", "TargetArn", "of a topic", {**anywhere, "TargetArn": "<topic>"}, OK, of("Publish")
+    for number in ("15550100001", "+1555", "555-0100", "x", "+1 555 010 0001"):
+        yield (
+            "Publish",
+            "PhoneNumber",
+            number,
+            {**anywhere, "PhoneNumber": number},
+            refused(f"PhoneNumber Reason: {number} is not valid to publish to"),
+            NO_NUMBER,
+        )
+    yield "Publish", "PhoneNumber", "valid", {**anywhere, "PhoneNumber": NUMBER}, OK, of("Publish")
+    yield (
+        "Publish",
+        "TargetArn",
+        "of no endpoint",
+        {**anywhere, "TargetArn": f"{ARN}endpoint/GCM/none/{ID}"},
+        refused("TargetArn Reason: No endpoint found for the target arn specified"),
+        of("Publish"),
+    )
+    yield "Publish", "Message", "empty", {"Message": ""}, refused("Empty message"), of("Publish")
+    yield "Publish", "Message", "262144 bytes", {"Message": "x" * 262_144}, OK, of("Publish")
+    yield (
+        "Publish",
+        "Message",
+        "262145 bytes",
+        {"Message": "x" * 262_145},
+        refused("Message too long"),
+        TOO_LONG,
+    )
+    yield (
+        "Publish",
+        "Message",
+        "131073 letters of two bytes",
+        {"Message": "ä" * 131_073},
+        refused("Message too long"),
+        TOO_LONG,
+    )
+    for subject in ("x" * 100, "a\nb", "a\tb", "\x01"):
+        yield (
+            "Publish",
+            "Subject",
+            subject[:5].encode("unicode_escape").decode(),
+            {"Subject": subject},
+            refused("Subject"),
+            of("Publish"),
+        )
+    for subject in ("x" * 99, "?!", "a b"):
+        yield "Publish", "Subject", subject[:5], {"Subject": subject}, OK, of("Publish")
+    structured = {"MessageStructure": "json"}
+    for message in ('{"sqs":"x"}', "{}", '{"Default":"x"}', '{"default":1}', '{"default":null}'):
+        yield (
+            "Publish",
+            "Message",
+            f"{message} as JSON",
+            {**structured, "Message": message},
+            NO_DEFAULT,
+            MISSING_DEFAULT,
+        )
+    for message in ("x", "[]", "{", '"default"', "null"):
+        yield (
+            "Publish",
+            "Message",
+            f"{message} as JSON",
+            {**structured, "Message": message},
+            NOT_PARSED,
+            of("Publish"),
+        )
+    for message in ('{"default":"x","this":"that"}', '{"default":"x","sqs":1}', '{"default":"x","x":{}}'):
+        yield (
+            "Publish",
+            "Message",
+            f"{message} as JSON",
+            {**structured, "Message": message},
+            OK,
+            report("boto/boto3", 464),
+        )
+    yield (
+        "Publish",
+        "Message",
+        "for the platform alone",
+        {**anywhere, "TargetArn": "<endpoint>", **structured, "Message": '{"GCM":"x"}'},
+        OK,
+        ENDPOINT,
+    )
+    yield (
+        "Publish",
+        "Message",
+        "for another platform",
+        {**anywhere, "TargetArn": "<endpoint>", **structured, "Message": '{"ADM":"x"}'},
+        refused("JSON must contain an entry for 'default' or 'GCM'."),
+        ENDPOINT,
+    )
+    for value in ("string", "String"):
+        yield (
+            "Publish",
+            "MessageStructure",
+            value,
+            {"MessageStructure": value},
+            OK,
+            report("aws/aws-sdk-js", 1368),
+        )
+    for value in ("JSON", "x"):
+        yield "Publish", "MessageStructure", value, {"MessageStructure": value, "Message": "x"}, INVALID, OURS
+    fifo = {"TopicArn": "<fifo-topic>", "MessageGroupId": "g", "MessageDeduplicationId": "<name>"}
+    yield "Publish", "", "to a FIFO topic", fifo, OK, of("Publish")
+    yield (
+        "Publish",
+        "MessageGroupId",
+        "absent, FIFO",
+        {**fifo, "MessageGroupId": ABSENT},
+        refused("The MessageGroupId parameter is required for FIFO topics"),
+        NO_GROUP,
+    )
+    yield (
+        "Publish",
+        "MessageDeduplicationId",
+        "absent, FIFO",
+        {**fifo, "MessageDeduplicationId": ABSENT},
+        INVALID,
+        of("Publish"),
+    )
+    yield (
+        "Publish",
+        "MessageDeduplicationId",
+        "absent, by content",
+        {**fifo, "TopicArn": "<content-topic>", "MessageDeduplicationId": ABSENT},
+        OK,
+        of("Publish"),
+    )
+    for member in ("MessageGroupId", "MessageDeduplicationId"):
+        for case, value in (("129 characters", "x" * 129), ("with a space", "a b"), ("not ASCII", "ä")):
+            yield "Publish", member, f"{case}, FIFO", {**fifo, member: value}, INVALID, of("Publish")
+        yield "Publish", member, "128 characters, FIFO", {**fifo, member: "x" * 128}, OK, of("Publish")
+    yield (
+        "Publish",
+        "MessageDeduplicationId",
+        "on a standard topic",
+        {"MessageDeduplicationId": "x"},
+        INVALID,
+        of("Publish"),
+    )
+    yield "Publish", "MessageGroupId", "on a standard topic", {"MessageGroupId": "x"}, OK, of("Publish")
+
+
+def _message_attributes() -> Iterator[Row]:
+    bad, source = Answer("ParameterValueInvalid"), of("MessageAttributeValue")
+    for case, name, value, answer in (
+        ("a text", "a", {"DataType": "String", "StringValue": "x"}, OK),
+        ("a number", "a", {"DataType": "Number", "StringValue": "1e2"}, OK),
+        ("an array", "a", {"DataType": "String.Array", "StringValue": '["a",1,true,null]'}, OK),
+        ("a custom type", "a", {"DataType": "Number.float", "StringValue": "1"}, OK),
+        ("no number", "a", {"DataType": "Number", "StringValue": "x"}, bad),
+        ("an empty text", "a", {"DataType": "String", "StringValue": ""}, bad),
+        ("no value", "a", {"DataType": "String"}, bad),
+        ("an empty type", "a", {"DataType": "", "StringValue": "x"}, bad),
+        ("a type in lower case", "a", {"DataType": "string", "StringValue": "x"}, bad),
+        ("an unknown type", "a", {"DataType": "Boolean", "StringValue": "true"}, bad),
+        ("a type of 257 characters", "a", {"DataType": "String." + "x" * 250, "StringValue": "x"}, bad),
+        ("binary in a text's member", "a", {"DataType": "Binary", "StringValue": "x"}, bad),
+        ("a name that begins with a dot", ".a", {"DataType": "String", "StringValue": "x"}, bad),
+        ("a name with two dots in a row", "a..b", {"DataType": "String", "StringValue": "x"}, bad),
+        ("a name with a space", "a b", {"DataType": "String", "StringValue": "x"}, bad),
+        ("a name of 257 characters", "a" * 257, {"DataType": "String", "StringValue": "x"}, bad),
+        ("a name of AWS", "AWS.a", {"DataType": "String", "StringValue": "x"}, bad),
+        ("a name of Amazon", "amazon.a", {"DataType": "String", "StringValue": "x"}, bad),
+        ("AWS.SNS.SMS.SenderID", "AWS.SNS.SMS.SenderID", {"DataType": "String", "StringValue": "x"}, OK),
+    ):
+        yield "Publish", "MessageAttributes", case, {"MessageAttributes": {name: value}}, answer, source
+    many = {f"a{n}": {"DataType": "String", "StringValue": "x"} for n in range(11)}
+    yield (
+        "Publish",
+        "MessageAttributes",
+        "eleven",
+        {"MessageAttributes": many},
+        OK,
+        guide("sns", "sns-message-attributes", "Message attributes"),
+    )
+
+
+def _batches() -> Iterator[Row]:
+    def entries(*given: dict[str, Any]) -> dict[str, Any]:
+        return {"PublishBatchRequestEntries": list(given)}
+
+    name, batch = "PublishBatchRequestEntries", of("PublishBatch")
+    yield (
+        "PublishBatch",
+        name,
+        "eleven",
+        entries(*({**ENTRY, "Id": str(n)} for n in range(11))),
+        Answer("TooManyEntriesInBatchRequest"),
+        batch,
+    )
+    yield (
+        "PublishBatch",
+        name,
+        "two of one id",
+        entries(ENTRY, ENTRY),
+        Answer("BatchEntryIdsNotDistinct"),
+        batch,
+    )
+    yield (
+        "PublishBatch",
+        name,
+        "ids that differ in letter case",
+        entries(ENTRY, {**ENTRY, "Id": "A"}),
+        OK,
+        batch,
+    )
+    for bad in ("a b", "a.b", "ä", "x" * 81):
+        yield (
+            "PublishBatch",
+            f"{name}.N.Id",
+            bad[:5],
+            entries({**ENTRY, "Id": bad}),
+            Answer("InvalidBatchEntryId"),
+            of("PublishBatchRequestEntry"),
+        )
+    yield (
+        "PublishBatch",
+        f"{name}.N.Id",
+        "80 characters",
+        entries({**ENTRY, "Id": "x" * 80}),
+        OK,
+        of("PublishBatchRequestEntry"),
+    )
+    long = ({**ENTRY, "Id": letter, "Message": "x" * 131_073} for letter in "ab")
+    yield "PublishBatch", name, "262146 bytes", entries(*long), Answer("BatchRequestTooLong"), batch
+    attribute = {"a": {"DataType": "Number", "StringValue": "x"}}
+    yield (
+        "PublishBatch",
+        f"{name}.N.MessageAttributes",
+        "no number",
+        entries({**ENTRY, "MessageAttributes": attribute}),
+        Answer("ParameterValueInvalid"),
+        RECORDED,
+    )
+    fifo = {"TopicArn": "<fifo-topic>"}
+    yield (
+        "PublishBatch",
+        f"{name}.N.MessageGroupId",
+        "absent, FIFO",
+        {**fifo, **entries({**ENTRY, "MessageDeduplicationId": "x"})},
+        refused("The MessageGroupId parameter is required for FIFO topics"),
+        RECORDED,
+    )
+    yield (
+        "PublishBatch",
+        f"{name}.N.MessageDeduplicationId",
+        "absent, FIFO",
+        {**fifo, **entries({**ENTRY, "MessageGroupId": "x"})},
+        INVALID,
+        batch,
+    )

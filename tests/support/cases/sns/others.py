@@ -1,0 +1,363 @@
+"""Cases of SNS: permissions, tags, mobile apps, text messages, and the order of checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.support.cases.case import OK, OURS, Answer
+from tests.support.cases.sns.members import ACCOUNT, INVALID, TAG
+from tests.support.cases.sns.rows import (
+    ARN,
+    ID,
+    NO_SUBSCRIPTION,
+    NO_TOPIC,
+    Row,
+    of,
+    refused,
+    spellings,
+)
+from tests.support.cases.sources import RECORDED, report
+
+
+def rows() -> Iterator[Row]:
+    """All rows."""
+    for table in (_permissions, _tags, _mobile, _sms, _orders):
+        yield from table()
+
+
+def _permissions() -> Iterator[Row]:
+    scope = refused("Policy statement action out of service scope!")
+    for action in ("SetSubscriptionAttributes", "x", "sns:Publish", ""):
+        yield (
+            "AddPermission",
+            "ActionName.N",
+            action or "empty",
+            {"ActionName": [action]},
+            scope,
+            report("aws/aws-cli", 3143),
+        )
+    for action in ("publish", "PUBLISH"):
+        yield "AddPermission", "ActionName.N", action, {"ActionName": [action]}, scope, OURS
+    for account in ("x", "11112222333", "1111-2222-3333", ""):
+        yield (
+            "AddPermission",
+            "AWSAccountId.N",
+            account or "empty",
+            {"AWSAccountId": [account]},
+            INVALID,
+            of("AddPermission"),
+        )
+    yield (
+        "AddPermission",
+        "",
+        "several accounts and actions",
+        {"AWSAccountId": ["111122223333", "444455556666"], "ActionName": ["Publish", "Subscribe"]},
+        OK,
+        of("AddPermission"),
+    )
+    yield (
+        "AddPermission",
+        "Label",
+        "__default_statement_ID",
+        {"Label": "__default_statement_ID"},
+        INVALID,
+        of("AddPermission"),
+    )
+
+
+def _tags() -> Iterator[Row]:
+    for action in ("TagResource", "CreateTopic"):
+        yield (
+            action,
+            "Tags",
+            "a key twice",
+            {"Tags": [TAG, TAG]},
+            refused("Duplicated keys are not allowed."),
+            of(action),
+        )
+        yield action, "Tags", "a key of AWS", {"Tags": [{"Key": "aws:a", "Value": "b"}]}, INVALID, of(action)
+        yield (
+            action,
+            "Tags",
+            "51",
+            {"Tags": [{"Key": str(n), "Value": "v"} for n in range(51)]},
+            Answer("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"),
+            of(action),
+        )
+        topic = {"ResourceArn": "<new-topic>"} if action == "TagResource" else {}
+        yield (
+            action,
+            "Tags",
+            "keys that differ in letter case",
+            {**topic, "Tags": [TAG, {"Key": "A", "Value": "b"}]},
+            OK,
+            of(action),
+        )
+        yield action, "Tags", "an empty value", {**topic, "Tags": [{"Key": "a", "Value": ""}]}, OK, of("Tag")
+    yield "UntagResource", "TagKeys", "no such tag", {"TagKeys": ["none"]}, OK, of("UntagResource")
+
+
+def _mobile() -> Iterator[Row]:
+    create, endpoint = of("CreatePlatformApplication"), of("CreatePlatformEndpoint")
+    for platform in ("gcm", "Apns", "FCM", "x"):
+        yield "CreatePlatformApplication", "Platform", platform, {"Platform": platform}, INVALID, create
+    for name in ("a b", "ä", "a" * 257, "a/b"):
+        yield "CreatePlatformApplication", "Name", name[:5], {"Name": name}, INVALID, create
+    for name in ("a.b_c-9", "a" * 256):
+        yield "CreatePlatformApplication", "Name", name[:8], {"Name": name}, OK, create
+    yield (
+        "CreatePlatformApplication",
+        "Attributes",
+        "no credential",
+        {"Attributes": {"Enabled": "true"}},
+        INVALID,
+        create,
+    )
+    for written in spellings("PlatformCredential"):
+        yield (
+            "CreatePlatformApplication",
+            "Attributes.PlatformCredential",
+            f"written {written}",
+            {"Attributes": {written: "key"}},
+            INVALID,
+            create,
+        )
+    yield (
+        "CreatePlatformApplication",
+        "Attributes.PlatformPrincipal",
+        "absent for ADM",
+        {"Platform": "ADM"},
+        INVALID,
+        create,
+    )
+    for name in ("x", "enabled", "Token"):
+        yield (
+            "SetPlatformApplicationAttributes",
+            "Attributes",
+            name,
+            {"Attributes": {name: "x"}},
+            INVALID,
+            of("SetPlatformApplicationAttributes"),
+        )
+        if name != "Token":
+            yield (
+                "SetEndpointAttributes",
+                "Attributes",
+                name,
+                {"Attributes": {name: "x"}},
+                INVALID,
+                of("SetEndpointAttributes"),
+            )
+    for value in ("101", "-1", "x"):
+        yield (
+            "SetPlatformApplicationAttributes",
+            "Attributes.SuccessFeedbackSampleRate",
+            value,
+            {"Attributes": {"SuccessFeedbackSampleRate": value}},
+            INVALID,
+            of("SetPlatformApplicationAttributes"),
+        )
+    for value in ("True", "FALSE"):
+        yield (
+            "SetEndpointAttributes",
+            "Attributes.Enabled",
+            value,
+            {"EndpointArn": "<new-endpoint>", "Attributes": {"Enabled": value}},
+            OK,
+            OURS,
+        )
+    yield (
+        "SetEndpointAttributes",
+        "Attributes.Enabled",
+        "yes",
+        {"Attributes": {"Enabled": "yes"}},
+        INVALID,
+        of("SetEndpointAttributes"),
+    )
+    yield (
+        "SetEndpointAttributes",
+        "Attributes.Token",
+        "empty",
+        {"Attributes": {"Token": ""}},
+        INVALID,
+        of("SetEndpointAttributes"),
+    )
+    yield (
+        "CreatePlatformEndpoint",
+        "CustomUserData",
+        "2049 bytes",
+        {"CustomUserData": "x" * 2_049},
+        INVALID,
+        endpoint,
+    )
+    yield (
+        "CreatePlatformEndpoint",
+        "CustomUserData",
+        "2048 bytes",
+        {"CustomUserData": "x" * 2_048},
+        OK,
+        endpoint,
+    )
+    application = f"arn:aws:sns:us-east-1:{ACCOUNT}:app/GCM/none"
+    missing = Answer("NotFound", "PlatformApplication does not exist")
+    for action in (
+        "CreatePlatformEndpoint",
+        "GetPlatformApplicationAttributes",
+        "SetPlatformApplicationAttributes",
+        "ListEndpointsByPlatformApplication",
+    ):
+        yield (
+            action,
+            "PlatformApplicationArn",
+            "of no application",
+            {"PlatformApplicationArn": application},
+            missing,
+            of(action),
+        )
+        yield (
+            action,
+            "PlatformApplicationArn",
+            "of a topic",
+            {"PlatformApplicationArn": "<topic>"},
+            INVALID,
+            of(action),
+        )
+        yield (
+            action,
+            "PlatformApplicationArn",
+            "of an endpoint",
+            {"PlatformApplicationArn": "<endpoint>"},
+            INVALID,
+            of(action),
+        )
+    yield (
+        "DeletePlatformApplication",
+        "PlatformApplicationArn",
+        "of no application",
+        {"PlatformApplicationArn": application},
+        OK,
+        OURS,
+    )
+    gone = {"EndpointArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:endpoint/GCM/none/{ID}"}
+    for action in ("GetEndpointAttributes", "SetEndpointAttributes"):
+        yield (
+            action,
+            "EndpointArn",
+            "of no endpoint",
+            gone,
+            Answer("NotFound", "Endpoint does not exist"),
+            of(action),
+        )
+        yield (
+            action,
+            "EndpointArn",
+            "of an application",
+            {"EndpointArn": "<application>"},
+            INVALID,
+            of(action),
+        )
+    yield "DeleteEndpoint", "EndpointArn", "of no endpoint", gone, OK, of("DeleteEndpoint")
+
+
+def _sms() -> Iterator[Row]:
+    for name in (*spellings("DefaultSMSType"), "x", ""):
+        yield (
+            "SetSMSAttributes",
+            "attributes",
+            name or "an empty name",
+            {"attributes": {name: "Promotional"}},
+            INVALID,
+            of("SetSMSAttributes"),
+        )
+    for name, values in {
+        "DefaultSMSType": ("promotional", "TRANSACTIONAL", "x", ""),
+        "MonthlySpendLimit": ("x", "-1", ""),
+        "DeliveryStatusSuccessSamplingRate": ("101", "-1", "x"),
+        "DefaultSenderID": ("123", "a b", "x" * 12, "ä"),
+        "DeliveryStatusIAMRole": ("x",),
+    }.items():
+        for value in values:
+            yield (
+                "SetSMSAttributes",
+                f"attributes.{name}",
+                value or "empty",
+                {"attributes": {name: value}},
+                INVALID,
+                of("SetSMSAttributes"),
+            )
+    for name, value in (
+        ("DefaultSenderID", "a" * 11),
+        ("DeliveryStatusSuccessSamplingRate", "0"),
+        ("MonthlySpendLimit", "1"),
+    ):
+        yield (
+            "SetSMSAttributes",
+            f"attributes.{name}",
+            value,
+            {"attributes": {name: value}},
+            OK,
+            of("SetSMSAttributes"),
+        )
+    yield "GetSMSAttributes", "attributes.N", "unknown", {"attributes": ["x"]}, OK, OURS
+    for action in ("CheckIfPhoneNumberIsOptedOut", "OptInPhoneNumber"):
+        for number in ("x", "15550100001", "+1555"):
+            yield action, "phoneNumber", number, {"phoneNumber": number}, INVALID, of(action)
+
+
+def _orders() -> Iterator[Row]:
+    none = {"TopicArn": f"{ARN}none"}
+    yield "Subscribe", "Endpoint", "bad, to no topic", {**none, "Endpoint": "x"}, NO_TOPIC, RECORDED
+    yield "Subscribe", "Protocol", "bad, to no topic", {**none, "Protocol": "x"}, NO_TOPIC, OURS
+    yield "Subscribe", "Attributes", "bad, to no topic", {**none, "Attributes": {"x": "y"}}, NO_TOPIC, OURS
+    yield (
+        "SetTopicAttributes",
+        "AttributeName",
+        "bad, of no topic",
+        {**none, "AttributeName": "x"},
+        INVALID,
+        OURS,
+    )
+    yield "Publish", "Message", "empty, to no topic", {**none, "Message": ""}, INVALID, OURS
+    yield "Publish", "Subject", "empty, to no topic", {**none, "Subject": ""}, INVALID, OURS
+    yield "Publish", "Message", "empty, of a bad ARN", {"TopicArn": "x", "Message": ""}, INVALID, OURS
+    yield (
+        "Publish",
+        "MessageAttributes",
+        "bad, to no topic",
+        {**none, "MessageAttributes": {"a": {"DataType": "x"}}},
+        Answer("ParameterValueInvalid"),
+        OURS,
+    )
+    yield (
+        "PublishBatch",
+        "PublishBatchRequestEntries",
+        "empty, to no topic",
+        {**none, "PublishBatchRequestEntries": []},
+        Answer("EmptyBatchRequest"),
+        OURS,
+    )
+    yield "AddPermission", "ActionName", "bad, of no topic", {**none, "ActionName": ["x"]}, INVALID, OURS
+    yield (
+        "TagResource",
+        "Tags",
+        "a key twice, of no topic",
+        {"ResourceArn": f"{ARN}none", "Tags": [TAG, TAG]},
+        INVALID,
+        OURS,
+    )
+    yield (
+        "SetSubscriptionAttributes",
+        "AttributeName",
+        "bad, of no subscription",
+        {"SubscriptionArn": f"{ARN}none:{ID}", "AttributeName": "x"},
+        NO_SUBSCRIPTION,
+        OURS,
+    )
+    yield (
+        "CreateTopic",
+        "Name",
+        "bad, with a bad attribute",
+        {"Name": "a b", "Attributes": {"x": "y"}},
+        INVALID,
+        OURS,
+    )

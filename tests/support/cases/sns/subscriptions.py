@@ -1,0 +1,355 @@
+"""Cases of SNS: subscriptions and their attributes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.sns.members import ACCOUNT, INVALID, NUMBER
+from tests.support.cases.sns.rows import (
+    ARN,
+    ID,
+    NO_TOPIC,
+    Row,
+    of,
+    refused,
+    spellings,
+)
+from tests.support.cases.sources import RECORDED, guide, report
+
+
+def rows() -> Iterator[Row]:
+    """All rows."""
+    for table in (_subscriptions, _subscription_attributes):
+        yield from table()
+
+
+def _subscriptions() -> Iterator[Row]:
+    for protocol in ("", "SQS", "Https", "EMAIL", "ftp", "sqs ", "json-email"):
+        yield "Subscribe", "Protocol", protocol or "empty", {"Protocol": protocol}, INVALID, of("Subscribe")
+    matching = report("argoproj/argo-events", 414)
+    for protocol, endpoint, answer, source in (
+        ("sqs", "", INVALID, of("Subscribe")),
+        ("sqs", "<queue>", refused("SQS endpoint ARN"), of("Subscribe")),
+        ("sqs", "x", refused("SQS endpoint ARN"), of("Subscribe")),
+        ("sqs", "<topic>", INVALID, of("Subscribe")),
+        ("http", "https://example.com/", refused("Endpoint must match the specified protocol"), matching),
+        ("https", "http://example.com/", refused("Endpoint must match the specified protocol"), matching),
+        ("https", "x", refused("Endpoint must match the specified protocol"), matching),
+        ("https", "", refused("Endpoint must match the specified protocol"), matching),
+        ("https", "HTTPS://example.com/", INVALID, OURS),
+        ("https", "https://", INVALID, OURS),
+        ("email", "", INVALID, of("Subscribe")),
+        ("email", "x", INVALID, of("Subscribe")),
+        ("email-json", "a@", INVALID, of("Subscribe")),
+        (
+            "sms",
+            "555-555-5555",
+            Answer("InvalidParameter", "Invalid SMS endpoint: 555-555-5555"),
+            report("aws-samples/aws-sagemaker-build", 4),
+        ),
+        ("sms", "", INVALID, of("Subscribe")),
+        ("application", "x", INVALID, of("Subscribe")),
+        ("application", f"{ARN}x", INVALID, of("Subscribe")),
+        ("lambda", "x", INVALID, of("Subscribe")),
+        ("lambda", "<queue-arn>", INVALID, of("Subscribe")),
+        ("firehose", "x", INVALID, of("Subscribe")),
+        ("application", f"arn:aws:sns:us-east-1:{ACCOUNT}:endpoint/GCM/none/{ID}", INVALID, OURS),
+    ):
+        yield (
+            "Subscribe",
+            "Endpoint",
+            f"{protocol}: {endpoint or 'empty'}",
+            {"Protocol": protocol, "Endpoint": endpoint},
+            answer,
+            source,
+        )
+    for protocol, endpoint in (
+        ("sqs", "<queue-arn>"),
+        ("sqs", f"arn:aws:sqs:us-east-1:{ACCOUNT}:none"),
+        ("https", "https://example.com/a?b=c"),
+        ("http", "http://example.com"),
+        ("email", "a@example.com"),
+        ("email-json", "a@example.com"),
+        ("sms", NUMBER),
+        ("application", "<endpoint>"),
+        ("lambda", f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:f"),
+    ):
+        yield (
+            "Subscribe",
+            "Endpoint",
+            f"{protocol}: {endpoint}",
+            {"Protocol": protocol, "Endpoint": endpoint},
+            OK,
+            of("Subscribe"),
+        )
+    yield (
+        "Subscribe",
+        "Endpoint",
+        "firehose, without a role",
+        {"Protocol": "firehose", "Endpoint": f"arn:aws:firehose:us-east-1:{ACCOUNT}:deliverystream/s"},
+        INVALID,
+        of("Subscribe"),
+    )
+    yield (
+        "Subscribe",
+        "Endpoint",
+        "a FIFO queue",
+        {"Endpoint": "<fifo-queue-arn>"},
+        refused("Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"),
+        FIFO,
+    )
+    for protocol, endpoint in (
+        ("sms", NUMBER),
+        ("email", "a@example.com"),
+        ("https", "https://example.com/"),
+    ):
+        yield (
+            "Subscribe",
+            "Protocol",
+            f"{protocol} to a FIFO topic",
+            {"TopicArn": "<fifo-topic>", "Protocol": protocol, "Endpoint": endpoint},
+            refused(f"Invalid protocol type: {protocol}"),
+            report("hashicorp/terraform-provider-aws", 38441),
+        )
+    for queue in ("<queue-arn>", "<fifo-queue-arn>"):
+        yield (
+            "Subscribe",
+            "Endpoint",
+            f"{queue} to a FIFO topic",
+            {"TopicArn": "<fifo-topic>", "Endpoint": queue},
+            OK,
+            FIFO,
+        )
+    yield (
+        "Subscribe",
+        "Attributes",
+        "of a subscription that has others",
+        {"TopicArn": "<new-topic>", "Endpoint": "<queue-arn>", "Attributes": {"RawMessageDelivery": "true"}},
+        OK,
+        of("Subscribe"),
+    )
+    yield "ConfirmSubscription", "Token", "x", {"Token": "x"}, INVALID, of("ConfirmSubscription")
+    yield (
+        "ConfirmSubscription",
+        "TopicArn",
+        "of no topic",
+        {"TopicArn": f"{ARN}none"},
+        NO_TOPIC,
+        of("ConfirmSubscription"),
+    )
+
+
+FIFO = guide("sns", "fifo-message-delivery", "Message delivery for FIFO topics")
+SUBSCRIPTION_ATTRIBUTES = {
+    "DeliveryPolicy": "",
+    "FilterPolicy": '{"a":["b"]}',
+    "FilterPolicyScope": "MessageBody",
+    "RawMessageDelivery": "true",
+    "RedrivePolicy": '{"deadLetterTargetArn":"<queue-arn>"}',
+    "SubscriptionRoleArn": f"arn:aws:iam::{ACCOUNT}:role/r",
+}
+BAD_SUBSCRIPTION_VALUES = {
+    "RawMessageDelivery": ("yes", "1", " true"),
+    "FilterPolicyScope": ("messagebody", "MESSAGEBODY", "x"),
+    "FilterPolicy": (
+        "x",
+        "[]",
+        "1",
+        '{"a":"b"}',
+        '{"a":[]}',
+        '{"a":{}}',
+        '{"a":[["b"]]}',
+        '{"a":[{"x":1}]}',
+        '{"a":[{"prefix":1}]}',
+        '{"a":[{"numeric":["=","1"]}]}',
+        '{"a":[{"numeric":["<"]}]}',
+        '{"a":[{"exists":"true"}]}',
+        '{"a":[{"Prefix":"b"}]}',
+        '{"a":[{"EXISTS":true}]}',
+        '{"a":[{"anything-but":[]}]}',
+        '{"a":[{"prefix":"b","suffix":"c"}]}',
+        '{"a":["1"],"b":["1"],"c":["1"],"d":["1"],"e":["1"],"f":["1"]}',
+    ),
+    "RedrivePolicy": (
+        "x",
+        "[]",
+        "{}",
+        '{"deadLetterTargetArn":"x"}',
+        '{"deadLetterTargetArn":"<topic>"}',
+        '{"deadLetterTargetArn":1}',
+        '{"DeadLetterTargetArn":"<queue-arn>"}',
+    ),
+}
+UNKNOWN_MEMBER = report("cloudposse/terraform-aws-sns-topic", 48)
+FILTERS = guide("sns", "subscription-filter-policy-constraints", "Filter policy constraints")
+SCOPE = report("aws/aws-cdk", 23108)
+RAW = report("aws-controllers-k8s/community", 2192)
+DELAY = report("awsdocs/amazon-sns-developer-guide", 5)
+
+
+def _subscription_attributes() -> Iterator[Row]:
+    for name, value in SUBSCRIPTION_ATTRIBUTES.items():
+        new = {"TopicArn": "<new-topic>", "Attributes": {name: value}}
+        yield "Subscribe", f"Attributes.{name}", "as usual", new, OK, of("Subscribe")
+        yield (
+            "SetSubscriptionAttributes",
+            name,
+            "as usual",
+            {"SubscriptionArn": "<new-subscription>", "AttributeName": name, "AttributeValue": value},
+            OK,
+            of("SetSubscriptionAttributes"),
+        )
+        for written in spellings(name):
+            yield (
+                "Subscribe",
+                f"Attributes.{name}",
+                f"written {written}",
+                {"Attributes": {written: value}},
+                INVALID,
+                of("Subscribe"),
+            )
+            yield (
+                "SetSubscriptionAttributes",
+                "AttributeName",
+                written,
+                {"AttributeName": written, "AttributeValue": value},
+                refused("AttributeName"),
+                of("SetSubscriptionAttributes"),
+            )
+    for name in (
+        "PendingConfirmation",
+        "Owner",
+        "Endpoint",
+        "Protocol",
+        "EffectiveDeliveryPolicy",
+        "TopicArn",
+        "x",
+    ):
+        yield "Subscribe", "Attributes", name, {"Attributes": {name: "x"}}, INVALID, of("Subscribe")
+        yield (
+            "SetSubscriptionAttributes",
+            "AttributeName",
+            name,
+            {"AttributeName": name, "AttributeValue": "x"},
+            refused("AttributeName"),
+            of("SetSubscriptionAttributes"),
+        )
+    for name, values in BAD_SUBSCRIPTION_VALUES.items():
+        source = {"FilterPolicy": FILTERS, "FilterPolicyScope": SCOPE}.get(
+            name, of("SetSubscriptionAttributes")
+        )
+        for value in values:
+            yield "Subscribe", f"Attributes.{name}", value, {"Attributes": {name: value}}, INVALID, source
+            yield (
+                "SetSubscriptionAttributes",
+                name,
+                value,
+                {"AttributeName": name, "AttributeValue": value},
+                INVALID,
+                source,
+            )
+    scope = "FilterPolicyScope: Invalid value [{}]. Please use either MessageBody or MessageAttributes"
+    scopes: tuple[tuple[Any, str], ...] = (("x", "x"), (ABSENT, "null"))
+    for value, shown in scopes:
+        given = {"AttributeName": "FilterPolicyScope", "AttributeValue": value}
+        answer = refused(scope.format(shown))
+        yield "SetSubscriptionAttributes", "FilterPolicyScope", f"{shown}: the text", given, answer, SCOPE
+    alone = {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicyScope": "MessageBody"}}
+    yield "Subscribe", "Attributes.FilterPolicyScope", "without a policy", alone, OK, RECORDED
+    for written in ("True", "FALSE", "TrUe"):
+        yield (
+            "SetSubscriptionAttributes",
+            "RawMessageDelivery",
+            written,
+            {"AttributeValue": written},
+            OK,
+            RECORDED,
+        )
+    counted = '{"deadLetterTargetArn":"<queue-arn>","maxReceiveCount":5}'
+    text = "RedrivePolicy: invalid JSON. Attribute maxReceiveCount is unknown."
+    yield (
+        "Subscribe",
+        "Attributes.RedrivePolicy",
+        "with maxReceiveCount",
+        {"Attributes": {"RedrivePolicy": counted}},
+        refused(f"Attributes Reason: {text}"),
+        UNKNOWN_MEMBER,
+    )
+    yield (
+        "SetSubscriptionAttributes",
+        "RedrivePolicy",
+        "with maxReceiveCount",
+        {"AttributeName": "RedrivePolicy", "AttributeValue": counted},
+        refused(text),
+        report("ministryofjustice/cloud-platform-environments", 11520),
+    )
+    function = {"Protocol": "lambda", "Endpoint": f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:f"}
+    for protocol in (
+        function,
+        {"Protocol": "sms", "Endpoint": NUMBER},
+        {"Protocol": "email", "Endpoint": "a@example.com"},
+    ):
+        yield (
+            "Subscribe",
+            "Attributes.RawMessageDelivery",
+            f"true for {protocol['Protocol']}",
+            {**protocol, "Attributes": {"RawMessageDelivery": "true"}},
+            INVALID,
+            of("Subscribe"),
+        )
+    yield (
+        "SetSubscriptionAttributes",
+        "RawMessageDelivery",
+        "true for email",
+        {"SubscriptionArn": "<email-subscription>"},
+        refused("Delivery protocol [email] does not support raw message delivery."),
+        RAW,
+    )
+    web = {"Protocol": "https", "Endpoint": "https://example.com/"}
+    delay = '{"healthyRetryPolicy":{"numRetries":0,"minDelayTarget":0,"maxDelayTarget":0}}'
+    yield (
+        "Subscribe",
+        "Attributes.DeliveryPolicy",
+        "no delay",
+        {**web, "Attributes": {"DeliveryPolicy": delay}},
+        refused(
+            "Attributes Reason: DeliveryPolicy: healthyRetryPolicy.minDelayTarget must be greater than or equal to 1"
+        ),
+        DELAY,
+    )
+    yield (
+        "Subscribe",
+        "Attributes.DeliveryPolicy",
+        "of a queue",
+        {"Attributes": {"DeliveryPolicy": '{"healthyRetryPolicy":{"numRetries":3}}'}},
+        INVALID,
+        OURS,
+    )
+    body = {"FilterPolicyScope": "MessageBody"}
+    for case, policy, answer in (
+        ("nested, of the body", '{"a":{"b":["c"]}}', OK),
+        ("six keys, of the body", SIX_KEYS, INVALID),
+        ("151 combinations", json.dumps({"a": list(range(151))}), INVALID),
+    ):
+        yield (
+            "Subscribe",
+            "Attributes.FilterPolicy",
+            case,
+            {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicy": policy, **body}},
+            answer,
+            FILTERS,
+        )
+    yield (
+        "Subscribe",
+        "Attributes.FilterPolicy",
+        "nested, of the attributes",
+        {"Attributes": {"FilterPolicy": '{"a":{"b":["c"]}}'}},
+        INVALID,
+        FILTERS,
+    )
+
+
+SIX_KEYS = json.dumps({letter: ["1"] for letter in "abcdef"})

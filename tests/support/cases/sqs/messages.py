@@ -1,0 +1,365 @@
+"""Cases of SQS: messages, their attributes, FIFO, receives, batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.sns.rows import spellings
+from tests.support.cases.sources import RECORDED, guide, report
+from tests.support.cases.sqs.members import EMPTY_BATCH, ENTRY, HANDLED, INVALID, LEGACY
+from tests.support.cases.sqs.rows import Row, of, unknown
+
+
+def rows() -> Iterator[Row]:
+    """All rows."""
+    for table in (_messages, _message_attributes, _fifo, _receives, _batches):
+        yield from table()
+
+
+def _messages() -> Iterator[Row]:
+    contents = Answer("InvalidMessageContents")
+    for case, body in (("a control character", "a\x01"), ("U+FFFE", "\ufffe"), ("NUL", "a\x00")):
+        yield "SendMessage", "MessageBody", case, {"MessageBody": body}, contents, of("SendMessage")
+    for case, body in (
+        ("tab and line feed", "\t\n"),
+        ("emoji", "😀"),
+        ("1048576 bytes", "x" * 1_048_576),
+        ("a space", " "),
+    ):
+        yield "SendMessage", "MessageBody", case, {"MessageBody": body}, OK, of("SendMessage")
+    yield (
+        "SendMessage",
+        "MessageBody",
+        "1048577 bytes",
+        {"MessageBody": "x" * 1_048_577},
+        INVALID,
+        of("SendMessage"),
+    )
+    text = "Value 901 for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900."
+    yield (
+        "SendMessage",
+        "DelaySeconds",
+        "901: the text",
+        {"DelaySeconds": 901},
+        Answer("InvalidParameterValue", text),
+        OURS,
+    )
+    trace = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
+    yield (
+        "SendMessage",
+        "MessageSystemAttributes",
+        "AWSTraceHeader",
+        {"MessageSystemAttributes": trace},
+        OK,
+        of("SendMessage"),
+    )
+    for name, kind in (
+        ("x", "String"),
+        ("awstraceheader", "String"),
+        ("SenderId", "String"),
+        ("AWSTraceHeader", "Number"),
+    ):
+        value = {name: {"DataType": kind, "StringValue": "1"}}
+        yield (
+            "SendMessage",
+            "MessageSystemAttributes",
+            f"{name}, {kind}",
+            {"MessageSystemAttributes": value},
+            INVALID,
+            of("SendMessage"),
+        )
+
+
+def _message_attributes() -> Iterator[Row]:
+    many = {f"a{n}": {"DataType": "String", "StringValue": "x"} for n in range(11)}
+    for case, attributes, answer in (
+        ("a text", {"a": {"DataType": "String", "StringValue": "x"}}, OK),
+        ("a number", {"a": {"DataType": "Number", "StringValue": "-1.5e3"}}, OK),
+        ("a custom type", {"a": {"DataType": "String.json", "StringValue": "{}"}}, OK),
+        ("a name with dots", {"a.b-c_d": {"DataType": "String", "StringValue": "x"}}, OK),
+        ("ten", dict(list(many.items())[:10]), OK),
+        ("eleven", many, INVALID),
+        ("no number", {"a": {"DataType": "Number", "StringValue": "x"}}, INVALID),
+        ("an empty text", {"a": {"DataType": "String", "StringValue": ""}}, INVALID),
+        ("no value", {"a": {"DataType": "String"}}, INVALID),
+        ("an empty type", {"a": {"DataType": "", "StringValue": "x"}}, INVALID),
+        ("a type in lower case", {"a": {"DataType": "string", "StringValue": "x"}}, INVALID),
+        ("an unknown type", {"a": {"DataType": "Boolean", "StringValue": "true"}}, INVALID),
+        ("an empty custom type", {"a": {"DataType": "String.", "StringValue": "x"}}, INVALID),
+        ("a text for binary", {"a": {"DataType": "Binary", "StringValue": "x"}}, INVALID),
+        ("an empty name", {"": {"DataType": "String", "StringValue": "x"}}, INVALID),
+        ("a name of 257 characters", {"a" * 257: {"DataType": "String", "StringValue": "x"}}, INVALID),
+        ("a name with a space", {"a b": {"DataType": "String", "StringValue": "x"}}, INVALID),
+        ("a name that begins with a dot", {".a": {"DataType": "String", "StringValue": "x"}}, INVALID),
+        ("a name that ends with a dot", {"a.": {"DataType": "String", "StringValue": "x"}}, INVALID),
+        ("a name with two dots", {"a..b": {"DataType": "String", "StringValue": "x"}}, INVALID),
+        *(
+            (
+                f"a name that begins with {name}",
+                {f"{name}a": {"DataType": "String", "StringValue": "x"}},
+                INVALID,
+            )
+            for name in ("AWS.", "aws.", "Aws.", "Amazon.", "AMAZON.")
+        ),
+    ):
+        source = guide("sqs", "sqs-message-metadata", "Amazon SQS message metadata")
+        yield "SendMessage", "MessageAttributes", case, {"MessageAttributes": attributes}, answer, source
+    value = {"a": {"DataType": "String", "StringValue": "a\x01"}}
+    yield (
+        "SendMessage",
+        "MessageAttributes",
+        "a control character",
+        {"MessageAttributes": value},
+        INVALID,
+        RECORDED,
+    )
+    value = {"ä": {"DataType": "String", "StringValue": "x"}}
+    yield (
+        "SendMessage",
+        "MessageAttributes",
+        "a name outside ASCII",
+        {"MessageAttributes": value},
+        OK,
+        RECORDED,
+    )
+
+
+def _fifo() -> Iterator[Row]:
+    fifo = {"QueueUrl": "<fifo-queue>", "MessageGroupId": "g", "MessageDeduplicationId": "<name>"}
+    yield "SendMessage", "", "to a FIFO queue", fifo, OK, of("SendMessage")
+    yield (
+        "SendMessage",
+        "MessageGroupId",
+        "absent, FIFO",
+        {**fifo, "MessageGroupId": ABSENT},
+        Answer("MissingParameter", "The request must contain the parameter MessageGroupId."),
+        report("Nextdoor/ndkale", 49),
+    )
+    yield (
+        "SendMessage",
+        "MessageDeduplicationId",
+        "absent, FIFO",
+        {**fifo, "MessageDeduplicationId": ABSENT},
+        Answer(
+            "InvalidParameterValue",
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
+            "explicitly",
+        ),
+        report("http4k/http4k", 1336),
+    )
+    yield (
+        "SendMessage",
+        "MessageDeduplicationId",
+        "absent, by content",
+        {**fifo, "QueueUrl": "<content-queue>", "MessageDeduplicationId": ABSENT},
+        OK,
+        of("SendMessage"),
+    )
+    yield "SendMessage", "DelaySeconds", "1, FIFO", {**fifo, "DelaySeconds": 1}, INVALID, of("SendMessage")
+    yield "SendMessage", "DelaySeconds", "0, FIFO", {**fifo, "DelaySeconds": 0}, OK, of("SendMessage")
+    for member in ("MessageGroupId", "MessageDeduplicationId"):
+        for case, value in (
+            ("129 characters", "x" * 129),
+            ("with a space", "a b"),
+            ("not ASCII", "ä"),
+            ("empty", ""),
+        ):
+            yield (
+                "SendMessage",
+                member,
+                f"{case}, FIFO",
+                {**fifo, member: value},
+                INVALID,
+                of("SendMessage") if value else OURS,
+            )
+        yield (
+            "SendMessage",
+            member,
+            "128 characters, FIFO",
+            {**fifo, member: "x" * 128},
+            OK,
+            of("SendMessage"),
+        )
+        yield (
+            "SendMessage",
+            member,
+            "punctuation, FIFO",
+            {**fifo, member: "!~#$%&'()*+,-./:;<=>?@[]^_`{|}"},
+            OK,
+            of("SendMessage"),
+        )
+    yield (
+        "SendMessage",
+        "MessageGroupId",
+        "on a standard queue",
+        {"MessageGroupId": "g"},
+        OK,
+        of("SendMessage"),
+    )
+    yield (
+        "SendMessage",
+        "MessageDeduplicationId",
+        "on a standard queue",
+        {"MessageDeduplicationId": "d"},
+        INVALID,
+        of("SendMessage"),
+    )
+
+
+def _receives() -> Iterator[Row]:
+    for member in ("AttributeNames", "MessageSystemAttributeNames"):
+        for name in (
+            "All",
+            "SenderId",
+            "SentTimestamp",
+            "ApproximateReceiveCount",
+            "ApproximateFirstReceiveTimestamp",
+            "SequenceNumber",
+            "MessageDeduplicationId",
+            "MessageGroupId",
+            "AWSTraceHeader",
+            "DeadLetterQueueSourceArn",
+        ):
+            yield "ReceiveMessage", f"{member}.N", name, {member: [name]}, OK, of("ReceiveMessage")
+            for written in spellings(name)[:1]:
+                yield (
+                    "ReceiveMessage",
+                    f"{member}.N",
+                    written,
+                    {member: [written]},
+                    unknown(written),
+                    of("ReceiveMessage"),
+                )
+        yield "ReceiveMessage", f"{member}.N", "x", {member: ["x"]}, unknown("x"), of("ReceiveMessage")
+    for name in ("All", ".*", "*", "a", "a.*", "x" * 300):
+        yield (
+            "ReceiveMessage",
+            "MessageAttributeNames.N",
+            name[:8],
+            {"MessageAttributeNames": [name]},
+            OK,
+            of("ReceiveMessage"),
+        )
+    for case, value in (("129 characters", "x" * 129), ("with a space", "a b")):
+        yield (
+            "ReceiveMessage",
+            "ReceiveRequestAttemptId",
+            f"{case}, FIFO",
+            {"QueueUrl": "<fifo-queue>", "ReceiveRequestAttemptId": value},
+            INVALID,
+            of("ReceiveMessage"),
+        )
+    yield (
+        "ChangeMessageVisibility",
+        "VisibilityTimeout",
+        "43200, beyond twelve hours since the first receive",
+        {"VisibilityTimeout": 43_200},
+        INVALID,
+        of("ChangeMessageVisibility"),
+    )
+    for action in ("DeleteMessage", "ChangeMessageVisibility"):
+        for handle in ("x", "<queue-arn>", "AQEB" + "x" * 400):
+            yield (
+                action,
+                "ReceiptHandle",
+                handle[:12],
+                {"ReceiptHandle": handle},
+                Answer("ReceiptHandleIsInvalid"),
+                of(action),
+            )
+
+
+def _batches() -> Iterator[Row]:
+    texts: dict[str, tuple[str, dict[str, Any]]] = {
+        "SendMessageBatch": ("SendMessageBatchRequestEntry", ENTRY),
+        "DeleteMessageBatch": ("DeleteMessageBatchRequestEntry", HANDLED),
+        "ChangeMessageVisibilityBatch": (
+            "ChangeMessageVisibilityBatchRequestEntry",
+            {**HANDLED, "VisibilityTimeout": 1},
+        ),
+    }
+    for action, (name, entry) in texts.items():
+        text = f"There should be at least one {name} in the request."
+        yield (
+            action,
+            "Entries",
+            "empty: the text",
+            {"Entries": []},
+            Answer(EMPTY_BATCH.code, text),
+            report("aws/aws-sdk-php", 630),
+        )
+        for number in (11, 15):
+            entries = [
+                {**entry, "Id": str(n), **({"ReceiptHandle": "<handle>"} if "ReceiptHandle" in entry else {})}
+                for n in range(number)
+            ]
+            yield (
+                action,
+                "Entries",
+                str(number),
+                {"Entries": entries},
+                Answer(
+                    f"{LEGACY}TooManyEntriesInBatchRequest",
+                    f"Maximum number of entries per request are 10. You have sent {number}.",
+                ),
+                report("vinyldns/vinyldns", 347),
+            )
+        yield (
+            action,
+            "Entries",
+            "two of one id",
+            {"Entries": [entry, entry]},
+            Answer(f"{LEGACY}BatchEntryIdsNotDistinct"),
+            of(action),
+        )
+        for bad_id in ("", "a b", "a.b", "ä", "x" * 81):
+            source = of(action) if bad_id else OURS
+            yield (
+                action,
+                "Entries.N.Id",
+                bad_id[:5] or "empty",
+                {"Entries": [{**entry, "Id": bad_id}]},
+                Answer(f"{LEGACY}InvalidBatchEntryId"),
+                source,
+            )
+        yield (
+            action,
+            "Entries.N.Id",
+            "80 characters",
+            {"Entries": [{**entry, "Id": "x" * 80}]},
+            OK,
+            of(action),
+        )
+    long = [{**ENTRY, "Id": letter, "MessageBody": "x" * 600_000} for letter in "ab"]
+    yield (
+        "SendMessageBatch",
+        "Entries",
+        "1200000 bytes",
+        {"Entries": long},
+        Answer(f"{LEGACY}BatchRequestTooLong"),
+        of("SendMessageBatch"),
+    )
+    for case, entry in (
+        ("an empty body", {"MessageBody": ""}),
+        ("a delay of 901", {"DelaySeconds": 901}),
+        ("a control character", {"MessageBody": "\x01"}),
+    ):
+        yield (
+            "SendMessageBatch",
+            "Entries",
+            f"{case}: the entry fails",
+            {"Entries": [{**ENTRY, **entry}]},
+            OK,
+            of("SendMessageBatch"),
+        )
+    fifo = {"QueueUrl": "<fifo-queue>", "Entries": [{**ENTRY, "MessageDeduplicationId": "d"}]}
+    yield (
+        "SendMessageBatch",
+        "Entries.N.MessageGroupId",
+        "absent, FIFO",
+        fifo,
+        Answer("InvalidParameterValue", "The request must contain the parameter MessageGroupId."),
+        report("Jimdo/sqs-dead-letter-handling", 10),
+    )
