@@ -131,6 +131,13 @@ create type queue.delivery as (
     nonce integer
 );
 
+create table queue.dropped_platform_application (
+    application_id integer not null,
+    account_id text not null,
+    dropped_at timestamp with time zone not null default clock_timestamp(),
+    constraint dropped_platform_application_pkey PRIMARY KEY (application_id)
+);
+
 create table queue.dropped_queue (
     queue_id integer not null,
     arn text not null,
@@ -220,6 +227,13 @@ create table queue.former_subscription (
     constraint former_subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
 );
 CREATE INDEX former_subscription_expires_at ON queue.former_subscription USING btree (expires_at);
+
+create table queue.gateway_excess (
+    account_id text not null,
+    waiting bigint not null,
+    counted_at timestamp with time zone not null,
+    constraint gateway_excess_pkey PRIMARY KEY (account_id)
+);
 
 create table queue.history (
     recorded_at timestamp with time zone not null default clock_timestamp(),
@@ -530,12 +544,17 @@ create table queue.platform_endpoint (
     token text not null,
     attributes jsonb not null,
     constraint platform_endpoint_pkey PRIMARY KEY (endpoint_id),
-    constraint platform_endpoint_arn_key UNIQUE (arn),
-    constraint platform_endpoint_application_id_fkey FOREIGN KEY (application_id) REFERENCES queue.platform_application(application_id) ON DELETE CASCADE
+    constraint platform_endpoint_arn_key UNIQUE (arn)
 );
-CREATE INDEX platform_endpoint_account ON queue.platform_endpoint USING btree (account_id);
 CREATE INDEX platform_endpoint_application ON queue.platform_endpoint USING btree (application_id, endpoint_id);
 CREATE UNIQUE INDEX platform_endpoint_token ON queue.platform_endpoint USING btree (application_id, md5(token));
+
+create table queue.platform_endpoint_count (
+    account_id text not null,
+    part integer not null,
+    endpoints bigint not null,
+    constraint platform_endpoint_count_pkey PRIMARY KEY (account_id, part)
+);
 
 create unlogged table queue.poll_slot (
     function_name text not null,
@@ -1093,6 +1112,10 @@ function queue.clean_outgoing(p_limit integer, p_days integer, p_most integer, p
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.clean_platform_applications(p_limit integer)
+    returns bigint
+    language plpgsql;
+
 function queue.clean_schedule_runs(p_limit integer, p_seconds integer)
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1129,6 +1152,10 @@ function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integ
     returns record
     language plpgsql stable;
 
+function queue.count_platform_endpoints(p_accounts text[], p_changes bigint[])
+    returns void
+    language sql;
+
 function queue."create"(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
     language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1153,7 +1180,7 @@ function queue.create_platform_application(p_account_id text, p_region text, p_p
     returns TABLE(arn text, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.create_platform_endpoint(p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb)
+function queue.create_platform_endpoint(p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most integer)
     returns TABLE(arn text, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 

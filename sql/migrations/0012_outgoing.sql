@@ -44,6 +44,13 @@ comment on column queue.outgoing.envelope is 'What that queue gets when a gatewa
 create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
 alter table queue.webhook add column outgoing_id bigint;
 comment on column queue.webhook.outgoing_id is 'The outgoing message that it carries to a gateway.';
+-- Accounts of which more than QUOTA_WEBHOOKS wait for the gateway, as last counted: they publish none until fewer wait.
+create table queue.gateway_excess (
+    account_id text primary key,
+    waiting bigint not null,
+    counted_at timestamptz not null
+);
+comment on table queue.gateway_excess is 'Accounts with more messages for the gateway than QUOTA_WEBHOOKS.';
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);
 
 create table queue.platform_application (
@@ -63,7 +70,7 @@ comment on table queue.platform_application is 'Mobile apps to which SNS publish
 
 create table queue.platform_endpoint (
     endpoint_id uuid primary key,
-    application_id int not null references queue.platform_application on delete cascade,
+    application_id int not null,    -- of one that exists, or of a dropped_platform_application
     arn text not null unique,
     account_id text not null,
     created_at timestamptz not null default clock_timestamp(),
@@ -73,7 +80,22 @@ create table queue.platform_endpoint (
 comment on table queue.platform_endpoint is 'Mobile apps on devices: what Publish may have as TargetArn.';
 create unique index platform_endpoint_token on queue.platform_endpoint (application_id, md5(token));
 create index platform_endpoint_application on queue.platform_endpoint (application_id, endpoint_id);
-create index platform_endpoint_account on queue.platform_endpoint (account_id);
+
+create table queue.platform_endpoint_count (
+    account_id text not null,
+    part int not null,
+    endpoints bigint not null,
+    primary key (account_id, part)
+);
+comment on table queue.platform_endpoint_count is 'How many endpoints accounts have: the sum of the parts.';
+comment on column queue.platform_endpoint_count.part is 'Sessions that count at the same time seldom count in the same row.';
+
+create table queue.dropped_platform_application (
+    application_id int primary key,
+    account_id text not null,
+    dropped_at timestamptz not null default clock_timestamp()
+);
+comment on table queue.dropped_platform_application is 'Deleted applications whose endpoints have yet to be removed.';
 
 create table queue.sms_setting (
     account_id text not null,

@@ -23,7 +23,8 @@ ResponseTooLarge, MisdirectedRequest and the texts of our own limits are our cho
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 SQS = "com.amazonaws.sqs"
 CORAL = "com.amazon.coral.service"
@@ -48,6 +49,8 @@ class AwsError(Exception):
     retry_after_seconds: int | None = None
     is_access_error: bool = False
     """Whether metrics count it as a failure of authentication or authorization."""
+    more_members: Mapping[str, str] = MappingProxyType({})
+    """Members of the error's shape in AWS's model besides its message."""
 
     def __init__(self, message: str | None = None, detail: str | None = None) -> None:
         self.message = self.default_message if message is None else message[:LONGEST_MESSAGE]

@@ -121,6 +121,9 @@ SETTINGS: Final = (
             "have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_PLATFORM_ENDPOINTS", 10_000_000, "endpoints", "How many endpoints of platform applications an "
             "account may have; then `InvalidParameter`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_OPTED_OUT_NUMBERS", 1_000_000, "phone numbers", "How many phone numbers an account may note as "
+            "opted out, those that it has opted in again included; then the REST API answers 429. AWS names no such "
+            "quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_QUEUES", 100_000, "queues", "How many queues an account may have; then `OverLimit`. AWS has no such "
             "quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_TOPICS", 100_000, "topics", "How many topics an account may have, as on AWS; then "
@@ -131,9 +134,9 @@ SETTINGS: Final = (
             "region); then `ServiceQuotaExceededException`. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_FIRINGS_PER_SECOND", 1_000, "firings", "About how many times a second the schedules of an account "
             "fire, retries included, as on AWS; what is beyond that fires later. 0: any number.", 0, 2_147_483_647),
-    Setting("QUOTA_WEBHOOKS", 1_000_000, "webhooks", "About how many webhooks of an account may wait for delivery; "
-            "then a publish that adds one is refused: `Throttled`. AWS has no such quota. 0: any number.", 0,
-            2_147_483_647),
+    Setting("QUOTA_WEBHOOKS", 1_000_000, "webhooks", "About how many webhooks of an account may wait for delivery, "
+            "and as many messages for the gateway; then a publish that adds one is refused: `Throttled`. AWS has no "
+            "such quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_REQUESTS_PER_SECOND", 0, "requests", "How many requests a second, each 64 KiB one, a process takes "
             "of an account or, unless `QUEUE_ACCESS` is `sigv4`, of an address; then `RequestThrottled`, see "
             "[security.md](security.md#quotas). 0: any number.", 0, 2_147_483_647),
@@ -276,6 +279,7 @@ class Settings:
     quota_outbox: int
     quota_platform_applications: int
     quota_platform_endpoints: int
+    quota_opted_out_numbers: int
     quota_queues: int
     quota_topics: int
     quota_subscriptions: int

@@ -1,7 +1,7 @@
 -- queue.maintain_installation(limit, history days): removes the rows that no maintenance of a single queue removes:
--- messages of deleted queues, expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that
--- ended, counts of past firings, expired rows of topics, ClientTokens of schedules' deletions after a day, signing keys retired for over 30
--- days. Makes the partitions of both histories for the days ahead, and drops those beyond p_history_days.
+-- messages of deleted queues, endpoints of deleted platform applications, expired deduplication ids and
+-- ReceiveRequestAttemptIds, registrations of watchers that ended, counts of past firings, expired rows of topics,
+-- ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of both histories for the days ahead, and drops those beyond p_history_days.
 -- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Returns rows removed.
 -- Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
@@ -34,6 +34,7 @@ begin
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
     v_removed := v_removed + queue.maintain_topics(p_limit);
+    v_removed := v_removed + queue.clean_platform_applications(p_limit);
     for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by random() loop
         exit when v_removed >= p_limit;      -- in random order: queues without rows do not hold up the others
         v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);

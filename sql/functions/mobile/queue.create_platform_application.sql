@@ -9,14 +9,16 @@ language plpgsql as $$
 declare
     v_application queue.platform_application;
 begin
-    insert into queue.platform_application (account_id, region, platform, name, credentials, attributes)
-    values (p_account_id, p_region, p_platform, p_name, p_credentials, p_attributes)
-    on conflict do nothing
-    returning * into v_application;
-    if not found then
+    loop
+        insert into queue.platform_application (account_id, region, platform, name, credentials, attributes)
+        values (p_account_id, p_region, p_platform, p_name, p_credentials, p_attributes)
+        on conflict do nothing
+        returning * into v_application;
+        exit when found;
         select * into v_application from queue.platform_application a
         where (a.account_id, a.region, a.platform, a.name) = (p_account_id, p_region, p_platform, p_name);
-    end if;
+        exit when found;    -- else it was deleted in between
+    end loop;
     return query select v_application.arn,
         case when (v_application.credentials, v_application.attributes) <> (p_credentials, p_attributes) then 'Differs' end;
 end $$;

@@ -1,9 +1,12 @@
--- queue.create_platform_endpoint(application's ARN, id, token, attributes): makes an endpoint, or finds the one of this token.
--- Returns one row: arn, error (NotFound: the application; Differs: the endpoint has other CustomUserData, or another Enabled
--- where p_attributes has one). Locks: shares the application's row. Index: platform_endpoint_token.
+-- queue.create_platform_endpoint(application's ARN, id, token, attributes, most): makes an endpoint, or finds the one of this
+-- token. Returns one row: arn, error (NotFound: the application; Differs: the endpoint has other CustomUserData, or another
+-- Enabled where p_attributes has one; TooMany: the application's account has p_most; 0: it may have any number). Concurrent
+-- calls may exceed p_most. Locks: shares the application's row; those of count_platform_endpoints.
+-- Index: platform_endpoint_token, platform_endpoint_count_pkey.
 -- Called by: CreatePlatformEndpoint.
+drop function if exists queue.create_platform_endpoint(text, uuid, text, jsonb);
 create or replace function queue.create_platform_endpoint(
-    p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb)
+    p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most int)
 returns table (arn text, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -16,16 +19,27 @@ begin
         return query select null::text, 'NotFound'::text;
         return;
     end if;
-    insert into queue.platform_endpoint (endpoint_id, application_id, arn, account_id, token, attributes)
-    values (p_endpoint_id, v_application.application_id,
-        replace(v_application.arn, ':app/', ':endpoint/') || '/' || p_endpoint_id, v_application.account_id, p_token,
-        '{"Enabled": "true"}' || p_attributes)
-    on conflict (application_id, md5(token)) do nothing
-    returning * into v_endpoint;
-    if not found then
+    loop
         select * into v_endpoint from queue.platform_endpoint e
         where e.application_id = v_application.application_id and md5(e.token) = md5(p_token);
-    end if;
+        exit when found;
+        if p_most > 0 and p_most <= (
+            select sum(c.endpoints) from queue.platform_endpoint_count c where c.account_id = v_application.account_id)
+        then
+            return query select null::text, 'TooMany'::text;
+            return;
+        end if;
+        insert into queue.platform_endpoint (endpoint_id, application_id, arn, account_id, token, attributes)
+        values (p_endpoint_id, v_application.application_id,
+            replace(v_application.arn, ':app/', ':endpoint/') || '/' || p_endpoint_id, v_application.account_id, p_token,
+            '{"Enabled": "true"}' || p_attributes)
+        on conflict (application_id, md5(token)) do nothing
+        returning * into v_endpoint;
+        if found then
+            perform queue.count_platform_endpoints(array[v_application.account_id], array[1]);
+            exit;
+        end if;     -- else somebody else has made it in between
+    end loop;
     return query select v_endpoint.arn, case
         when coalesce(v_endpoint.attributes ->> 'CustomUserData', '') <> coalesce(p_attributes ->> 'CustomUserData', '')
             or v_endpoint.attributes ->> 'Enabled' <> p_attributes ->> 'Enabled' then 'Differs' end;

@@ -2,5 +2,7 @@
 -- Called by: GetEndpointAttributes, Subscribe.
 create or replace function queue.describe_platform_endpoint(p_arn text) returns table (token text, attributes text)
 language sql stable as $$
-select e.token, e.attributes::text from queue.platform_endpoint e where e.arn = p_arn
+select e.token, e.attributes::text
+from queue.platform_endpoint e join queue.platform_application a on a.application_id = e.application_id
+where e.arn = p_arn
 $$;

@@ -8,7 +8,8 @@ language plpgsql as $$
 begin
     update queue.platform_endpoint e
     set token = coalesce(p_token, e.token), attributes = e.attributes || p_attributes
-    where e.arn = p_arn;
+    where e.arn = p_arn
+        and exists (select from queue.platform_application a where a.application_id = e.application_id);
     return query select case when not found then 'NotFound' end;
 exception when unique_violation then
     return query select 'TokenTaken'::text;

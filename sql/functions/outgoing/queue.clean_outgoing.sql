@@ -1,6 +1,7 @@
 -- queue.clean_outgoing(limit, days, most, protocols): removes outgoing messages that are older than p_days, and of each account
 -- all but the newest p_most (0: any number); at most p_limit of each kind and account a call. p_protocols: those that
 -- have a carrier, which has yet to get messages of the last six hours (hand_over_outgoing): these stay. Returns rows removed.
+-- Locks: outgoing messages, skipped when locked: it waits for no settle_webhooks that holds others of them.
 -- Index: outgoing_pkey, outgoing_account. Called by: the worker `maintain`.
 drop function if exists queue.clean_outgoing(int, int, int);
 create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint
@@ -11,8 +12,11 @@ declare
     v_account text := '';
 begin
     delete from queue.outgoing o where o.outgoing_id = any (array(
-        select e.outgoing_id from (select * from queue.outgoing f order by f.outgoing_id limit p_limit) e
-        where e.created_at < clock_timestamp() - p_days * interval '1 day'));
+        select e.outgoing_id from queue.outgoing e
+        where e.outgoing_id <= (
+            select max(f.outgoing_id) from (select g.outgoing_id from queue.outgoing g order by g.outgoing_id limit p_limit) f)
+            and e.created_at < clock_timestamp() - p_days * interval '1 day'
+        order by e.outgoing_id for update skip locked));
     get diagnostics v_removed = row_count;
     while p_most > 0 loop
         v_account := (
@@ -25,7 +29,7 @@ begin
                 order by n.outgoing_id desc offset p_most limit 1)
                 and not (e.protocol = any (p_protocols) and (e.state = 'waiting' or e.state = 'kept'
                     and e.created_at > clock_timestamp() - interval '6 hours'))
-            order by e.outgoing_id limit p_limit));
+            order by e.outgoing_id limit p_limit for update skip locked));
         get diagnostics v_rows = row_count;
         v_removed := v_removed + v_rows;
     end loop;

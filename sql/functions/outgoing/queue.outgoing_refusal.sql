@@ -1,5 +1,6 @@
 -- queue.outgoing_refusal(account, region, protocol, destination): why a message cannot reach its destination, or null: the
--- phone number is opted out, the endpoint of a mobile app is disabled or gone, or its application is disabled.
+-- phone number is opted out, the endpoint of a mobile app is disabled or gone (its application may be), or its application is
+-- disabled.
 -- Index: opted_out_number_pkey, platform_endpoint_arn_key. Called by: publish_to_outbox, send_outgoing, hand_over_outgoing,
 -- add_sandbox_number.
 create or replace function queue.outgoing_refusal(p_account_id text, p_region text, p_protocol text, p_destination text)
@@ -10,7 +11,7 @@ select case
         select from queue.opted_out_number o
         where (o.account_id, o.region, o.phone_number) = (p_account_id, p_region, p_destination) and o.opted_out) then 'OptedOut'
     when p_protocol = 'application' then (
-        select case when e.arn is null then 'EndpointNotFound' when e.attributes ->> 'Enabled' = 'false' then 'EndpointDisabled'
+        select case when a.arn is null then 'EndpointNotFound' when e.attributes ->> 'Enabled' = 'false' then 'EndpointDisabled'
             when a.attributes ->> 'Enabled' = 'false' then 'PlatformApplicationDisabled' end
         from (select) one
         left join queue.platform_endpoint e on e.arn = p_destination

@@ -1,6 +1,7 @@
 -- queue.send_outgoing(account, region, protocol, kind, destination, message id, subject, text, attributes): keeps a message for
 -- one phone number or one endpoint of a mobile app. Returns one row: error, or null (EndpointDisabled,
--- PlatformApplicationDisabled, EndpointNotFound: nothing is kept). One for a number that is opted out is kept as failed,
+-- PlatformApplicationDisabled, EndpointNotFound, RequestThrottled: too many of the account wait for the gateway; nothing is
+-- kept). One for a number that is opted out is kept as failed,
 -- without an error: AWS accepts it, too, and does not deliver it.
 -- Called by: Publish, add_sandbox_number.
 create or replace function queue.send_outgoing(
@@ -12,7 +13,11 @@ language plpgsql as $$
 declare
     v_error text := queue.outgoing_refusal(p_account_id, p_region, p_protocol, p_destination);
 begin
-    if v_error is null or v_error = 'OptedOut' then
+    if v_error is null and p_protocol in ('sms', 'application')
+        and exists (select from queue.gateway_excess e where e.account_id = p_account_id)
+    then
+        v_error := 'RequestThrottled';
+    elsif v_error is null or v_error = 'OptedOut' then
         insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, subject, body, attributes,
             state, error)
         values (p_account_id, p_region, p_protocol, p_kind, p_destination, p_message_id, p_subject, p_body, p_attributes,

@@ -1,6 +1,6 @@
 -- queue.add_sandbox_number(account, region, number, password, text, most): adds a phone number to the SMS sandbox and sends it
 -- the text with its password, again to one that is not verified. Returns one row: error (OptedOut; TooMany: the account has
--- p_most others) or null.
+-- p_most others; RequestThrottled, as send_outgoing: then nothing is stored) or null.
 -- Locks: advisory, the account's sandbox. Called by: CreateSMSSandboxPhoneNumber.
 create or replace function queue.add_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_most int)
@@ -9,6 +9,10 @@ language plpgsql as $$
 begin
     if queue.outgoing_refusal(p_account_id, p_region, 'sms', p_phone_number) is not null then
         return query select 'OptedOut'::text;
+        return;
+    end if;
+    if exists (select from queue.gateway_excess e where e.account_id = p_account_id) then
+        return query select 'RequestThrottled'::text;
         return;
     end if;
     perform pg_advisory_xact_lock(queue.lock_key(8, hashtext(p_account_id || p_region) & 2147483647, 0));

@@ -1,16 +1,27 @@
 -- queue.find_webhook_excess(most): notes the accounts of which p_most webhooks or more wait for their delivery, which then
--- publish none (publish_messages, publish_events), and forgets the others; p_most 0: all may. Returns how many it forgot.
+-- publish none (publish_messages, publish_events), and forgets the others; p_most 0: all may. Those that carry outgoing
+-- messages to a gateway are counted apart, for the publishes that add such (publish_messages, send_outgoing): a gateway that
+-- is down stops no webhook. Returns how many accounts it forgot.
 -- Cost: a read of each pending webhook, as measure_installation does. Called by: the worker `maintain`.
 create or replace function queue.find_webhook_excess(p_most int) returns bigint
 language plpgsql as $$
 declare
     v_forgotten bigint;
+    v_rows bigint;
 begin
-    insert into queue.webhook_excess as e (account_id, waiting, counted_at)
-    select w.account_id, count(*), clock_timestamp() from queue.webhook w
-    where p_most > 0 and w.state = 'pending' group by w.account_id having count(*) >= p_most order by w.account_id
+    with counted as materialized (
+        select w.account_id, w.outgoing_id is not null as for_gateway, count(*) as waiting from queue.webhook w
+        where p_most > 0 and w.state = 'pending' group by 1, 2 having count(*) >= p_most),
+    noted as (
+        insert into queue.webhook_excess as e (account_id, waiting, counted_at)
+        select c.account_id, c.waiting, clock_timestamp() from counted c where not c.for_gateway order by c.account_id
+        on conflict (account_id) do update set waiting = excluded.waiting, counted_at = excluded.counted_at)
+    insert into queue.gateway_excess as e (account_id, waiting, counted_at)
+    select c.account_id, c.waiting, clock_timestamp() from counted c where c.for_gateway order by c.account_id
     on conflict (account_id) do update set waiting = excluded.waiting, counted_at = excluded.counted_at;
     delete from queue.webhook_excess e where e.counted_at < now();     -- not by this transaction
     get diagnostics v_forgotten = row_count;
-    return v_forgotten;
+    delete from queue.gateway_excess e where e.counted_at < now();
+    get diagnostics v_rows = row_count;
+    return v_forgotten + v_rows;
 end $$;

@@ -17,7 +17,8 @@ from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 
-SETTINGS = {f"QUOTA_{kind}": "2" for kind in ("QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES")}
+KINDS = ("QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES", "PLATFORM_ENDPOINTS")
+SETTINGS = {f"QUOTA_{kind}": "2" for kind in KINDS}
 _accounts = count(700_000_000_000)
 
 
@@ -50,6 +51,23 @@ def test_topics_and_subscriptions(caller: Sqs) -> None:
     assert sns.refusal("subscribe", **third)[:2] == ("SubscriptionLimitExceeded", 403)
     sns.client.unsubscribe(SubscriptionArn=subscriptions[0])
     sns.client.subscribe(**third)
+
+
+def test_endpoints_of_mobile_apps(caller: Sqs) -> None:
+    """A token that has an endpoint gets it also then: CreatePlatformEndpoint "is idempotent" (API reference)."""
+    sns = Sns(caller)
+    secret = {"PlatformCredential": "secret"}
+    name = caller.name()
+    made = sns.client.create_platform_application(Name=name, Platform="GCM", Attributes=secret)
+    app = made["PlatformApplicationArn"]
+    create = sns.client.create_platform_endpoint
+    arns = [create(PlatformApplicationArn=app, Token=token)["EndpointArn"] for token in ("a", "b")]
+    third = {"PlatformApplicationArn": app, "Token": "c"}
+    refused = sns.refusal("create_platform_endpoint", **third)
+    assert refused == ("InvalidParameter", 400, "An account can have 2 platform endpoints.")
+    assert create(PlatformApplicationArn=app, Token="a")["EndpointArn"] == arns[0]
+    sns.client.delete_endpoint(EndpointArn=arns[0])
+    create(**third)
 
 
 def test_schedules(scheduler: Scheduler) -> None:
@@ -104,6 +122,23 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
     assert caller.one(url)["Body"]
     database.execute("delete from queue.webhook where account_id = %s", (caller.account,))
     count_webhooks()
+    sns.publish(topic)
+
+
+def test_messages_for_the_gateway(sqs: Sqs) -> None:
+    """As many wait for it as webhooks for URLs, which go on."""
+    caller = sqs.caller(account=str(next(_accounts)))
+    sns, database = Sns(caller), caller.clock.connection
+    topic, phone = sns.create(), "+15550100123"
+    sns.subscribe(topic, phone, "sms")
+    database.execute("insert into queue.gateway_excess values (%s, 1, clock_timestamp())", (caller.account,))
+    text = "1000000 webhooks of an account can wait for their delivery."
+    for target in ({"TopicArn": topic}, {"PhoneNumber": phone}):
+        assert sns.refusal("publish", Message="no", **target) == ("Throttled", 429, text)
+    refused = sns.refusal("create_sms_sandbox_phone_number", PhoneNumber=phone)
+    assert refused == ("Throttled", 429, text)
+    sns.publish(sns.create())
+    database.execute("delete from queue.gateway_excess where account_id = %s", (caller.account,))
     sns.publish(topic)
 
 

@@ -142,6 +142,7 @@ def test_the_sandbox(mine: Sns) -> None:
     wrong = "00000" if password != "00000" else "00001"
     verify = {"PhoneNumber": to, "OneTimePassword": wrong}
     assert mine.refusal("verify_sms_sandbox_phone_number", **verify)[:2] == ("VerificationException", 400)
+    assert b"Status" in mine.answer.body  # required, in botocore's model
     mine.client.verify_sms_sandbox_phone_number(PhoneNumber=to, OneTimePassword=password)
     assert listed()["PhoneNumbers"] == [{"PhoneNumber": to, "Status": "Verified"}]
     mine.client.delete_sms_sandbox_phone_number(PhoneNumber=to)

@@ -91,3 +91,9 @@ def test_a_function_with_pg8000_has_no_psycopg(name: str) -> None:
     top = {module.partition(".")[0] for module in imported(name, "pg8000")}
     assert "pg8000" in top
     assert not {"psycopg", "psycopg_binary"} & top
+
+
+def test_publish_needs_no_platform_applications(modules: dict[str, set[str]]) -> None:
+    for name in ("publish", "publish_batch"):
+        (found,) = (of for function, of in modules.items() if function.rpartition(".")[2] == name)
+        assert not any(module.startswith("penstock.sns.mobile") for module in found)

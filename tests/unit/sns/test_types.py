@@ -75,14 +75,18 @@ def test_results(action: AnyAction) -> None:
 
 
 def test_errors() -> None:
-    """Code and status of each one that the model knows; the other one is of the Common Errors."""
+    """Code, status and required members of each one that the model knows; the other one is of the Common Errors."""
     known = {
         shape.name: shape.metadata["error"] for shape in model().error_shapes if "error" in shape.metadata
     }
     ours = {name: kind for name, kind in vars(errors_sns).items() if isinstance(kind, type) and kind is not SnsError
             and issubclass(kind, SnsError)}  # fmt: skip
     assert len(ours) > 10
+    required = {
+        shape.name: set(shape.required_members) - {"Message", "message"} for shape in model().error_shapes
+    }
     for kind in ours.values():
+        assert set(kind.more_members) == required.get(kind.json_type, set())
         if kind in (errors_sns.ValidationError, errors_sns.Verification):  # it names no code of the latter
             continue
         assert (kind.query_code, kind.status) == (

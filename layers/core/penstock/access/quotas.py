@@ -13,7 +13,9 @@ from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
 
 TOO_MANY_WEBHOOKS = "RequestThrottled"
-"""The error of SQL functions that publish when queue.find_webhook_excess has found too many webhooks of an account."""
+"""The error of SQL functions that publish when queue.find_webhook_excess has found too many webhooks of an account, or
+too many messages for the gateway.
+"""
 
 
 class Environment(Protocol):
@@ -43,11 +45,16 @@ def check_quota(
 ) -> Operation[None]:
     """Raises `error` when so many `more` of this kind are too many for the account, which has none of this name.
 
-    `kind`: queues, topics, subscriptions, schedules, platform_applications, platform_endpoints. `group`: of a schedule.
+    `kind`: queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers.
+    `group`: of a schedule.
     """
     if (yield from is_reached(kind, name, context, group, more)):
-        most = quota_of(kind, context)
-        raise error(f"An account can have {most} {kind.replace('_', ' ')}.")
+        raise error(too_many(kind, context))
+
+
+def too_many(kind: str, context: RequestContext) -> str:
+    """The text of the error for one more than an account may have."""
+    return f"An account can have {quota_of(kind, context)} {kind.replace('_', ' ')}."
 
 
 def quota_of(kind: str, context: RequestContext) -> int:

@@ -7,6 +7,12 @@ arn:aws:sns:us-east-1:123456789012:endpoint/GCM/name/12345678-abcd-9012-efgh-345
 import re
 from typing import NamedTuple
 
+PLATFORMS = (
+    "ADM", "APNS", "APNS_SANDBOX", "APNS_VOIP", "APNS_VOIP_SANDBOX", "BAIDU", "GCM", "MACOS", "MACOS_SANDBOX", "MPNS",
+    "WNS",
+)  # fmt: skip
+"""Push services and their sandboxes (CreatePlatformApplication, API reference)."""
+
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,256}").fullmatch
 _ARN = re.compile(
     r"arn:aws[a-z-]*:sns:([a-z0-9-]+):([0-9]{12}):(app|endpoint)/([A-Z_]+)/([A-Za-z0-9_.-]{1,256})(?:/([0-9a-f-]{36}))?"
@@ -38,6 +44,12 @@ def parse_endpoint_arn(text: str) -> PlatformArn | None:
     """The parts of an endpoint's ARN, or None when the text is none."""
     parsed = _parse(text, "endpoint")
     return parsed if parsed is not None and parsed.endpoint_id is not None else None
+
+
+def arn_reason(text: str) -> str:
+    """Why a text is no ARN of an application or endpoint, in AWS's words."""
+    elements = text.count(":") + 1
+    return "" if elements >= 6 else f"An ARN must have at least 6 elements, not {elements}"
 
 
 def _parse(text: str, kind: str) -> PlatformArn | None:

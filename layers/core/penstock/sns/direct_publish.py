@@ -9,8 +9,9 @@ from uuid import UUID
 
 import msgspec
 
+from penstock.access.quotas import TOO_MANY_WEBHOOKS, too_many_webhooks
 from penstock.aws.message_id import as_text
-from penstock.aws.platform_arn import parse_endpoint_arn
+from penstock.aws.platform_arn import arn_reason, parse_endpoint_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation, compute
 from penstock.postgres.statements.outgoing import SEND_OUTGOING
@@ -18,7 +19,6 @@ from penstock.postgres.statements.outgoing import SEND_OUTGOING
 from . import errors
 from . import types as sns
 from .message_checks import length_of, outgoing_message, too_long
-from .mobile.platform_applications import arn_reason
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .sms.phone_numbers import is_phone_number
 
@@ -34,7 +34,7 @@ ERRORS: dict[str | None, type[errors.SnsError]] = {
 
 
 def publish_to_one(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
-    """Keeps one outgoing message. Raises InvalidParameter, EndpointDisabled, PlatformApplicationDisabled."""
+    """Keeps one outgoing message. Raises what `keep` raises."""
     protocol, destination, member = target_of(request, context)
     platform = member if protocol == "application" else None
     message = yield from compute(lambda: outgoing_message(request, None, platform), length_of(request))
@@ -67,7 +67,10 @@ def target_of(request: sns.PublishRequest, context: Context) -> tuple[str, str, 
 def keep(
     protocol: str, destination: str, message: OutgoingMessage, text: str, context: Context
 ) -> Operation[None]:
-    """Stores the message. Raises InvalidParameter, EndpointDisabled, PlatformApplicationDisabled."""
+    """Stores the message.
+
+    Raises InvalidParameter, EndpointDisabled, PlatformApplicationDisabled, and Throttled beyond QUOTA_WEBHOOKS.
+    """
     attributes = _json(message.attributes).decode() if message.attributes else None
     (row,) = yield from Call(
         SEND_OUTGOING,
@@ -76,5 +79,7 @@ def keep(
     )  # fmt: skip
     if row.error in ERRORS:
         raise ERRORS[row.error]
+    if row.error == TOO_MANY_WEBHOOKS:
+        raise errors.Throttled(too_many_webhooks(context.environment.settings))
     if row.error is not None:
         raise errors.InvalidParameter.named("TargetArn", "No endpoint found for the target arn specified")

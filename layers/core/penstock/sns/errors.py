@@ -7,6 +7,7 @@ SNS writes no `<Detail/>` into an XML error; `encode_error` in aws/codec/xml.py 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from penstock.aws.codec.limits import detected, problem
 from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestThrottled
@@ -168,11 +169,14 @@ class UserError(SnsError):
 
 
 class Verification(SnsError):
-    """A wrong password of a phone number; the model gives the exception no other code and status than its own name."""
+    """A wrong password of a phone number. The model gives the exception no other code than its own name, and a required
+    `Status`, "the status of the verification error", whose values it does not name: this one is our choice.
+    """
 
     json_type = "VerificationException"
     query_code = "VerificationException"
     default_message = "The one-time password is wrong or has expired"
+    more_members = MappingProxyType({"Status": "Failed"})
 
 
 class InternalError(SnsError):

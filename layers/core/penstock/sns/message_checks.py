@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from penstock import errors as sqs_errors
 from penstock.aws.message_id import new_message_id
+from penstock.aws.platform_arn import PLATFORMS
 from penstock.aws.topic_arn import TopicArn
 from penstock.sqs import digests, validation
 from penstock.sqs.types import MessageAttributeValue
 
 from . import errors
 from . import types as sns
-from .mobile.platform_applications import PLATFORMS
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 
 MOST_SUBJECT = 99

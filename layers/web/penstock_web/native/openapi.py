@@ -63,7 +63,7 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "list_deliveries": (),
     "retry": (DeliveryNotFound,),
     "list_outbox": (),
-    "opt_out": (),
+    "opt_out": (errors.OverLimit,),
     "publish": (),
     "matches": (),
     "subscribe": _QUEUE,

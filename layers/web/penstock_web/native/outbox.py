@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from fastapi import APIRouter, Path, Query
 
+from penstock import errors
+from penstock.access.quotas import check_quota
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.outgoing import LIST_OUTGOING, OutgoingRow
@@ -61,7 +63,8 @@ def list_outgoing(
 
 
 def opt_number_out(phone_number: str, context: Context) -> Operation[None]:
-    """Notes that a phone number is opted out."""
+    """Notes that a phone number is opted out. Raises OverLimit."""
+    yield from check_quota("opted_out_numbers", phone_number, context, errors.OverLimit)
     yield from Call(OPT_OUT, (context.account_id, context.region, phone_number))
 
 

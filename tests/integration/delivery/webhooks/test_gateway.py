@@ -152,7 +152,7 @@ def test_who_opts_out_before_the_gateway_has_it(db: Connection, deliver: Deliver
 def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     db.execute("select queue.create_platform_application(%s, %s, 'GCM', 'app', '', '{}')", (ACCOUNT, REGION))
     made = db.execute(
-        "select arn from queue.create_platform_endpoint(%s, gen_random_uuid(), 'token', '{}')",
+        "select arn from queue.create_platform_endpoint(%s, gen_random_uuid(), 'token', '{}', 0)",
         (f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/app",),
     ).fetchone()
     assert made is not None
@@ -240,6 +240,25 @@ def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Rec
     assert [state for state, _ in states(db)] == ["kept", "kept", "failed", "sent"]
 
 
+def test_an_account_of_which_too_many_wait_publishes_none_for_the_gateway(db: Connection) -> None:
+    """Nor does it get a password of the SMS sandbox. Mail, and other accounts, go on (docs/security.md, "Quotas")."""
+    subscribe(db, "news", PHONE)
+    for number in range(2):
+        send(db, f"m{number}")
+    send(db, "hello", account="111122223333")
+    db.execute("select queue.hand_over_outgoing('{sms}', 10, 0)")
+    contents = '{"*": {"raw": "no", "head": "", "tail": ""}}'
+    for most, error in ((2, "RequestThrottled"), (3, None)):
+        db.execute("select queue.find_webhook_excess(%s)", (most,))
+        assert send(db, "direct") == error
+        assert db.execute(PUBLISH, (contents, topic_arn("news"))).fetchone() == (error,)
+        added = "select error from queue.add_sandbox_number(%s, %s, '+15550100125', '123456', 'text', 10)"
+        assert db.execute(added, (ACCOUNT, REGION)).fetchone() == (error,)
+        assert send(db, "mail", "a@example.com", "email") is None
+        assert send(db, "hello", account="111122223333") is None
+        assert db.execute("select count(*) from queue.webhook_excess").fetchone() == (0,)
+
+
 @pytest.fixture
 def others(database: Any) -> Iterator[list[Connection]]:
     """More connections."""
@@ -294,6 +313,23 @@ def test_old_messages_go(db: Connection) -> None:
         "m2",
         "m4",
     ]
+
+
+@pytest.mark.parametrize(("days", "most"), [(7, 0), (30, 1)])
+def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
+    db: Connection, others: list[Connection], days: int, most: int
+) -> None:
+    """So it is in no circle with workers that write outcomes, which lock messages in the order of their webhooks."""
+    for number in range(4):
+        send(db, f"m{number}")
+    db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body <> 'm3'")
+    settling, cleaning = others
+    cleaning.execute("set lock_timeout = '5s'")
+    clean = "select queue.clean_outgoing(1000, %s, %s, '{}')"
+    with settling.transaction():
+        settling.execute("update queue.outgoing set state = 'sent' where body = 'm1'")
+        assert cleaning.execute(clean, (days, most)).fetchone() == (2,)
+    assert cleaning.execute(clean, (days, most)).fetchone() == (1,)
 
 
 def test_what_the_gateway_has_yet_to_get_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:

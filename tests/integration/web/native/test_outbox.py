@@ -60,6 +60,17 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
         assert states(http) == ["kept", "failed"]
 
 
+def test_so_many_numbers_can_be_opted_out(database: Database) -> None:
+    """One that is there can be noted again (QUOTA_OPTED_OUT_NUMBERS, docs/security.md)."""
+    with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
+        answers = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
+        assert [answer.status_code for answer in answers] == [200, 200, 429, 200]
+        assert answers[2].json()["error"]["message"] == "An account can have 2 opted out numbers."
+        form = {"Action": "CheckIfPhoneNumberIsOptedOut", "Version": "2010-03-31"}
+        checked = http.post("/", data={**form, "phoneNumber": "+15550100003"})
+        assert "<isOptedOut>false</isOptedOut>" in checked.text
+
+
 def test_a_page_has_512_kib_at_most_with_attributes(database: Database) -> None:
     entry = "MessageAttributes.entry.1"
     long = {

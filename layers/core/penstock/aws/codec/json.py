@@ -69,8 +69,10 @@ def has_too_many_values(body: bytes) -> bool:
 
 
 def encode_error(error: AwsError) -> bytes:
-    """`{"__type": …, "message": …}`; the Query code is in the header `x-amzn-query-error`."""
-    return encode({"__type": f"{error.namespace}#{error.json_type}", "message": error.message})
+    """`{"__type": …, "message": …}` and the other members; the Query code is in the header `x-amzn-query-error`."""
+    return encode(
+        {"__type": f"{error.namespace}#{error.json_type}", "message": error.message, **error.more_members}
+    )
 
 
 def _find_type_error(body: bytes, shape: Structure) -> Any:

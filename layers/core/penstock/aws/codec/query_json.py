@@ -40,8 +40,13 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
 
 
 def encode_error(error: AwsError, request_id: str) -> bytes:
-    """Type, code and message as in XML."""
-    body = {"Type": error.fault, "Code": error.query_code, "Message": error.query_message}
+    """Type, code, message and other members as in XML."""
+    body = {
+        "Type": error.fault,
+        "Code": error.query_code,
+        "Message": error.query_message,
+        **error.more_members,
+    }
     return _encode({"Error": body, "RequestId": request_id})
 
 

@@ -62,12 +62,15 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
 
 
 def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
-    """`<ErrorResponse>` with type, code and message; SQS alone writes an empty detail."""
+    """`<ErrorResponse>` with type, code, message and what other members the error has (Smithy, "AWS query protocol");
+    SQS alone writes an empty detail.
+    """
+    more = "".join(f"<{name}>{escaped(value)}</{name}>" for name, value in error.more_members.items())
     detail = "<Detail/>" if "queue.amazonaws.com" in namespace else ""
     return document(
         f'{_HEAD}<ErrorResponse xmlns="{namespace}"><Error><Type>{error.fault}</Type>'
-        f"<Code>{escaped(error.query_code)}</Code><Message>{escaped(error.query_message)}</Message>{detail}</Error>"
-        f"<RequestId>{request_id}</RequestId></ErrorResponse>"
+        f"<Code>{escaped(error.query_code)}</Code><Message>{escaped(error.query_message)}</Message>{more}{detail}"
+        f"</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
     )
 
 

@@ -16,7 +16,7 @@ CREATE_PLATFORM_APPLICATION = Statement(
     "queue.create_platform_application", ("text", "text", "text", "text", "text", "jsonb"), CreatedArnRow
 )
 CREATE_PLATFORM_ENDPOINT = Statement(
-    "queue.create_platform_endpoint", ("text", "uuid", "text", "jsonb"), CreatedArnRow
+    "queue.create_platform_endpoint", ("text", "uuid", "text", "jsonb", "int4"), CreatedArnRow
 )
 
 

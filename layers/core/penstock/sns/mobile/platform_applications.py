@@ -11,7 +11,13 @@ from hashlib import sha256
 import msgspec
 
 from penstock.access.quotas import check_quota
-from penstock.aws.platform_arn import PlatformArn, is_application_name, parse_application_arn
+from penstock.aws.platform_arn import (
+    PLATFORMS,
+    PlatformArn,
+    arn_reason,
+    is_application_name,
+    parse_application_arn,
+)
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.mobile import (
@@ -26,10 +32,6 @@ from penstock.sns import types as sns
 from penstock.sqs.validation import encoded
 
 PAGE = 100
-PLATFORMS = (
-    "ADM", "APNS", "APNS_SANDBOX", "APNS_VOIP", "APNS_VOIP_SANDBOX", "BAIDU", "GCM", "MACOS", "MACOS_SANDBOX", "MPNS",
-    "WNS",
-)  # fmt: skip
 SECRETS = ("PlatformCredential", "PlatformPrincipal")
 ATTRIBUTES = frozenset((
     *SECRETS, "EventEndpointCreated", "EventEndpointDeleted", "EventEndpointUpdated", "EventDeliveryFailure",
@@ -170,12 +172,6 @@ def application_arn(text: str, context: Context) -> PlatformArn:
     if arn is None or arn.region != context.region:
         raise errors.InvalidParameter.named("PlatformApplicationArn", arn_reason(text))
     return arn
-
-
-def arn_reason(text: str) -> str:
-    """Why a text is no ARN of an application or endpoint, in AWS's words."""
-    elements = text.count(":") + 1
-    return "" if elements >= 6 else f"An ARN must have at least 6 elements, not {elements}"
 
 
 def describe_application(arn: str) -> Operation[str]:

@@ -10,8 +10,8 @@ from uuid import uuid4
 import msgspec
 
 from penstock.access.deliveries import policies_decide
-from penstock.access.quotas import check_quota
-from penstock.aws.platform_arn import PlatformArn, parse_endpoint_arn
+from penstock.access.quotas import quota_of, too_many
+from penstock.aws.platform_arn import PlatformArn, arn_reason, parse_endpoint_arn
 from penstock.aws.topic_arn import is_subscription_id
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -29,7 +29,6 @@ from penstock.sqs.validation import encoded
 from .platform_applications import (
     PAGE,
     application_arn,
-    arn_reason,
     as_json,
     describe_application,
     no_application,
@@ -53,12 +52,15 @@ def create_platform_endpoint(
     check_attributes(given)
     token = checked_token(request.token, arn.platform)
     given.pop("Token", None)
-    yield from check_quota("platform_endpoints", None, context, errors.InvalidParameter)
+    most = quota_of("platform_endpoints", context)
     (row,) = yield from Call(
-        CREATE_PLATFORM_ENDPOINT, (request.platform_application_arn, uuid4(), token, as_json(kept(given)))
+        CREATE_PLATFORM_ENDPOINT,
+        (request.platform_application_arn, uuid4(), token, as_json(kept(given)), most),
     )
     if row.error == "NotFound":
         raise no_application()
+    if row.error == "TooMany":
+        raise errors.InvalidParameter(too_many("platform_endpoints", context))
     if row.error is not None:
         raise errors.InvalidParameter.named(
             "Token", f"Endpoint {row.arn} already exists with the same Token, but different attributes."

@@ -1,0 +1,11 @@
+-- queue.count_platform_endpoints(accounts, changes): adds so many endpoints, or removes them when negative, from the counts of
+-- accounts. A part of an account may be negative; their sum is not.
+-- Locks: rows of queue.platform_endpoint_count until commit, in order of the accounts; callers lock endpoints before.
+-- Called by: create_platform_endpoint, drop_platform_endpoint, clean_platform_applications.
+create or replace function queue.count_platform_endpoints(p_accounts text[], p_changes bigint[]) returns void
+language sql as $$
+insert into queue.platform_endpoint_count as c (account_id, part, endpoints)
+select u.account_id, pg_backend_pid() % 8, sum(u.change)
+from unnest(p_accounts, p_changes) u(account_id, change) group by u.account_id order by u.account_id
+on conflict (account_id, part) do update set endpoints = c.endpoints + excluded.endpoints
+$$;
