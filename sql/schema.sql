@@ -228,13 +228,6 @@ create table queue.former_subscription (
 );
 CREATE INDEX former_subscription_expires_at ON queue.former_subscription USING btree (expires_at);
 
-create table queue.gateway_excess (
-    account_id text not null,
-    waiting bigint not null,
-    counted_at timestamp with time zone not null,
-    constraint gateway_excess_pkey PRIMARY KEY (account_id)
-);
-
 create table queue.history (
     recorded_at timestamp with time zone not null default clock_timestamp(),
     first_received_at timestamp with time zone,
@@ -519,6 +512,14 @@ create table queue.outgoing (
 );
 CREATE INDEX outgoing_account ON queue.outgoing USING btree (account_id, outgoing_id);
 CREATE INDEX outgoing_kept ON queue.outgoing USING btree (protocol, account_id, created_at) WHERE (state = 'kept'::text);
+
+create table queue.outgoing_excess (
+    account_id text not null,
+    protocol text not null,
+    waiting bigint not null,
+    counted_at timestamp with time zone not null,
+    constraint outgoing_excess_pkey PRIMARY KEY (account_id, protocol)
+);
 
 create table queue.platform_application (
     application_id integer not null generated always as identity,

@@ -44,13 +44,16 @@ comment on column queue.outgoing.envelope is 'What that queue gets when a gatewa
 create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
 alter table queue.webhook add column outgoing_id bigint;
 comment on column queue.webhook.outgoing_id is 'The outgoing message that it carries to a gateway.';
--- Accounts of which more than QUOTA_WEBHOOKS wait for the gateway, as last counted: they publish none until fewer wait.
-create table queue.gateway_excess (
-    account_id text primary key,
+-- Accounts of which more than QUOTA_WEBHOOKS of a protocol wait for their carrier, as last counted: they publish none until
+-- fewer wait.
+create table queue.outgoing_excess (
+    account_id text not null,
+    protocol text not null,
     waiting bigint not null,
-    counted_at timestamptz not null
+    counted_at timestamptz not null,
+    primary key (account_id, protocol)
 );
-comment on table queue.gateway_excess is 'Accounts with more messages for the gateway than QUOTA_WEBHOOKS.';
+comment on table queue.outgoing_excess is 'Accounts with more outgoing messages of a protocol than QUOTA_WEBHOOKS.';
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);
 
 create table queue.platform_application (

@@ -135,8 +135,8 @@ SETTINGS: Final = (
     Setting("QUOTA_FIRINGS_PER_SECOND", 1_000, "firings", "About how many times a second the schedules of an account "
             "fire, retries included, as on AWS; what is beyond that fires later. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_WEBHOOKS", 1_000_000, "webhooks", "About how many webhooks of an account may wait for delivery, "
-            "and as many messages for the gateway; then a publish that adds one is refused: `Throttled`. AWS has no "
-            "such quota. 0: any number.", 0, 2_147_483_647),
+            "and as many messages of a protocol for the gateway or the mail server; then a publish that adds one is "
+            "refused: `Throttled`. AWS has no such quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_REQUESTS_PER_SECOND", 0, "requests", "How many requests a second, each 64 KiB one, a process takes "
             "of an account or, unless `QUEUE_ACCESS` is `sigv4`, of an address; then `RequestThrottled`, see "
             "[security.md](security.md#quotas). 0: any number.", 0, 2_147_483_647),

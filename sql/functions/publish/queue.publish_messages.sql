@@ -8,7 +8,7 @@
 --   signed; `none`: contents have no envelope, which suffices when all subscriptions are queues with raw delivery.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
 --   OtherSignatureVersion, RequestThrottled: the account has too many webhooks, or
---   too many messages for the gateway; these for all messages, and nothing is
+--   too many messages for the gateway or the mail server; these for all messages, and nothing is
 --   stored; MessageTooLong, DeduplicationIdRequired) and
 --   detail: the value that is wanted instead; for a stored message, `none` if no subscription needed an envelope.
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
@@ -41,10 +41,10 @@ begin
             and exists (
                 select from queue.subscription s
                 where s.topic_id = v_topic.topic_id and s.confirmed and s.protocol in ('http', 'https'))
-            or exists (select from queue.gateway_excess e where e.account_id = v_topic.account_id)
-            and exists (
-                select from queue.subscription s
-                where s.topic_id = v_topic.topic_id and s.confirmed and s.protocol in ('sms', 'application'))
+            or exists (
+                select from queue.outgoing_excess e
+                join queue.subscription s on s.topic_id = v_topic.topic_id and s.confirmed and s.protocol = e.protocol
+                where e.account_id = v_topic.account_id)
             then 'RequestThrottled'
         when p_signature_version = 'none' and v_all_raw then null
         when v_topic.signature_version <> p_signature_version then 'OtherSignatureVersion' end;

@@ -131,14 +131,16 @@ def test_messages_for_the_gateway(sqs: Sqs) -> None:
     sns, database = Sns(caller), caller.clock.connection
     topic, phone = sns.create(), "+15550100123"
     sns.subscribe(topic, phone, "sms")
-    database.execute("insert into queue.gateway_excess values (%s, 1, clock_timestamp())", (caller.account,))
+    database.execute(
+        "insert into queue.outgoing_excess values (%s, 'sms', 1, clock_timestamp())", (caller.account,)
+    )
     text = "1000000 webhooks of an account can wait for their delivery."
     for target in ({"TopicArn": topic}, {"PhoneNumber": phone}):
         assert sns.refusal("publish", Message="no", **target) == ("Throttled", 429, text)
     refused = sns.refusal("create_sms_sandbox_phone_number", PhoneNumber=phone)
     assert refused == ("Throttled", 429, text)
     sns.publish(sns.create())
-    database.execute("delete from queue.gateway_excess where account_id = %s", (caller.account,))
+    database.execute("delete from queue.outgoing_excess where account_id = %s", (caller.account,))
     sns.publish(topic)
 
 

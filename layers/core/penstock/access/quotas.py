@@ -14,7 +14,7 @@ from penstock.settings import Settings
 
 TOO_MANY_WEBHOOKS = "RequestThrottled"
 """The error of SQL functions that publish when queue.find_webhook_excess has found too many webhooks of an account, or
-too many messages for the gateway.
+too many messages for the gateway or the mail server.
 """
 
 

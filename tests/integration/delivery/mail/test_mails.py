@@ -14,7 +14,7 @@ import pytest
 from tests.integration.delivery.mail.conftest import Deliver
 from tests.support.mail.server import REPLIES, MailServer
 from tests.support.mail.subscribers import LINK, make_topic, publish, states, subscribe
-from tests.support.sql.calls import ACCOUNT, Connection, create, receive
+from tests.support.sql.calls import ACCOUNT, REGION, Connection, create, receive
 from tests.support.webhooks.rows import due_in_seconds, number, pass_time, webhooks
 
 ATTRIBUTES = {"a": {"DataType": "String", "StringValue": "b"}}
@@ -210,3 +210,22 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
     assert sorted(mail.recipients[0] for mail in mail_server.received) == sorted(
         f"reader+{number}@example.com" for number in range(60)
     )
+
+
+def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
+    """They are counted apart from text messages and pushes (QUOTA_WEBHOOKS, docs/security.md)."""
+    topic = make_topic(db)
+    reader = subscribe(db, topic, "reader@example.com")
+    for _ in range(2):
+        publish(db, reader, "hello")
+    db.execute("select queue.hand_over_outgoing('{email}', 10, 0)")
+    again = """select error from queue.publish_messages(array[gen_random_uuid()], array['{"*": {"raw": "no"}}'::jsonb],
+        '{null}', '{0}', array['{}'::jsonb], '{null}', '{null}', '{null}', '{null}', '{5}', %s, '1')"""
+    text = (
+        "select error from queue.send_outgoing(%s, %s, 'sms', 'Notification', '+15550100123', gen_random_uuid(), null,"
+        " 'hello', null)"
+    )
+    for most, error in ((2, "RequestThrottled"), (3, None)):
+        db.execute("select queue.find_webhook_excess(%s)", (most,))
+        assert db.execute(again, (topic,)).fetchone() == (error,)
+        assert db.execute(text, (ACCOUNT, REGION)).fetchone() == (None,)

@@ -240,7 +240,7 @@ def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Rec
     assert [state for state, _ in states(db)] == ["kept", "kept", "failed", "sent"]
 
 
-def test_an_account_of_which_too_many_wait_publishes_none_for_the_gateway(db: Connection) -> None:
+def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db: Connection) -> None:
     """Nor does it get a password of the SMS sandbox. Mail, and other accounts, go on (docs/security.md, "Quotas")."""
     subscribe(db, "news", PHONE)
     for number in range(2):
