@@ -221,7 +221,8 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
         request = json.decoder(action.request)(http.body)
     except MissingParameter as error:
         raise _missing_member(action, error) from error
-    _check_limits(action, request)
+    if action.service != "sqs":  # whose types declare none; its requests are the many
+        _check_limits(request)
     scope = _header_scope(http.headers, environment) or _default_scope(environment)
     return DecodedRequest(action, request, scope)
 
@@ -262,13 +263,14 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
         request = query.decoder(action.request)(tree)
     except MissingParameter as error:
         raise _missing_member(action, error) from error
-    _check_limits(action, request)
+    if action.service != "sqs":
+        _check_limits(request)
     return DecodedRequest(action, request, scope)
 
 
-def _check_limits(action: AnyAction, request: Struct) -> None:
-    """Raises ValidationError for limits that the types of SNS and STS declare; those of SQS declare none."""
-    if action.service != "sqs" and (problems := limits.problems_of(request)):
+def _check_limits(request: Struct) -> None:
+    """Raises ValidationError for limits that the types of SNS and STS declare."""
+    if problems := limits.problems_of(request):
         raise ValidationError.of(problems)
 
 

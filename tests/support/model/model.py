@@ -131,7 +131,7 @@ class Model:
         return ACCEPTED if known else one(BAD_VALUE)
 
     def purge(self, name: str) -> Codes:
-        """PurgeQueue: every message, in flight or not; once in 60 seconds."""
+        """PurgeQueue: every message, in flight or not, and what it would be a duplicate of; once in 60 seconds."""
         if name not in self.queues:
             return one(NO_QUEUE)
         queue = self.queues[name]
@@ -139,6 +139,7 @@ class Model:
             return one(LEGACY + "PurgeQueueInProgress")
         queue.purged_at = self.now
         queue.messages.clear()
+        queue.originals.clear()
         return ACCEPTED
 
     def tag(self, name: str, key: str, value: str) -> None:
@@ -155,6 +156,15 @@ class Model:
         queue = self.queues.get(name) or Queue(name, self.arn_of(name), defaults(name))
         return self.missing(name) | check_entry(entry, queue)
 
+    def check_batch(self, name: str, entries: Sequence[Mapping[str, Any]]) -> Codes:
+        """SendMessageBatch as a whole: on a FIFO queue each entry needs a group and what tells duplicates (recorded at
+        AWS)."""
+        queue = self.queues.get(name) or Queue(name, self.arn_of(name), defaults(name))
+        lacking = queue.fifo and any(
+            "MessageGroupId" not in e or not is_identified(e, queue) for e in entries
+        )
+        return self.missing(name) | (one(BAD_VALUE) if lacking else ACCEPTED)
+
     def sent(self, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """An accepted message: stored, or a duplicate, whose answer is that of the original."""
         queue = self.queues[name]
@@ -165,6 +175,9 @@ class Model:
         assert number is not None
         scope, deduplication_id = deduplication_of(queue, entry)
         original = queue.original(scope, deduplication_id, self.now)
+        original = original or queue.original(
+            "", deduplication_id, self.now
+        )  # from before a change of the scope
         if original is not None:
             assert (answer["MessageId"], number) == original[:2]
             return None
@@ -256,15 +269,18 @@ class Model:
         queue.messages.remove(message)
         return ACCEPTED
 
-    def change(self, name: str, text: str, seconds: int) -> Codes:
+    def change(self, name: str, text: str, seconds: int, *, batch: bool = False) -> Codes:
         """ChangeMessageVisibility. At most 12 hours from the first receive; after its timeout, and after a newer
-        receive, a handle is still good on a standard queue, and refused on a FIFO queue (celery/kombu issue 1391)."""
+        receive, a handle is still good on a standard queue, and refused on a FIFO queue (celery/kombu issue 1391). A
+        batch has another code for a message that is gone (recorded at AWS)."""
         codes = one(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
         handle = self.look_up(name, text)
         if handle is None:
             return codes | (self.missing(name) or one(BAD_HANDLE))
         queue, message, _ = handle
         over = queue.fifo and (message.handle != text or message.visible_at <= self.now)
+        if batch and not codes and message not in queue.messages:
+            return one(BAD_HANDLE) | (one(BAD_VALUE) if over else ACCEPTED)
         if codes or message not in queue.messages or over:
             return one(BAD_VALUE)
         assert message.first_received_at is not None

@@ -134,7 +134,7 @@ class SideBySide:
         """SendMessageBatch."""
         batch = {str(n): message for n, message in enumerate(messages)}
         entries = [{"Id": name, **message} for name, message in batch.items()]
-        answer = self.on(full, self.model.missing(full), "send_message_batch", Entries=entries)
+        answer = self.on(full, self.model.check_batch(full, messages), "send_message_batch", Entries=entries)
         if answer is None:
             return
         results = {result["Id"]: result for result in answer.get("Successful", [])}
@@ -242,7 +242,9 @@ class SideBySide:
         ]
         answer = self.on(full, self.model.missing(full), "change_message_visibility_batch", Entries=entries)
         if answer is not None:
-            expected = [self.model.change(full, handle, value) for handle, value in seconds.items()]
+            expected = [
+                self.model.change(full, handle, value, batch=True) for handle, value in seconds.items()
+            ]
             self.compare_entries(answer, expected)
 
     def note_moved(self, full: str, lines: list[list[Moved]], whole: bool) -> int:

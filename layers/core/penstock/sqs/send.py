@@ -81,8 +81,8 @@ def send_message_batch(
     """
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
     queue = context.queue(request.queue_url)
-    if queue.arn.endswith(".fifo"):
-        yield from check_fifo_batch(request.entries, queue.arn)
+    if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
+        raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
     validation.check_batch_size(sum(map(minimum_bytes, request.entries)))  # likewise
     trace = context.trace_header
     checked = [(entry, checked_entry(entry, queue.arn, trace)) for entry in request.entries]
@@ -93,6 +93,8 @@ def send_message_batch(
     accepted = [(e, m) for e, m in checked if isinstance(m, OutgoingMessage)]
     if not accepted:
         yield from handles.check_queue(queue.arn)
+    if queue.is_fifo:
+        yield from check_deduplication_ids(request.entries, len(accepted), queue.arn)
     stored = (yield from store(queue, [message for _, message in accepted])) if accepted else []
     for (entry, message), row in zip(accepted, stored, strict=True):
         if row.error in WHOLE_CALL:
@@ -104,15 +106,15 @@ def send_message_batch(
     return result
 
 
-def check_fifo_batch(entries: Sequence[SendMessageBatchRequestEntry], arn: str) -> Operation[None]:
-    """Raises InvalidParameterValue when an entry has no group, or no deduplication id and the queue derives none.
+def check_deduplication_ids(
+    entries: Sequence[SendMessageBatchRequestEntry], accepted: int, arn: str
+) -> Operation[None]:
+    """Raises InvalidParameterValue when an entry has no deduplication id and the queue derives none.
 
-    If none has an id the call that stores them says so, for all of them.
+    If none has an id, and all of them were accepted, the call that stores them says so, for all of them.
     """
-    if any(entry.message_group_id is None for entry in entries):
-        raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
     given = sum(entry.message_deduplication_id is not None for entry in entries)
-    if 0 < given < len(entries):
+    if given < len(entries) and (given > 0 or accepted < len(entries)):
         found = yield from queues.describe(arn)
         if not queues.derives_deduplication_ids(found):
             raise sql_error("DeduplicationIdRequired", None)
