@@ -26,6 +26,16 @@ create table queue.account_user (
     constraint account_user_name_check CHECK ((name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'::text))
 );
 
+create unlogged table queue.activity (
+    queue_id integer not null,
+    happened_at timestamp with time zone not null default clock_timestamp(),
+    sent integer not null default 0,
+    received integer not null default 0,
+    redelivered integer not null default 0,
+    deleted integer not null default 0,
+    dead_lettered integer not null default 0
+) with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
+
 create table queue.archive (
     archive_id bigint not null generated always as identity,
     queue_id integer not null,
@@ -436,6 +446,23 @@ create table queue.migration (
     applied_at timestamp with time zone not null default clock_timestamp(),
     constraint migration_pkey PRIMARY KEY (number)
 );
+
+create table queue.minute (
+    queue_id integer not null,
+    starts_at timestamp with time zone not null,
+    sent bigint not null default 0,
+    received bigint not null default 0,
+    redelivered bigint not null default 0,
+    deleted bigint not null default 0,
+    dead_lettered bigint not null default 0,
+    visible bigint,
+    in_flight bigint,
+    delayed bigint,
+    oldest_at timestamp with time zone,
+    last_received_at timestamp with time zone,
+    constraint minute_pkey PRIMARY KEY (queue_id, starts_at)
+) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX minute_starts_at ON queue.minute USING btree (starts_at);
 
 create table queue.move_task (
     task_id uuid not null default gen_random_uuid(),

@@ -166,7 +166,7 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
 def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> JobObservation:
     """Runs the job as a user would. Raises CalledProcessError."""
     observation, began = JobObservation(), time.monotonic()
-    command = [*prefix, sys.executable, "-m", "jobs.queue_metrics", *arguments]
+    command = [*prefix, sys.executable, "-m", "penstock_metrics", *arguments]
     variables = {**os.environ, "DATABASE_URL": dsn, "QUEUE_METRICS_TIMEZONE": "Europe/Berlin"}
     process = subprocess.Popen(command, cwd=ROOT, env=variables)
     observer = threading.Thread(target=observe, args=(observation, process.pid, dsn))

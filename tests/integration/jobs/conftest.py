@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.queue_metrics.spark.session import open_session
+from penstock_metrics.spark.session import open_session
 
 # For small DataFrames: compiling and planning anew take longer than they save. The million is run as users run it.
 INTERPRETED = {

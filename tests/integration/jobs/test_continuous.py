@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.queue_metrics.continuous import QUERY_STARTS, run_to_end
+from penstock_metrics.continuous import QUERY_STARTS, run_to_end
 
 SLOW = "[STREAM_FAILED] terminated with exception: Python worker failed to connect back."
 

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.queue_metrics.database.copy_lines import LATENCY_COLUMNS, lines, pieces
-from jobs.queue_metrics.span import HOUR, Span
+from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, lines, pieces
+from penstock_metrics.span import HOUR, Span
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at
 

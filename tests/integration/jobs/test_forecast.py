@@ -8,8 +8,8 @@ from itertools import accumulate
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.queue_metrics.transforms import forecast
-from jobs.queue_metrics.transforms.columns import COUNTS, WINDOW
+from penstock_metrics.transforms import forecast
+from penstock_metrics.transforms.columns import COUNTS, WINDOW
 from tests.support.jobs.frames import at
 
 pytestmark = pytest.mark.xdist_group("spark")

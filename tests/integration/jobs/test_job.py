@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.queue_metrics import continuous, main
-from jobs.queue_metrics.database.read import Database as Source
-from jobs.queue_metrics.database.runs import last_run
-from jobs.queue_metrics.database.snapshot import shared_snapshot
-from jobs.queue_metrics.database.stream import ChangesReader, newest_offset
-from jobs.queue_metrics.run import RequestedDays, compute
-from jobs.queue_metrics.spark.session import DEFAULT_SETTINGS
+from penstock_metrics import continuous, main
+from penstock_metrics.database.read import Database as Source
+from penstock_metrics.database.runs import last_run
+from penstock_metrics.database.snapshot import shared_snapshot
+from penstock_metrics.database.stream import ChangesReader, newest_offset
+from penstock_metrics.run import RequestedDays, compute
+from penstock_metrics.spark.session import DEFAULT_SETTINGS
 from tests.integration.jobs.conftest import INTERPRETED
 from tests.support.database import Database, TestServer
 from tests.support.jobs import history_generator, reference

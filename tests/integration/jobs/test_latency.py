@@ -7,11 +7,11 @@ import math
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.queue_metrics.span import HOUR, MINUTE, Span
-from jobs.queue_metrics.transforms import latency
-from jobs.queue_metrics.transforms.durations import FEW
-from jobs.queue_metrics.transforms.keys import MEASURES
-from jobs.queue_metrics.transforms.sketch import PERCENTILES
+from penstock_metrics.span import HOUR, MINUTE, Span
+from penstock_metrics.transforms import latency
+from penstock_metrics.transforms.durations import FEW
+from penstock_metrics.transforms.keys import MEASURES
+from penstock_metrics.transforms.sketch import PERCENTILES
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import BASE, at, message, messages
 

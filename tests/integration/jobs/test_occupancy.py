@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.queue_metrics.span import MINUTE, Span, moment
-from jobs.queue_metrics.transforms import occupancy
-from jobs.queue_metrics.transforms.events import grouped_by_minutes
-from jobs.queue_metrics.transforms.windows import calendar
+from penstock_metrics.span import MINUTE, Span, moment
+from penstock_metrics.transforms import occupancy
+from penstock_metrics.transforms.events import grouped_by_minutes
+from penstock_metrics.transforms.windows import calendar
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
 

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.queue_metrics.span import HOUR, Span, micros, moment
-from jobs.queue_metrics.transforms import events
-from jobs.queue_metrics.transforms.columns import COUNTS, messages_of, with_whole_queues
-from jobs.queue_metrics.transforms.windows import calendar, in_windows
+from penstock_metrics.span import HOUR, Span, micros, moment
+from penstock_metrics.transforms import events
+from penstock_metrics.transforms.columns import COUNTS, messages_of, with_whole_queues
+from penstock_metrics.transforms.windows import calendar, in_windows
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
 

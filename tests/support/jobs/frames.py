@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.queue_metrics.span import HOUR, MINUTE
+from penstock_metrics.span import HOUR, MINUTE
 
 BASE = 490_000 * HOUR  # 2025-11-24 16:00 UTC
 MESSAGE = (

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from jobs.queue_metrics.span import HOUR, Span
-from jobs.queue_metrics.transforms.days import candidates_in, merged_days
-from jobs.queue_metrics.transforms.durations import MEASURED, summaries_of
-from jobs.queue_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, bucket_of
+from penstock_metrics.span import HOUR, Span
+from penstock_metrics.transforms.days import candidates_in, merged_days
+from penstock_metrics.transforms.durations import MEASURED, summaries_of
+from penstock_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, bucket_of
 from tests.support.jobs.frames import BASE, at
 
 DAY = 24 * HOUR

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobs.queue_metrics.main import instant
-from jobs.queue_metrics.span import HOUR, MINUTE, QUARTER, Span, micros, moment, zone_of
+from penstock_metrics.main import instant
+from penstock_metrics.span import HOUR, MINUTE, QUARTER, Span, micros, moment, zone_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

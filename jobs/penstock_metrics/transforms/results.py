@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.queue_metrics.span import Span
+from penstock_metrics.span import Span
 
 from . import events, latency, occupancy
 from .columns import GROUP, WHOLE_QUEUE, WINDOW, Checkpoint, with_whole_queues

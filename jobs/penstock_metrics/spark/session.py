@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from penstock_web.local.state import cache_directory
 
 from .java import java_home
-from .package import ROOT, write_package
+from .package import folders, write_package
 
 LOCAL: Final = "local[*]"
 # The job relies on these settings, also under spark-submit, which decides all others.
@@ -62,7 +62,7 @@ def send_code(session: SparkSession) -> None:
     """Sends the job's modules to executors on other machines; spark-submit gets them with --py-files."""
     folder = tempfile.mkdtemp(prefix="penstock-metrics-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # until then executors fetch it from here
-    session.sparkContext.addPyFile(str(write_package(Path(folder) / "queue_metrics.zip")))
+    session.sparkContext.addPyFile(str(write_package(Path(folder) / "penstock_metrics.zip")))
 
 
 def prepare_environment() -> None:
@@ -72,5 +72,5 @@ def prepare_environment() -> None:
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [*(str(folder.parent) for folder in folders()), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))

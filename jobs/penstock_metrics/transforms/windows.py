@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.queue_metrics.span import HOUR, MINUTE, Span
+from penstock_metrics.span import HOUR, MINUTE, Span
 
 from .columns import Transform, floor_to
 

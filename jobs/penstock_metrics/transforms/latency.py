@@ -16,7 +16,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.queue_metrics.span import HOUR, Span
+from penstock_metrics.span import HOUR, Span
 
 from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, floor_to, mapped
 from .days import DAY, FOUND, candidates_in, merged_days

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from jobs.queue_metrics.span import Span
+from penstock_metrics.span import Span
 
 from .columns import Batches
 from .keys import DAY_SECONDS, Coding, GroupNumbers, Windows, column_of, table_of

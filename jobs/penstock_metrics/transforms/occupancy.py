@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.queue_metrics.span import HOUR, MINUTE, Span
+from penstock_metrics.span import HOUR, MINUTE, Span
 
 from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, floor_to, sums
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs.queue_metrics.span import micros
+from penstock_metrics.span import micros
 
 from .address import TRANSACTION_SETTINGS, open_connection
 

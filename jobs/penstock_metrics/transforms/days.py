@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.queue_metrics.span import Span
+from penstock_metrics.span import Span
 
 from .columns import Batches
 from .durations import MEASURED, SUMMARY, Durations, arrow_of

@@ -1,4 +1,4 @@
-"""The code that executors on other machines need, as one archive: `python -m jobs.queue_metrics.spark.package FILE`."""
+"""The code that executors on other machines need, as one archive: `python -m penstock_metrics.spark.package FILE`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import penstock
+import penstock_metrics
 import penstock_web
 
-ROOT: Final = Path(__file__).parents[3]
+PACKAGES: Final = (penstock, penstock_web, penstock_metrics)
 
 
 def write_package(path: Path) -> Path:
@@ -24,11 +25,13 @@ def write_package(path: Path) -> Path:
 
 def sources() -> Iterator[tuple[str, Path]]:
     """(name in the archive, file)."""
-    yield "jobs/__init__.py", ROOT / "jobs/__init__.py"
-    folders = [Path(str(package.__file__)).parent for package in (penstock, penstock_web)]
-    for folder in (ROOT / "jobs/queue_metrics", *folders):
-        base = ROOT if folder.is_relative_to(ROOT / "jobs") else folder.parent
-        yield from ((str(path.relative_to(base)), path) for path in folder.rglob("*.py"))
+    for folder in folders():
+        yield from ((str(path.relative_to(folder.parent)), path) for path in folder.rglob("*.py"))
+
+
+def folders() -> list[Path]:
+    """Where the packages are that executors import."""
+    return [Path(str(package.__file__)).parent for package in PACKAGES]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Metrics of queues from their history, on PySpark: `python -m jobs.queue_metrics`, or `make metrics`.
+"""Metrics of queues from their history, on PySpark: `python -m penstock_metrics`, or `make metrics`.
 
     main         the command line; one shot or continuous
     span         the days that are computed, and their calendar

@@ -1,4 +1,4 @@
-"""`python -m jobs.queue_metrics`."""
+"""`python -m penstock_metrics`."""
 
 from .main import main
 

@@ -1,4 +1,4 @@
-"""The command line: `python -m jobs.queue_metrics`, `make metrics`, or the program for spark-submit."""
+"""The command line: `python -m penstock_metrics`, `make metrics`, or the program for spark-submit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The options."""
     made = argparse.ArgumentParser(
-        prog="python -m jobs.queue_metrics",
+        prog="python -m penstock_metrics",
         description="Computes metrics of queues from their history into queue.metrics_*. Without --from: what has "
         "changed since the last run; the first time, everything.",
     )

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from jobs.queue_metrics.span import MINUTE
+from penstock_metrics.span import MINUTE
 
 from .columns import ENDINGS, WHOLE_QUEUE, Transform
 

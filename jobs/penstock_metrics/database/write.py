@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from psycopg import sql
 from pyspark.sql import DataFrame, Row
 
-from jobs.queue_metrics.span import Span, moment
-from jobs.queue_metrics.transforms.columns import Batches, mapped
+from penstock_metrics.span import Span, moment
+from penstock_metrics.transforms.columns import Batches, mapped
 
 from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.queue_metrics.span import MINUTE
+from penstock_metrics.span import MINUTE
 
 Transform = Callable[[DataFrame], DataFrame]
 Checkpoint = Callable[[DataFrame], DataFrame]

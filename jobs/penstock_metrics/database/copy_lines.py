@@ -14,8 +14,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jobs.queue_metrics.span import HOUR, Span, moment
-from jobs.queue_metrics.transforms.columns import COUNTS, Transform
+from penstock_metrics.span import HOUR, Span, moment
+from penstock_metrics.transforms.columns import COUNTS, Transform
 
 DAY: Final = 24 * HOUR
 PIECE_US: Final = {60: HOUR, 3600: DAY, 86400: 10 * DAY}

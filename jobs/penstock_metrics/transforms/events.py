@@ -16,7 +16,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from jobs.queue_metrics.span import MINUTE
+from penstock_metrics.span import MINUTE
 
 from .columns import (
     COUNTS,

@@ -1,0 +1,6 @@
+"""The program for spark-submit: `spark-submit --py-files penstock_metrics.zip jobs/penstock_metrics/submit.py`."""
+
+from penstock_metrics.main import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())
