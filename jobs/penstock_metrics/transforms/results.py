@@ -60,14 +60,14 @@ def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataF
     )
 
 
-def latencies(messages: DataFrame, others: DataFrame, named: DataFrame, inputs: ResultInputs) -> DataFrame:
-    """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups to keep."""
+def latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs) -> DataFrame:
+    """Rows of metrics_latency. `others`: durations of the installation; `rows`: those of metrics_window."""
+    span = inputs.span
     measured = messages.transform(latency.durations).unionByName(others)
-    found = inputs.checkpoint(latency.summaries(measured, inputs.span, inputs.messages))
-    is_day = F.col("window_seconds") == 86400
-    days = latency.of_days(found.where(is_day), measured, inputs.span, inputs.checkpoint)
-    complete = found.where(~is_day).unionByName(days, allowMissingColumns=True)
-    return complete.transform(_only(named)).transform(latency.named)
+    busy = latency.busy_hours(rows)
+    found = latency.summaries(measured, span, inputs.messages, busy).transform(_only(groups_of(rows)))
+    windows_ = latency.complete(inputs.checkpoint(found), measured, span, inputs.messages, inputs.checkpoint)
+    return windows_.transform(latency.named)
 
 
 def groups_of(rows: DataFrame) -> DataFrame:
@@ -75,10 +75,11 @@ def groups_of(rows: DataFrame) -> DataFrame:
     return rows.where(F.col("group_id") != WHOLE_QUEUE).select(*WINDOW)
 
 
-def _only(named: DataFrame) -> Callable[[DataFrame], DataFrame]:
+def _only(groups: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """Whole queues, and these windows of groups, in one pass over rows that are expensive to compute."""
+
     def transform(rows: DataFrame) -> DataFrame:
-        whole = rows.where(F.col("group_id") == WHOLE_QUEUE)
-        groups = rows.where(F.col("group_id") != WHOLE_QUEUE).join(named, [*WINDOW], "left_semi")
-        return whole.unionByName(groups)
+        joined = rows.join(groups.withColumn("is_kept", F.lit(True)), [*WINDOW], "left")
+        return joined.where((F.col("group_id") == WHOLE_QUEUE) | F.col("is_kept")).select(*rows.columns)
 
     return transform
