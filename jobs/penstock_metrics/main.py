@@ -85,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
             follow(database, requested, options.interval_seconds, report)
         else:
             run = compute(database, requested, report=report)
-            report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows written")
+            report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows changed")
     except KeyboardInterrupt:
         return 130
     finally:

@@ -19,10 +19,14 @@ _CUBE = ("sent_us", "received_us", "finished_us", "outcome", "messages", "oldest
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """Inputs of all results. `checkpoint`: stores rows that are used twice. `messages`: their approximate number."""
+    """Inputs of all results. `checkpoint`: stores rows that are used twice. `messages`: their approximate number.
+
+    `since`: (queue_id, since_us), the windows to compute: those of a queue that start at its time or later.
+    """
 
     days: DataFrame
     span: Span
+    since: DataFrame
     checkpoint: Checkpoint
     messages: int
 
@@ -35,10 +39,10 @@ def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataF
     happened = cube.transform(events.counts_by_minute(inputs.span.now_us)).transform(
         in_windows(inputs.days, inputs.span)
     )
-    quiet = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(
-        occupancy.windows_with_messages(inputs.days, inputs.span)
-    )
-    counts = inputs.checkpoint(happened.unionByName(quiet).transform(events.totals))
+    whole = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(occupancy.from_then_on(inputs.since))
+    quiet = whole.transform(occupancy.windows_with_messages(inputs.days, inputs.span))
+    all_ = happened.unionByName(quiet).transform(_asked(inputs.since))
+    counts = inputs.checkpoint(all_.transform(events.totals))
     rows = inputs.checkpoint(
         counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(events.busiest))
     )
@@ -63,11 +67,22 @@ def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataF
 def latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs) -> DataFrame:
     """Rows of metrics_latency. `others`: durations of the installation; `rows`: those of metrics_window."""
     span = inputs.span
-    measured = messages.transform(latency.durations).unionByName(others)
+    every = messages.transform(latency.durations).unionByName(others)
+    measured = every.join(inputs.since, "queue_id").where("at_us >= since_us").drop("since_us")
     busy = latency.busy_hours(rows)
-    found = latency.summaries(measured, span, inputs.messages, busy).transform(_only(groups_of(rows)))
-    windows_ = latency.complete(inputs.checkpoint(found), measured, span, inputs.messages, inputs.checkpoint)
+    summaries = latency.summaries(measured, span, inputs.messages, busy)
+    found = inputs.checkpoint(summaries.transform(_asked(inputs.since)).transform(_only(groups_of(rows))))
+    windows_ = latency.complete(found, measured, span, inputs.messages, inputs.checkpoint)
     return windows_.transform(latency.named)
+
+
+def _asked(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """Leaves out windows that start before their queue's time: not all of their messages were read."""
+
+    def transform(rows: DataFrame) -> DataFrame:
+        return rows.join(since, "queue_id").where(F.col("starts_us") >= F.col("since_us")).select(*rows.columns)
+
+    return transform
 
 
 def groups_of(rows: DataFrame) -> DataFrame:
