@@ -28,7 +28,17 @@ from .database.ranges import Handled
 from .database.read import Database
 from .database.runs import Run
 from .database.snapshot import Snapshot, shared_snapshot
-from .database.tables import FINISHED, FIRES, LIVE, MINUTES, OPEN, WEBHOOKS, Piece, history_pieces, live_pieces
+from .database.tables import (
+    FINISHED,
+    FIRES,
+    LIVE,
+    MINUTES,
+    OPEN,
+    WEBHOOKS,
+    Piece,
+    history_pieces,
+    live_pieces,
+)
 from .database.write import Target, replace_forecasts, write_open, write_windows
 from .scope import INSTALLATION, Scope
 from .span import MINUTE, micros, moment
@@ -235,7 +245,9 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
             for piece in history_pieces(connection, "queue.webhook_history", since)
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
-    read = job.database.read({FINISHED: finished}).transform(messages_of).unionByName(state.live.drop("state"))
+    read = (
+        job.database.read({FINISHED: finished}).transform(messages_of).unionByName(state.live.drop("state"))
+    )
     asked = scope.frame(job.database.session)
     with job.step(f"reading the history in {len(finished)} pieces") as step:
         concerned = read.join(asked, "queue_id").where(_concerns(scope))
@@ -285,7 +297,9 @@ def _forecast(job: Job, state: State) -> int:
     rows = minutes.join(kept, "queue_id", "left_semi").withColumns(
         {"window_seconds": F.lit(60), "group_id": F.lit(""), "ends_us": F.unix_micros("ends_at")}
     )
-    return replace_forecasts(rows.transform(forecast.forecasts(now.now_us, backlog)).collect(), job.database.address)
+    return replace_forecasts(
+        rows.transform(forecast.forecasts(now.now_us, backlog)).collect(), job.database.address
+    )
 
 
 def _concerns(scope: Scope) -> Column:

@@ -28,7 +28,14 @@ class Scope:
     since_us: Mapping[int, int]
 
     @classmethod
-    def of(cls, first_us: Mapping[int, int], kept_us: Mapping[int, int], end: datetime, now: datetime, zone: ZoneInfo) -> Scope:
+    def of(
+        cls,
+        first_us: Mapping[int, int],
+        kept_us: Mapping[int, int],
+        end: datetime,
+        now: datetime,
+        zone: ZoneInfo,
+    ) -> Scope:
         """All windows from those on that contain a queue's `first_us`, if the history that is kept has all about them.
 
         `kept_us`: since when that is so, for the queues that keep a history.
@@ -53,7 +60,9 @@ class Scope:
 
     def frame(self, session: SparkSession) -> DataFrame:
         """(queue_id, since_us), in every executor."""
-        return F.broadcast(session.createDataFrame(list(self.since_us.items()), "queue_id int, since_us bigint"))
+        return F.broadcast(
+            session.createDataFrame(list(self.since_us.items()), "queue_id int, since_us bigint")
+        )
 
 
 class _WindowStarts:

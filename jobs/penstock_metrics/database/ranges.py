@@ -113,7 +113,10 @@ def kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
         ).fetchall()
     oldest = _us(dropped.get("history"))
     found = {queue: max(oldest, _us(since and since + _SWITCH)) for queue, since in queues}
-    return {**found, INSTALLATION: max(_us(dropped.get(name)) for name in ("webhook_history", "schedule_run"))}
+    return {
+        **found,
+        INSTALLATION: max(_us(dropped.get(name)) for name in ("webhook_history", "schedule_run")),
+    }
 
 
 def _us(at: datetime | None) -> int:

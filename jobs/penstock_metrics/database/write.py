@@ -63,7 +63,9 @@ class Target:
 
 def write_windows(rows: DataFrame, target: Target, address: str) -> int:
     """Makes the windows of the target those of `rows`. Returns how many rows were added, changed or removed."""
-    zoned = rows.withColumn("zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise(""))
+    zoned = rows.withColumn(
+        "zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise("")
+    )
     made = zoned.transform(lines(COLUMNS[target.table]))
     in_pieces = made.repartition("piece").sortWithinPartitions("piece")
     written = mapped(in_pieces, piece_writer(address, target), WRITTEN).collect()
@@ -126,7 +128,9 @@ def _transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
         yield each()
 
 
-def _write(connection: psycopg.Connection[Any], target: Target, texts: Iterable[Text]) -> tuple[list[str], int]:
+def _write(
+    connection: psycopg.Connection[Any], target: Target, texts: Iterable[Text]
+) -> tuple[list[str], int]:
     """The names of the pieces, and how many rows of them were added, changed or removed."""
     columns = sql.SQL(", ").join(map(sql.Identifier, _columns(target)))
     table = sql.Identifier("queue", target.table)
@@ -192,7 +196,11 @@ def _remove(
         " and t.queue_id = s.queue_id and t.starts_at >= s.since"
         " and t.zone = case when p.seconds = 86400 then %s else '' end{kept}"
     ).format(table=sql.Identifier("queue", target.table), kept=kept if incoming else sql.SQL(""))
-    places = ([piece.window_seconds for piece in found], [piece.low for piece in found], [piece.high for piece in found])
+    places = (
+        [piece.window_seconds for piece in found],
+        [piece.low for piece in found],
+        [piece.high for piece in found],
+    )
     since = [moment(us) for us in target.since_us]
     return connection.execute(statement, (*places, target.queue_ids, since, target.zone)).rowcount
 
@@ -203,7 +211,9 @@ def write_open(rows: Iterator[Row], address: str) -> None:
         for _, together in groupby(enumerate(rows), lambda pair: pair[0] // _OPEN_ROWS):
             with connection.transaction(), connection.cursor() as cursor:
                 _begin(connection)
-                with cursor.copy("copy queue.metrics_open (zone, queue_id, minute_at, run_id, counts) from stdin") as copy:
+                with cursor.copy(
+                    "copy queue.metrics_open (zone, queue_id, minute_at, run_id, counts) from stdin"
+                ) as copy:
                     copy.write("".join(f"{row['line']}\n" for _, row in together))
 
 

@@ -76,7 +76,9 @@ def lines(zone: str, run_id: int) -> Transform:
 
     def transform(rows: DataFrame) -> DataFrame:
         at = F.date_format(F.timestamp_micros("minute_us"), "yyyy-MM-dd HH:mm:ss'+00'")
-        numbers = F.concat(F.lit("{"), F.concat_ws(",", *(F.col(name).cast("string") for name in VALUES)), F.lit("}"))
+        numbers = F.concat(
+            F.lit("{"), F.concat_ws(",", *(F.col(name).cast("string") for name in VALUES)), F.lit("}")
+        )
         cells = (F.lit(zone), F.col("queue_id").cast("string"), at, F.lit(str(run_id)), numbers)
         return rows.select(F.concat_ws("\t", *cells).alias("line"))
 
@@ -91,13 +93,19 @@ def changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[C
         _weighted(open_then, all_=-1, open_=-1, is_open=0),
     ]
     names = [*(f"all_{name}" for name in VALUES), *(f"open_{name}" for name in VALUES)]
-    minutes = reduce(DataFrame.unionByName, tagged).groupBy(*_MINUTE).agg(*sums(names), F.max("is_open").alias("is_open"))
+    minutes = (
+        reduce(DataFrame.unionByName, tagged)
+        .groupBy(*_MINUTE)
+        .agg(*sums(names), F.max("is_open").alias("is_open"))
+    )
     queues = minutes.groupBy("queue_id").agg(
         F.min(F.when(_differs("all"), F.col("minute_us"))).alias("first_us"),
         (F.max("is_open") > 0).alias("is_open"),
         F.max(_differs("open")).alias("changed"),
     )
-    return [Change(row["queue_id"], row["first_us"], row["is_open"], row["changed"]) for row in queues.collect()]
+    return [
+        Change(row["queue_id"], row["first_us"], row["is_open"], row["changed"]) for row in queues.collect()
+    ]
 
 
 def _weighted(rows: DataFrame, *, all_: int, open_: int, is_open: int) -> DataFrame:

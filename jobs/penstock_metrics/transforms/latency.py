@@ -109,7 +109,9 @@ def complete(
     wanted = many.select(*_KEY, F.explode("rank_buckets").alias("bucket")).distinct().collect()
     if wanted:
         columns = zip(*wanted, strict=True)
-        buckets = pa.table([pa.array(column, field.type) for column, field in zip(columns, WANTED, strict=True)], WANTED)
+        buckets = pa.table(
+            [pa.array(column, field.type) for column, field in zip(columns, WANTED, strict=True)], WANTED
+        )
         values = mapped(measured, candidates_in(span, buckets), FOUND)
         ranked = F.broadcast(checkpoint(many.transform(_percentiles_in(values))))
         windows = windows.join(ranked, [*_KEY], "left").withColumns(
@@ -121,7 +123,9 @@ def complete(
 
 def _percentiles_in(found: DataFrame) -> Transform:
     """For windows with ranks in buckets: their key, and found_p50_us … from `found`, the values in these buckets."""
-    values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(F.sum("number").alias("number"))
+    values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(
+        F.sum("number").alias("number")
+    )
     in_order = Window.partitionBy(*_KEY, "rank_buckets").orderBy("us")
     up_to = values.withColumn("up_to", F.sum("number").over(in_order))
 

@@ -57,7 +57,12 @@ def from_then_on(since: DataFrame) -> Transform:
 
     def transform(changed: DataFrame) -> DataFrame:
         later = F.greatest("at_us", "since_us").alias("at_us")
-        return changed.join(since, "queue_id").select(*GROUP, later, *LEVELS).groupBy(*GROUP, "at_us").agg(*sums(LEVELS))
+        return (
+            changed.join(since, "queue_id")
+            .select(*GROUP, later, *LEVELS)
+            .groupBy(*GROUP, "at_us")
+            .agg(*sums(LEVELS))
+        )
 
     return transform
 

@@ -80,7 +80,9 @@ def _asked(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
     """Leaves out windows that start before their queue's time: not all of their messages were read."""
 
     def transform(rows: DataFrame) -> DataFrame:
-        return rows.join(since, "queue_id").where(F.col("starts_us") >= F.col("since_us")).select(*rows.columns)
+        return (
+            rows.join(since, "queue_id").where(F.col("starts_us") >= F.col("since_us")).select(*rows.columns)
+        )
 
     return transform
 

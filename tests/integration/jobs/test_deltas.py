@@ -67,6 +67,8 @@ def test_queues_are_told_apart(spark: SparkSession) -> None:
 
 def test_a_receive_is_new(spark: SparkSession) -> None:
     """The second one in the minute of the run, as that of an open message always is."""
-    assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [Change(1, at(110), is_open=True, changed=True)]
+    assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [
+        Change(1, at(110), is_open=True, changed=True)
+    ]
     again = changed(spark, [], [message(-10, -5, count=2)], [message(-10, -5)])
     assert again == [Change(1, at(200), is_open=True, changed=True)]

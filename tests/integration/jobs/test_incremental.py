@@ -64,7 +64,14 @@ class Installation:
         with self.connection.transaction(force_rollback=True):
             reference.compute(self.connection, first, end, zone.key)
             for table, columns in TABLES.items():
-                mine = self.rows(table, columns, "zone in ('', %s) and starts_at >= %s and starts_at <= %s", zone.key, first, at)
+                mine = self.rows(
+                    table,
+                    columns,
+                    "zone in ('', %s) and starts_at >= %s and starts_at <= %s",
+                    zone.key,
+                    first,
+                    at,
+                )
                 oracle = table.replace("metrics", "oracle")
                 theirs = self.connection.execute(
                     f"select {columns} from {oracle} where starts_at <= %s order by {columns}".encode(), (at,)
@@ -106,9 +113,7 @@ def record(connection: Connection, queue_id: int, age: timedelta, group: str | N
 
 def send(connection: Connection, name: str, age: timedelta, number: int = 1) -> None:
     """Messages that were sent so long ago and are there."""
-    connection.execute(
-        "select queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, number)
-    )
+    connection.execute("select queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, number))
     connection.execute(
         "update queue.log l set sent_at = sent_at - %s from queue.queues q"
         " where q.name = %s and l.queue_id = q.queue_id and l.sent_at > now() - interval '1 minute'",
@@ -127,7 +132,9 @@ def test_runs_that_follow_each_other(installation: Installation, monkeypatch: py
     is deleted and made again, and a run dies between the two tables. Then a backfill of other days in another zone."""
     connection, run = installation.connection, installation.run
     slowpoke, busy, gone, silent = map(installation.queue, ("slowpoke", "busy", "gone", "silent"))
-    connection.execute("""update queue.queues set attributes = attributes || '{"history": "false"}' where name = 'silent'""")
+    connection.execute(
+        """update queue.queues set attributes = attributes || '{"history": "false"}' where name = 'silent'"""
+    )
     send(connection, "slowpoke", timedelta(days=3), 2)
     send(connection, "gone", timedelta(hours=2), 9)
     send(connection, "silent", timedelta(hours=2), 5)
