@@ -38,14 +38,15 @@ begin
             'public_id', queue.public_id(-2, d.id), 'archived_at', clock_timestamp())) r
         where p_archives),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, group_ids, sent_at,
-            finished_at)
-        select p_queue_id, 'deleted', d.receive_count, d.first_received_at,
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
+            group_id, group_ids, sent_at, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.redelivered_at, queue.entered_by(d.system),
             case when min(g.name) = max(g.name) then min(g.name) end,
             case when min(g.name) <> max(g.name) then array_agg(g.name order by d.id) end,
             array_agg(d.sent_at order by d.id), array_agg(v_now)
         from deleted d cross join lateral (select d.system ->> 'MessageGroupId' as name) g
-        where p_keeps_history group by d.receive_count, d.first_received_at)
+        where p_keeps_history
+        group by d.receive_count, d.first_received_at, d.redelivered_at, queue.entered_by(d.system))
     select array_agg(d.id) into v_deleted from deleted d;
     perform queue.update_groups(v_groups);
     return query

@@ -30,9 +30,12 @@ begin
             'public_id', queue.public_id(d.shard, d.id), 'archived_at', clock_timestamp())) r
         where p_archives),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
-        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.system ->> 'MessageGroupId',
-            array[d.sent_at], array[clock_timestamp()]
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
+            entered_at, entered_by, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.redelivered_at,
+            d.system ->> 'MessageGroupId', array[d.sent_at],
+            case when d.entered_at is not null then array[d.entered_at] end, queue.entered_by(d.system),
+            array[clock_timestamp()]
         from deleted d where p_keeps_history)
     select array_agg(d.id) into v_deleted from deleted d;
     return coalesce(v_deleted, '{}');
