@@ -1,7 +1,7 @@
 """A run again each interval: what a run leaves to the next one is in the database, so this holds no state.
 
-Each run asks the database what is new since the last run of its zone, of either mode. So continuous and single runs agree
-by construction, and a new process goes on where the last one ended.
+Each run asks the database what is new since the last run of its zone, of either mode. So continuous and single runs
+agree by construction, and a new process goes on where the last one ended.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the runs of a zone have handled (queue.metrics_range), and what is kept of the history.
 
-A run handles the rows that its snapshot sees and its predecessor's does not: the ranges follow each other without a hole
-and without overlap, whatever spans of time other runs were asked for, and a run that fails moves nothing. Each zone has a
-range of its own, since a run computes the days of one zone only.
+A run handles the rows that its snapshot sees and its predecessor's does not: the ranges follow each other without a
+hole and without overlap, whatever spans of time other runs were asked for, and a run that fails moves nothing. Each
+zone has a range of its own, since a run computes the days of one zone only.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Handled:
 def last_range(connection: Connection, zone: str) -> Handled | None:
     """The range of a zone; None when there is none, or when its numbers are those of another cluster."""
     row = connection.execute(
-        "select run_id, handled::text, pg_snapshot_xmin(handled)::text::bigint, pg_snapshot_xmax(handled)::text::bigint,"
-        " handled_at, '' from queue.metrics_range"
+        "select run_id, handled::text, pg_snapshot_xmin(handled)::text::bigint,"
+        " pg_snapshot_xmax(handled)::text::bigint, handled_at, '' from queue.metrics_range"
         " where zone = %s and pg_snapshot_xmax(handled) <= pg_snapshot_xmax(pg_current_snapshot())",
         (zone,),
     ).fetchone()
@@ -97,8 +97,8 @@ def end_range(connection: Connection, zone: str, handled: Handled, changed: list
 def kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
     """From when on (microseconds) the history has all about a queue; only queues that keep one, as of the snapshot.
 
-    Also of the installation, queue 0. What is older was dropped (QUEUE_HISTORY_DAYS), or happened while the queue kept no
-    history: windows that start before are left as they are.
+    Also of the installation, queue 0. What is older was dropped (QUEUE_HISTORY_DAYS), or happened while the queue kept
+    no history: windows that start before are left as they are.
     """
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")

@@ -1,8 +1,8 @@
 """Writes what has changed of windows into queue.metrics_*: a row that is there and equal is not touched.
 
 Executors write pieces concurrently: some pieces at a time in one transaction, which copies them into a temporary table,
-removes the windows of the scope that are not among them, and adds or changes those that differ. So a piece that is written
-again, by a task that Spark repeats or by the run after one that was killed, changes nothing.
+removes the windows of the scope that are not among them, and adds or changes those that differ. So a piece that is
+written again, by a task that Spark repeats or by the run after one that was killed, changes nothing.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def write_windows(rows: DataFrame, target: Target, address: str) -> int:
     with open_connection(address) as connection, connection.transaction():
         _begin(connection)
         removed = _remove(connection, target, missing, incoming=False)
-    return removed + sum(row["changed"] for row in written)
+    changed: int = sum(row["changed"] for row in written)
+    return removed + changed
 
 
 def piece_writer(address: str, target: Target) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
@@ -111,21 +112,18 @@ def _texts(batches: Batches) -> Iterator[Text]:
 
 def _transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
     """The texts of each transaction: whole pieces. Each has to be read before the next is asked for."""
-    rows = 0
+    rows, number, piece = 0, 0, ""
 
-    def number(piece: tuple[str, Iterator[Text]]) -> int:
-        return rows // _ROWS_AT_ONCE
+    def transaction(text: Text) -> int:
+        """The number of the text's transaction: a new one for the first piece after so many rows."""
+        nonlocal rows, number, piece
+        if text.piece != piece and rows >= _ROWS_AT_ONCE:
+            rows, number = 0, number + 1
+        rows, piece = rows + text.rows, text.piece
+        return number
 
-    for _, together in groupby(groupby(texts, lambda text: text.piece), number):
-
-        def each(together: Iterator[tuple[str, Iterator[Text]]] = together) -> Iterator[Text]:
-            nonlocal rows
-            for _, piece in together:
-                for text in piece:
-                    rows += text.rows
-                    yield text
-
-        yield each()
+    for _, together in groupby(texts, transaction):
+        yield together
 
 
 def _write(

@@ -1,10 +1,10 @@
 """Durations of a partition, in windows: whole windows of a minute and an hour, and pieces of others.
 
-A partition has all durations of its hours, so it makes windows of minutes and hours at once. Three kinds of windows come
-in pieces, which `pieces` merges: days; those of an hour that is spread over partitions because its queue is too busy; and
-all windows of a partition that is read in several chunks, so that no process holds more than CHUNK durations. A piece
-with few durations includes them; for a piece with many, the sketch gives the buckets of the wanted ranks, and the job
-counts again only the durations in these.
+A partition has all durations of its hours, so it makes windows of minutes and hours at once. Three kinds of windows
+come in pieces, which `pieces` merges: days; those of an hour that is spread over partitions because its queue is too
+busy; and all windows of a partition that is read in several chunks, so that no process holds more than CHUNK durations.
+A piece with few durations includes them; for a piece with many, the sketch gives the buckets of the wanted ranks, and
+the job counts again only the durations in these.
 """
 
 from __future__ import annotations

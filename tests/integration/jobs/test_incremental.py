@@ -11,7 +11,6 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock_metrics import run as job
 from penstock_metrics.database.ranges import kept_since, last_range
 from penstock_metrics.database.read import Database as Source
 from penstock_metrics.database.runs import Run
@@ -48,7 +47,10 @@ class Installation:
 
     def queue(self, name: str) -> int:
         self.connection.execute("select queue.create(%s)", (name,))
-        return self.scalar("select queue_id from queue.queues where name = %s", name)
+        return self.id_of(name)
+
+    def id_of(self, name: str) -> int:
+        return int(self.scalar("select queue_id from queue.queues where name = %s", name))
 
     def scalar(self, query: str, *parameters: object) -> Any:
         row = self.connection.execute(query.encode(), parameters).fetchone()
@@ -104,9 +106,9 @@ def installation(spark: SparkSession, database: Database) -> Iterator[Installati
 def record(connection: Connection, queue_id: int, age: timedelta, group: str | None = None) -> None:
     """A message that was sent so long ago and deleted 40 seconds later; recorded now."""
     connection.execute(
-        "insert into queue.history (first_received_at, queue_id, receive_count, outcome, group_id, sent_at, finished_at)"
-        " values (now() - %(age)s + interval '10 s', %(queue)s, 1, 'deleted', %(group)s, array[now() - %(age)s],"
-        " array[now() - %(age)s + interval '40 s'])",
+        "insert into queue.history (first_received_at, queue_id, receive_count, outcome, group_id, sent_at,"
+        " finished_at) values (now() - %(age)s + interval '10 s', %(queue)s, 1, 'deleted', %(group)s,"
+        " array[now() - %(age)s], array[now() - %(age)s + interval '40 s'])",
         {"age": age, "queue": queue_id, "group": group},
     )
 
@@ -128,13 +130,24 @@ def acknowledge(connection: Connection, name: str) -> None:
 
 
 def test_runs_that_follow_each_other(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the first two: a message of three days ends, others are recorded late, a transaction commits late, a queue
-    is deleted and made again, and a run dies between the two tables. Then a backfill of other days in another zone."""
-    connection, run = installation.connection, installation.run
-    slowpoke, busy, gone, silent = map(installation.queue, ("slowpoke", "busy", "gone", "silent"))
-    connection.execute(
+    """What one leaves to the next: a message of three days ends, others are recorded late, a transaction commits late,
+    a queue is deleted and made again, a run dies between the two tables, other days are computed in another zone."""
+    for name in ("slowpoke", "busy", "gone", "silent"):
+        installation.queue(name)
+    a_first_run_sees_all_but_an_open_transaction(installation)
+    the_next_one_writes_what_changed(installation, monkeypatch)
+    a_backfill_leaves_no_hole(installation)
+    installation.run(TOKYO)
+    installation.check(TOKYO)
+    installation.check(BERLIN)
+
+
+def a_first_run_sees_all_but_an_open_transaction(installation: Installation) -> None:
+    connection, busy = installation.connection, installation.id_of("busy")
+    history = (
         """update queue.queues set attributes = attributes || '{"history": "false"}' where name = 'silent'"""
     )
+    connection.execute(history.encode())
     send(connection, "slowpoke", timedelta(days=3), 2)
     send(connection, "gone", timedelta(hours=2), 9)
     send(connection, "silent", timedelta(hours=2), 5)
@@ -146,54 +159,57 @@ def test_runs_that_follow_each_other(installation: Installation, monkeypatch: py
     with psycopg.connect(installation.database.dsn) as slow:
         record(slow, busy, timedelta(hours=30))
         send(slow, "busy", timedelta(minutes=90))
-        run()
+        installation.run()
         slow.commit()
     acknowledge(connection, "silent")
-    installation.connection.execute("delete from queue.metrics_forecast")
-    first = last_range(connection, BERLIN.key)
-    assert first is not None
-    before = installation.versions()
-    assert not [key for key in before if key[2] == silent]
 
+
+def the_next_one_writes_what_changed(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection, busy = installation.connection, installation.id_of("busy")
+    slowpoke, gone, silent = map(installation.id_of, ("slowpoke", "gone", "silent"))
+    first, before = last_range(connection, BERLIN.key), installation.versions()
     acknowledge(connection, "slowpoke")
     record(connection, busy, timedelta(days=4))
     connection.execute("select queue.delete_queue('gone')")
     again = installation.queue("gone")
     send(connection, "gone", timedelta(0))
-    monkeypatch.setattr(job.results, "latencies", dies)
+    monkeypatch.setattr("penstock_metrics.transforms.results.latencies", dies)
     with pytest.raises(RuntimeError):
-        run()
+        installation.run()
     monkeypatch.undo()
+    assert first is not None
     assert last_range(connection, BERLIN.key) == first
     record(connection, busy, timedelta(hours=3))
-    run()
+    installation.run()
     installation.check()
     after = installation.versions()
     changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
     assert {key[2] for key in changed} >= {slowpoke, busy, again}
-    assert not [key for key in changed if key[2] in (gone, silent)]
-    old = micros(first.snapshot.at - timedelta(days=1))
+    assert not [key for key in changed if key[2] == gone], "its past is not written again"
+    assert not [key for key in after if key[2] == silent], "nobody knows what became of its messages"
+    old = first.snapshot.at - timedelta(hours=26)
     starts = {key[-2] for key in changed if key[2] == slowpoke}
-    assert all(micros(start) > old for start in starts), "its end is new; that it was there was known"
+    assert all(start > old for start in starts), "its end is new; that it was there was known"
 
-    third = last_range(connection, BERLIN.key)
+
+def a_backfill_leaves_no_hole(installation: Installation) -> None:
+    """It moves nothing: the next run begins where the last one ended."""
+    connection, busy = installation.connection, installation.id_of("busy")
+    last = last_range(connection, BERLIN.key)
     day = datetime.now(TOKYO).replace(hour=0, minute=0, second=0, microsecond=0)
     record(connection, busy, timedelta(hours=60))
-    run(TOKYO, day - timedelta(days=2), day - timedelta(days=1))
-    assert last_range(connection, BERLIN.key) == third
+    installation.run(TOKYO, day - timedelta(days=2), day - timedelta(days=1))
+    assert last_range(connection, BERLIN.key) == last
     assert last_range(connection, TOKYO.key) is None
     zones = connection.execute(
-        "select zone, count(distinct starts_at) from queue.metrics_window where window_seconds = 86400 and zone <> %s"
-        " group by 1",
+        "select zone, count(distinct starts_at) from queue.metrics_window"
+        " where window_seconds = 86400 and zone <> %s group by 1",
         (BERLIN.key,),
     ).fetchall()
     assert zones == [(TOKYO.key, 1)]
     record(connection, busy, timedelta(hours=100))
-    run()
+    installation.run()
     installation.check()
-    run(TOKYO)
-    installation.check(TOKYO)
-    installation.check(BERLIN)
 
 
 def dies(*arguments: object) -> None:

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock_metrics import continuous, main
-from penstock_metrics.database.read import Database as Source
 from penstock_metrics.database.ranges import last_range
+from penstock_metrics.database.read import Database as Source
 from penstock_metrics.database.snapshot import shared_snapshot
 from penstock_metrics.run import RequestedDays, compute
 from penstock_metrics.spark.session import DEFAULT_SETTINGS
@@ -108,8 +108,8 @@ def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
 def test_a_run_corrects_what_it_finds(computed: Connection) -> None:
     """It records what it did."""
     left = computed.execute(
-        "select queue_id, starts_at from queue.metrics_window where queue_id = 99 or starts_at < %s or group_id = 'wrong'"
-        " order by 1",
+        "select queue_id, starts_at from queue.metrics_window"
+        " where queue_id = 99 or starts_at < %s or group_id = 'wrong' order by 1",
         (CHANGING_CLOCKS.from_at,),
     ).fetchall()
     run = computed.execute(

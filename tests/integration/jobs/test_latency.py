@@ -89,7 +89,10 @@ def check_ranks(row: Row, seconds: list[int]) -> None:
 
 def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
     """By durations: first receives, and two of each deleted message."""
-    columns = "window_seconds int, queue_id int, group_id string, starts_us bigint, deliveries bigint, redeliveries bigint, deletions bigint"
+    columns = (
+        "window_seconds int, queue_id int, group_id string, starts_us bigint, deliveries bigint, redeliveries bigint,"
+        " deletions bigint"
+    )
     rows = [
         (3600, 1, "", BASE, 60, 10, 25),
         (3600, 1, "g", BASE, 60, 10, 25),
