@@ -54,7 +54,7 @@ def add_latency(
     measure: str = "lag",
     seconds: int = 60,
     group_id: str = "",
-    zone: str = "",
+    **columns: Any,
 ) -> None:
     """The durations, in microseconds, of one window. Those below 0 count as 0. A day needs its `zone`."""
     values = [max(0, value) for value in durations]
@@ -64,7 +64,7 @@ def add_latency(
         db, "metrics_latency", window_seconds=seconds, queue_id=queue_id, group_id=group_id, measure=measure,
         starts_at=starts_at, ends_at=starts_at + timedelta(seconds=seconds), count=len(values), sum_us=sum(values),
         max_us=max(values), negative_count=sum(value < 0 for value in durations), **percentiles,
-        sketch_buckets=[key for key, _ in sketch], sketch_counts=[count for _, count in sketch], zone=zone,
+        sketch_buckets=[key for key, _ in sketch], sketch_counts=[count for _, count in sketch], **columns,
     )  # fmt: skip
 
 
