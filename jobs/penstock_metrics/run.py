@@ -303,9 +303,9 @@ def _forecast(job: Job, state: State) -> int:
 
 
 def _concerns(scope: Scope) -> Column:
-    """Condition: messages that were in a queue from its time on, or were sent, received or ended then."""
-    first = F.least("sent_us", "received_us", "finished_us")
-    last = F.greatest("sent_us", "received_us", "finished_us")
+    """Condition: messages that were in a queue from its time on, or came, were received or ended then."""
+    first = F.least("entered_us", "received_us", "finished_us")
+    last = F.greatest("entered_us", "received_us", "finished_us", F.array_max("redelivered_us"))
     high = scope.span.bounds(3600)[1]
     return (first < high) & ((last >= F.col("since_us")) | F.col("finished_us").isNull())
 

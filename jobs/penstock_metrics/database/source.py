@@ -17,11 +17,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 NAME: Final = "penstock"
+_TIME: Final = pa.timestamp("us", tz="UTC")
 _TYPES: Final = {
     "int": pa.int32(),
     "bigint": pa.int64(),
     "string": pa.string(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp": _TIME,
+    "array<timestamp>": pa.list_(_TIME),
 }
 
 

@@ -57,18 +57,23 @@ def test_what_has_ended_and_is_then_recorded_is_not_new(spark: SparkSession) -> 
 
 
 def test_queues_are_told_apart(spark: SparkSession) -> None:
-    now = [message(-10, queue=1), message(-10, group="g", queue=2)]
-    found = changed(spark, [message(120, 130, 140, group="g", queue=2)], now, now)
+    now = [message(-10), of_another_queue(-10)]
+    found = changed(spark, [of_another_queue(120, 130, 140)], now, now)
     assert found == [
         Change(1, None, is_open=True, changed=False),
         Change(2, at(120), is_open=True, changed=False),
     ]
 
 
+def of_another_queue(*minutes: float) -> tuple[object, ...]:
+    return (2, *message(*minutes, group="g")[1:])
+
+
 def test_a_receive_is_new(spark: SparkSession) -> None:
-    """The second one in the minute of the run, as that of an open message always is."""
+    """The second one when it was, or, if that is not known, in the minute of the run."""
     assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [
         Change(1, at(110), is_open=True, changed=True)
     ]
-    again = changed(spark, [], [message(-10, -5, count=2)], [message(-10, -5)])
-    assert again == [Change(1, at(200), is_open=True, changed=True)]
+    for known, minute in (((150,), 150), (None, 200)):
+        again = changed(spark, [], [message(-10, -5, count=2, again=known)], [message(-10, -5)])
+        assert again == [Change(1, at(minute), is_open=True, changed=True)]

@@ -18,6 +18,7 @@ from penstock.postgres.statements.native_messages import PEEK_MESSAGES
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from tests.support.sql.calls import (
     Connection,
+    Delivery,
     call,
     change,
     create,
@@ -205,7 +206,7 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
 def test_when_a_message_was_received_again(db: Connection, lane: str) -> None:
     """Between the moments before and after each receive; kept when it has ended and is cleaned."""
     arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
-    marks = Marks(db, ())
+    marks, messages = Marks(db, ()), list[Delivery]()
     send(db, arn, "m", group="g")
     for number in range(4):
         marks.mark()
