@@ -41,8 +41,8 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     made = argparse.ArgumentParser(
         prog="python -m penstock_metrics",
-        description="Computes metrics of queues from their history into queue.metrics_*. Without --from: what has "
-        "changed since the last run; the first time, everything.",
+        description="Computes metrics of queues from their history into queue.metrics_*. Without --from and --to: "
+        "what has changed since the last run; the first time, everything.",
     )
     made.add_argument(
         "--from", dest="start", metavar="TIME", help="first day to compute: 2026-03-29, or a time"

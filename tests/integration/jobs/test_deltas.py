@@ -65,8 +65,10 @@ def test_queues_are_told_apart(spark: SparkSession) -> None:
     ]
 
 
-def of_another_queue(*minutes: float) -> tuple[object, ...]:
-    return (2, *message(*minutes, group="g")[1:])
+def of_another_queue(
+    entered: float, received: float | None = None, finished: float | None = None
+) -> tuple[object, ...]:
+    return (2, *message(entered, received, finished, group="g")[1:])
 
 
 def test_a_receive_is_new(spark: SparkSession) -> None:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock_metrics import continuous, main
+from penstock_metrics import main
 from penstock_metrics.database.ranges import last_range
 from penstock_metrics.database.read import Database as Source
 from penstock_metrics.database.snapshot import shared_snapshot
@@ -195,28 +195,6 @@ def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent:
     record(recent, timedelta(minutes=3))
     assert recent.execute(query.format(snapshot.visibility_condition).encode()).fetchone() == (2,)
     assert recent.execute(query.format("true").encode()).fetchone() == (4,)
-
-
-def test_continuous_is_one_run_after_another(
-    spark: SparkSession, database: Database, recent: Connection
-) -> None:
-    """Each handles what is new since the one before, of either mode; what was asked for is computed once."""
-    texts: list[str] = []
-
-    def wait(seconds: float) -> None:
-        assert 0 <= seconds <= 60
-        if len([text for text in texts if text.startswith("run ")]) == 2:
-            raise KeyboardInterrupt
-        record(recent, timedelta(minutes=30))
-
-    asked = RequestedDays(BERLIN, OUTSIDE, OUTSIDE + timedelta(hours=1))
-    with pytest.raises(KeyboardInterrupt):
-        continuous.follow(source(spark, database), asked, 60, texts.append, wait)
-    found = recent.execute(
-        "select mode, error, from_at < now() - interval '200 days' from queue.metrics_run order by run_id"
-    ).fetchall()
-    assert found == [("continuous", None, True), ("continuous", None, False)]
-    assert hours(recent) == (2, 2)
 
 
 def test_an_error_is_recorded(spark: SparkSession, database: Database, recent: Connection) -> None:

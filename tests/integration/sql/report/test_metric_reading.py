@@ -171,10 +171,14 @@ def test_days_are_those_of_the_zone(db: Connection) -> None:
     for zone, arrivals in (("Africa/Abidjan", 5), ("Europe/London", 7)):
         total, *windows = read(db, "orders", seconds=86400, zone=zone)
         assert [row.arrivals for row in (total, *windows)] == [arrivals] * 2
-        assert [json.loads(row.latencies or "")["lag"]["max_us"] for row in (total, *windows)] == [arrivals] * 2
+        assert [json.loads(row.latencies or "")["lag"]["max_us"] for row in (total, *windows)] == [
+            arrivals
+        ] * 2
         assert json.loads(total.hot_groups or "") == [{"group_id": "a", "arrivals": arrivals}]
         assert call(db, READ_BUSIEST_QUEUES, *PLACE, 86400, START, END, 9, zone) == [("orders", arrivals, 0)]
-        assert call(db, READ_LAG_HEAT, *PLACE, ["orders"], 86400, START, END, 86400, zone)[0].p95_us == arrivals
+        assert (
+            call(db, READ_LAG_HEAT, *PLACE, ["orders"], 86400, START, END, 86400, zone)[0].p95_us == arrivals
+        )
     total, *windows = read(db, "orders", seconds=86400, zone="Asia/Tokyo")
     assert (total.arrivals, windows) == (0, [])
 
