@@ -6,8 +6,8 @@
     run          one run: finds what is new, reads, computes, writes
     continuous   a run again each interval
     spark/       Java, a session of Spark, the code for executors
-    database/    address, snapshot, read (by Arrow: source, or by JDBC), write (what differs), runs (their record), ranges
-                 (what they have handled)
+    database/    address, snapshot, read (by Arrow: source, or by JDBC), write (what differs), runs (their record),
+                 ranges (what they have handled)
     transforms/  what is new (deltas), counts of windows (events), depth (occupancy), latency, forecast:
                  DataFrame -> DataFrame
 

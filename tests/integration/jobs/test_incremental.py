@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -17,7 +18,7 @@ from penstock_metrics.database.runs import Run
 from penstock_metrics.database.snapshot import shared_snapshot
 from penstock_metrics.run import RequestedDays, compute
 from penstock_metrics.span import micros
-from tests.support.database import Database
+from tests.support.database import Database, TestServer
 from tests.support.jobs import reference
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -129,20 +130,18 @@ def acknowledge(connection: Connection, name: str) -> None:
     connection.execute("select queue.delete(%s, %s)", (name, row[0]))
 
 
-def test_runs_that_follow_each_other(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one leaves to the next: a message of three days ends, others are recorded late, a transaction commits late,
-    a queue is deleted and made again, a run dies between the two tables, other days are computed in another zone."""
-    for name in ("slowpoke", "busy", "gone", "silent"):
-        installation.queue(name)
-    a_first_run_sees_all_but_an_open_transaction(installation)
-    the_next_one_writes_what_changed(installation, monkeypatch)
-    a_backfill_leaves_no_hole(installation)
-    installation.run(TOKYO)
-    installation.check(TOKYO)
-    installation.check(BERLIN)
+@pytest.fixture(scope="module")
+def ran(spark: SparkSession, postgres: TestServer) -> Iterator[Installation]:
+    """After a first run, which saw all but an open transaction; that has committed since."""
+    with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
+        installation = Installation(spark, database, connection)
+        for name in ("slowpoke", "busy", "gone", "silent"):
+            installation.queue(name)
+        first_run(installation)
+        yield installation
 
 
-def a_first_run_sees_all_but_an_open_transaction(installation: Installation) -> None:
+def first_run(installation: Installation) -> None:
     connection, busy = installation.connection, installation.id_of("busy")
     history = (
         """update queue.queues set attributes = attributes || '{"history": "false"}' where name = 'silent'"""
@@ -164,7 +163,10 @@ def a_first_run_sees_all_but_an_open_transaction(installation: Installation) -> 
     acknowledge(connection, "silent")
 
 
-def the_next_one_writes_what_changed(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message of three days ends, others are recorded late, a transaction has committed late, a queue is deleted and
+    made again, and a run dies between the two tables."""
+    installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     slowpoke, gone, silent = map(installation.id_of, ("slowpoke", "gone", "silent"))
     first, before = last_range(connection, BERLIN.key), installation.versions()
@@ -192,8 +194,9 @@ def the_next_one_writes_what_changed(installation: Installation, monkeypatch: py
     assert all(start > old for start in starts), "its end is new; that it was there was known"
 
 
-def a_backfill_leaves_no_hole(installation: Installation) -> None:
-    """It moves nothing: the next run begins where the last one ended."""
+def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
+    """Of other days, in another zone. It moves nothing: the next run begins where the last one ended."""
+    installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     last = last_range(connection, BERLIN.key)
     day = datetime.now(TOKYO).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -210,6 +213,105 @@ def a_backfill_leaves_no_hole(installation: Installation) -> None:
     record(connection, busy, timedelta(hours=100))
     installation.run()
     installation.check()
+
+
+def test_each_zone_has_its_days(ran: Installation) -> None:
+    """The first run in another zone computes all its days; those of the first zone stay as they are."""
+    ran.run(TOKYO)
+    ran.check(TOKYO)
+    ran.check(BERLIN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_happens_between_runs(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Twelve runs with random news before each, in two zones; some compute other days, some die between the tables."""
+    news = News(installation, random.Random(seed))
+    for _ in range(12):
+        news.happen()
+        zone, kind = news.chance.choice([BERLIN, BERLIN, TOKYO]), news.chance.random()
+        if kind < 0.15:
+            monkeypatch.setattr("penstock_metrics.transforms.results.latencies", dies)
+            with pytest.raises(RuntimeError):
+                installation.run(zone)
+            monkeypatch.undo()
+        elif kind < 0.3:
+            start = datetime.now(UTC) - timedelta(hours=news.chance.randrange(24, 120))
+            installation.run(zone, start, start + timedelta(hours=30))
+        else:
+            installation.run(zone)
+            installation.check(zone)
+    news.commit()
+    for zone in (BERLIN, TOKYO):
+        installation.run(zone)
+        installation.check(zone)
+
+
+class News:
+    """Random messages of random ages. Some are recorded or sent by a transaction that commits some runs later."""
+
+    def __init__(self, installation: Installation, chance: random.Random) -> None:
+        self.installation, self.chance = installation, chance
+        self.slow: psycopg.Connection[Any] | None = None
+        self.names = ["a", "b", "c"]
+        for name in self.names:
+            installation.queue(name)
+
+    def happen(self) -> None:
+        if self.slow is not None and self.chance.random() < 0.4:
+            self.commit()
+        elif self.slow is None and self.chance.random() < 0.5:
+            self.slow = psycopg.connect(self.installation.database.dsn)
+            self.add(self.slow)
+        for _ in range(self.chance.randrange(6)):
+            self.add(self.installation.connection)
+        name = self.chance.choice(self.names)
+        if self.chance.random() < 0.1:
+            self.installation.connection.execute("select queue.delete_queue(%s)", (name,))
+            self.installation.queue(name)
+
+    def commit(self) -> None:
+        if self.slow is not None:
+            self.slow.commit()
+            self.slow.close()
+            self.slow = None
+
+    def add(self, connection: Connection) -> None:
+        """One message that has ended, one that is sent, or one that is received and perhaps deleted."""
+        name, what = self.chance.choice(self.names), self.chance.random()
+        age = timedelta(minutes=self.chance.randrange(1, 7000))
+        if what < 0.4:
+            self.record(connection, self.installation.id_of(name), age)
+        elif what < 0.7:
+            send(connection, name, age, self.chance.randrange(1, 4))
+        else:
+            rows = connection.execute("select msg_id from queue.receive(%s, 300, 1)", (name,)).fetchall()
+            if rows and self.chance.random() < 0.7:
+                connection.execute("select queue.delete(%s, %s)", (name, rows[0][0]))
+
+    def record(self, connection: Connection, queue_id: int, age: timedelta) -> None:
+        number, outcome = self.chance.choice(
+            [(0, "purged"), (1, "deleted"), (1, "deleted"), (3, "dead_lettered")]
+        )
+        seconds = [self.chance.randrange(0, 90_000) for _ in range(3)]
+        seconds.sort()
+        connection.execute(
+            "insert into queue.history (queue_id, receive_count, outcome, group_id, first_received_at, sent_at,"
+            " finished_at) select %(queue)s, %(count)s, %(outcome)s, %(group)s,"
+            " case when %(count)s > 0 then least(now(), at + %(s0)s * interval '1 s') end, array[at],"
+            " array[least(now(), at + %(s1)s * interval '1 s')] from (select now() - %(age)s::interval as at) a",
+            {
+                "queue": queue_id,
+                "count": number,
+                "outcome": outcome,
+                "group": self.chance.choice([None, "g", "h"]),
+                "age": age,
+                "s0": seconds[0],
+                "s1": seconds[1],
+            },
+        )
 
 
 def dies(*arguments: object) -> None:
