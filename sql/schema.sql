@@ -2292,8 +2292,16 @@ function queue.start_move_task(p_source text, p_destination text, p_maximum_per_
     returns TABLE(task_id text, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.store_gauges(p_ids integer[])
+    returns void
+    language sql;
+
 function queue.store_measurements(p_limit integer, p_pause_ms integer)
     returns TABLE(queues integer)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.store_minutes(p_limit integer, p_most integer, p_pause_ms integer)
+    returns TABLE(calls bigint, queues integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.stored_bytes(p_message queue.delivery)
