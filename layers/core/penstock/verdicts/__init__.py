@@ -3,11 +3,22 @@
 Pure functions of rows of queue.minute: no database, no clock. docs/verdicts.md has the rules in the order in which they
 are asked.
 
-    types.py    what goes in (Minute, Facts) and what comes out (Verdict)
+    types.py      what goes in (Minute, Facts) and what comes out (Verdict)
+    verdict.py    `judge` and the rules, in their order
+    series.py     the minutes without gaps
+    rates.py      how fast messages come and go
+    backlog.py    whether it grows or shrinks, and since when
+    stalls.py     whether nobody receives, and how long is usual
+    poison.py     whether messages come again and again
+    drain.py      when the backlog will be gone
+    causes.py     why it grows
+    consumers.py  how many are needed
+    words.py      causes in plain English
 
 `judge(minutes, facts, now)` gives the verdict.
 """
 
 from .types import Cause, Emptying, Facts, Gauges, Kind, Minute, Verdict
+from .verdict import judge
 
-__all__ = ["Cause", "Emptying", "Facts", "Gauges", "Kind", "Minute", "Verdict"]
+__all__ = ["Cause", "Emptying", "Facts", "Gauges", "Kind", "Minute", "Verdict", "judge"]

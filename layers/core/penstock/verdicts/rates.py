@@ -1,0 +1,45 @@
+"""How fast messages come and go."""
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import median
+from typing import Final, NamedTuple
+
+from .series import Series
+
+RATE_MINUTES: Final = (5, 10, 15)
+"""Rates are of the shortest of these times in which enough happened."""
+ENOUGH_MESSAGES: Final = 100
+"""With so many messages a rate is known to about a tenth: the square root of a count is its usual error."""
+MOST_BURSTS: Final = 2
+"""Single minutes with a burst do not go on; more than these in a quarter of an hour do."""
+
+
+class Rates(NamedTuple):
+    """Messages a second over the last `minutes`."""
+
+    minutes: int
+    arrivals: float
+    drain: float
+
+
+def rates_of(series: Series) -> Rates:
+    """The rates of now."""
+    for minutes in RATE_MINUTES:
+        sent, left = sum(series.sent[-minutes:]), sum(series.left[-minutes:])
+        if max(sent, left) >= ENOUGH_MESSAGES:
+            break
+    known = max(1, min(minutes, len(series)))
+    return Rates(minutes, sent / known / 60, left / known / 60)
+
+
+def steady_rate(counts: Sequence[int]) -> float:
+    """The mean of the minutes, a minute; without one or two bursts, which are not what comes next."""
+    if not counts:
+        return 0.0
+    middle = median(counts)
+    limit = middle + 6 * sqrt(middle) + 10
+    usual = [count for count in counts if count <= limit]
+    if len(counts) - len(usual) > MOST_BURSTS or not usual:
+        usual = list(counts)
+    return sum(usual) / len(usual)

@@ -1,0 +1,202 @@
+"""A queue and its consumers, five seconds a step: the minutes that a service would store, and the truth.
+
+Each consumer takes one message at a time, and handling ends with the same probability in each step (exponential
+times). Arrivals are Poisson. A consumer that stops leaves its messages in flight until the visibility timeout; a bad
+message is never done, and comes again until it has been received `max_receives` times.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from penstock.verdicts import Minute
+
+STEP_SECONDS = 5
+START = datetime(2026, 11, 2, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Plan:
+    """How a queue is used. Functions of the minute of the day: arrivals a minute, consumers, seconds for a message.
+
+    `bad_share`: of the messages that never succeed. `consumers` is also told how many messages wait.
+    """
+
+    arrivals: Callable[[float], float]
+    consumers: Callable[[float, int], int]
+    handling_seconds: Callable[[float], float]
+    bad_share: Callable[[float], float] = lambda _minute: 0.0
+    max_receives: int = 5
+    visibility_seconds: int = 30
+    minutes: int = 24 * 60
+
+
+@dataclass
+class Day:
+    """What was stored, and what was there at the end of each minute."""
+
+    minutes: list[Minute] = field(default_factory=list)
+    visible: list[int] = field(default_factory=list)
+
+    def until(self, minute: int, minutes: int = 120) -> list[Minute]:
+        """The rows of the last minutes up to the end of this one."""
+        first, end = START + (minute - minutes) * MINUTE, START + minute * MINUTE
+        return [row for row in self.minutes if first <= row.starts_at < end]
+
+    def empty_after(self, minute: int, few: int = 10) -> int | None:
+        """So many minutes later fewer than `few` messages wait; None: never on that day."""
+        for index in range(minute, len(self.visible)):
+            if self.visible[index] < few:
+                return index + 1 - minute
+        return None
+
+
+@dataclass
+class Returning:
+    """Messages that become visible at a step: `bad` ones by how often they were received."""
+
+    at: int
+    good: int = 0
+    bad: dict[int, int] = field(default_factory=dict)
+
+
+def poisson(rng: random.Random, mean: float) -> int:
+    """A number of independent arrivals."""
+    if mean > 50:
+        return max(0, round(rng.gauss(mean, math.sqrt(mean))))
+    limit, product, count = math.exp(-mean), rng.random(), 0
+    while product > limit:
+        product *= rng.random()
+        count += 1
+    return count
+
+
+def binomial(rng: random.Random, n: int, share: float) -> int:
+    """How many of n happen."""
+    if n > 60:
+        spread = math.sqrt(n * share * (1 - share))
+        return min(n, max(0, round(rng.gauss(n * share, spread))))
+    return sum(rng.random() < share for _ in range(n))
+
+
+def simulate(plan: Plan, seed: int = 1) -> Day:
+    """The day of a queue."""
+    return Simulation(plan, random.Random(seed)).run()
+
+
+class Simulation:
+    def __init__(self, plan: Plan, rng: random.Random) -> None:
+        self.plan, self.rng = plan, rng
+        self.good = 0  # visible
+        self.again = 0  # of these, received before
+        self.bad: dict[int, int] = {}  # visible, by how often they were received
+        self.in_flight = 0  # good ones that consumers have
+        self.hidden = 0  # in flight, and nobody has them
+        self.returning: deque[Returning] = deque()
+        self.step = 0
+        self.entered: deque[tuple[int, int]] = deque()  # (step, messages) of arrivals, for the oldest
+        self.last_received_at: datetime | None = None
+
+    def run(self) -> Day:
+        day = Day()
+        for minute in range(self.plan.minutes):
+            counts = dict.fromkeys(("sent", "received", "redelivered", "deleted", "dead_lettered"), 0)
+            for part in range(60 // STEP_SECONDS):
+                self._step(minute + part * STEP_SECONDS / 60, counts)
+            visible = self._visible()
+            in_flight = self.in_flight + self.hidden
+            day.visible.append(visible)
+            if any(counts.values()) or visible or in_flight:
+                day.minutes.append(
+                    Minute(
+                        START + minute * MINUTE, **counts, visible=visible, in_flight=in_flight, delayed=0,
+                        oldest_at=self._oldest(visible + in_flight), last_received_at=self.last_received_at,
+                    )
+                )  # fmt: skip
+        return day
+
+    def _visible(self) -> int:
+        return self.good + sum(self.bad.values())
+
+    def _now(self) -> datetime:
+        return START + timedelta(seconds=self.step * STEP_SECONDS)
+
+    def _oldest(self, total: int) -> datetime | None:
+        """As if messages were done in the order in which they came."""
+        if not total:
+            return None
+        while len(self.entered) > 1 and sum_of(self.entered) - self.entered[0][1] >= total:
+            self.entered.popleft()
+        return START + timedelta(seconds=self.entered[0][0] * STEP_SECONDS)
+
+    def _step(self, minute: float, counts: dict[str, int]) -> None:
+        plan, rng = self.plan, self.rng
+        self._return_hidden()
+        came = poisson(rng, plan.arrivals(minute) * STEP_SECONDS / 60)
+        bad = binomial(rng, came, plan.bad_share(minute)) if came else 0
+        if came:
+            counts["sent"] += came
+            self.good += came - bad
+            self.bad[0] = self.bad.get(0, 0) + bad
+            self.entered.append((self.step, came))
+        consumers = plan.consumers(minute, self._visible())
+        if consumers < self.in_flight:  # some stopped; what they had comes again
+            lost = self.in_flight - consumers
+            self.in_flight -= lost
+            self.hidden += lost
+            self.returning.append(Returning(self.step + plan.visibility_seconds // STEP_SECONDS, good=lost))
+        # Two half-steps: who is done takes the next message within the step.
+        share = 1 - math.exp(-STEP_SECONDS / 2 / plan.handling_seconds(minute))
+        for _ in range(2):
+            done = binomial(rng, self.in_flight, share) if self.in_flight else 0
+            self.in_flight -= done
+            counts["deleted"] += done
+            self._take(consumers - self.in_flight, counts)
+        self.step += 1
+
+    def _take(self, places: int, counts: dict[str, int]) -> None:
+        if places <= 0 or not self._visible():
+            return
+        self.last_received_at = self._now()
+        taken = min(places, self.good)
+        again = min(self.again, taken)
+        self.good -= taken
+        self.again -= again
+        self.in_flight += taken
+        counts["received"] += taken
+        counts["redelivered"] += again
+        back = Returning(self.step + self.plan.visibility_seconds // STEP_SECONDS)
+        for times, number in list(self.bad.items()):
+            some = min(number, max(1, places - taken))
+            if not some:
+                continue
+            self.bad[times] -= some
+            if times >= self.plan.max_receives:
+                counts["dead_lettered"] += some
+                continue
+            counts["received"] += some
+            counts["redelivered"] += some if times else 0
+            back.bad[times + 1] = back.bad.get(times + 1, 0) + some
+            self.hidden += some
+        if back.bad:
+            self.returning.append(back)
+
+    def _return_hidden(self) -> None:
+        while self.returning and self.returning[0].at <= self.step:
+            back = self.returning.popleft()
+            self.good += back.good
+            self.again += back.good
+            self.hidden -= back.good + sum(back.bad.values())
+            for times, number in back.bad.items():
+                self.bad[times] = self.bad.get(times, 0) + number
+
+
+def sum_of(entered: deque[tuple[int, int]]) -> int:
+    """Messages that came since the first of these arrivals."""
+    return sum(number for _, number in entered)
