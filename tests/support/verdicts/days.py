@@ -42,9 +42,21 @@ def spans(*parts: tuple[int, int, frozenset[Kind]], otherwise: frozenset[Kind] =
     return expected
 
 
-def autoscaled(minute: float, visible: int) -> int:
-    """Consumers by backlog, changed every five minutes; the state is the backlog itself."""
-    return 4 + min(36, visible // 200)
+class Autoscaler:
+    """Five consumers more every three minutes while over 500 messages wait, up to 30; fewer when under 50 do."""
+
+    def __init__(self) -> None:
+        self.consumers = 5
+        self.changed = 0
+
+    def __call__(self, minute: float, visible: int) -> int:
+        if int(minute) >= self.changed + 3 or minute < self.changed:
+            self.changed = int(minute)
+            if visible > 500:
+                self.consumers = min(30, self.consumers + 5)
+            elif visible < 50:
+                self.consumers = max(5, self.consumers - 5)
+        return self.consumers
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -54,17 +66,23 @@ SCENARIOS: dict[str, Scenario] = {
     "slow handlers by nature": Scenario(
         Plan(lambda _: 0.8, lambda *_: 6, lambda _: 300, visibility_seconds=3600), spans()
     ),
-    "diurnal, too few at the peak": Scenario(Plan(lambda m: wave(m, 100, 900), lambda *_: 10, lambda _: 1)),
+    "diurnal, too few at the peak": Scenario(
+        Plan(lambda m: wave(m, 100, 900, 480), lambda *_: 10, lambda _: 1)
+    ),
+    "diurnal, nearly enough": Scenario(Plan(lambda m: wave(m, 100, 900, 600), lambda *_: 12, lambda _: 1)),
+    "two waves a day": Scenario(
+        Plan(lambda m: wave(2 * m, 20, 120, 600), lambda *_: 3, lambda _: 2)
+    ),
     "diurnal, enough": Scenario(Plan(lambda m: wave(m, 100, 900), lambda *_: 17, lambda _: 1), spans()),
     "outage of an hour": Scenario(
-        Plan(lambda _: 200, lambda m, _: 0 if between(m, 600, 660) else 10, lambda _: 1.5),
+        Plan(lambda _: 200, lambda m, _: 0 if between(m, 600, 650) else 10, lambda _: 1.5),
         spans(
-            (600, 602, frozenset()), (602, 660, frozenset({Kind.STALLED})), (660, 662, frozenset()),
-            (662, 715, frozenset({Kind.DRAINING})), (715, 740, frozenset()),
+            (600, 602, frozenset()), (602, 650, frozenset({Kind.STALLED})), (650, 652, frozenset()),
+            (652, 695, frozenset({Kind.DRAINING})), (695, 730, frozenset()),
         ),
     ),
     "outage, long drain": Scenario(
-        Plan(lambda _: 200, lambda m, _: 0 if between(m, 300, 420) else 7, lambda _: 1.5)
+        Plan(lambda _: 200, lambda m, _: 0 if between(m, 290, 410) else 7, lambda _: 1.5)
     ),
     "half of the consumers": Scenario(
         Plan(lambda _: 300, lambda m, _: 5 if between(m, 400, 520) else 12, lambda _: 1.5),
@@ -73,7 +91,12 @@ SCENARIOS: dict[str, Scenario] = {
             (524, 570, frozenset({Kind.DRAINING})), (570, 600, frozenset()),
         ),
     ),
-    "autoscaled": Scenario(Plan(lambda m: 900 if between(m % 480, 120, 240) else 150, autoscaled, lambda _: 1.5)),
+    "autoscaled": Scenario(
+        Plan(lambda m: 2000 if between(m % 240, 130, 170) else 150, Autoscaler(), lambda _: 1.5)
+    ),
+    "autoscaled, too little": Scenario(
+        Plan(lambda m: 2500 if between(m % 480, 130, 230) else 700, Autoscaler(), lambda _: 1.5)
+    ),
     "hourly batch": Scenario(
         Plan(lambda m: 5000 if int(m) % 60 == 0 else 0, lambda *_: 5, lambda _: 1.5),
         lambda _minute: frozenset({Kind.OK, Kind.IDLE, Kind.DRAINING}),

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from penstock.verdicts import Facts, Kind, Minute, Verdict, judge
+from penstock.verdicts import Facts, Kind, Minute, Verdict, asks_for_more, judge
 
-from .days import HEALTHY, SCENARIOS, Scenario
+from .days import SCENARIOS, Scenario
 from .simulation import MINUTE, START, Day, simulate
 
 LONGEST_DRAIN = 300
@@ -70,7 +70,7 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
         if not hourly and not kinds:
             continue
         rows, now = day.until(minute, minutes), START + minute * MINUTE + AFTER
-        verdict = (naive if by_naive else judge)(rows, scenario.facts, now)
+        verdict = naive(rows, scenario.facts, now) if by_naive else answer(day, minute, scenario.facts, now, minutes)
         if kinds:
             found.right += verdict.kind in kinds
             if verdict.kind not in kinds:
@@ -82,12 +82,18 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
     return found
 
 
+def answer(day: Day, minute: int, facts: Facts, now: datetime, minutes: int) -> Verdict:
+    """As the service gives it: of two hours, and where that may not do, of 25."""
+    verdict = judge(day.until(minute, minutes), facts, now)
+    return judge(day.until(minute, 1500), facts, now) if asks_for_more(verdict) else verdict
+
+
 def minutes_until(verdict: Verdict, now: datetime) -> float | None:
     return (verdict.empties.at - now) / MINUTE if verdict.empties else None
 
 
 def main() -> None:
-    totals = [[0, 0], [0, 0]]
+    totals = [[0, 0, 0], [0, 0, 0]]
     for name, scenario in SCENARIOS.items():
         day = simulate(scenario.plan)
         line = f"{name:32}"
@@ -95,7 +101,8 @@ def main() -> None:
             found = score(scenario, day, by_naive=by_naive)
             close = sum(is_close(said, true) for _, said, true in found.drains)
             totals[index][0] += close
-            totals[index][1] += len(found.drains)
+            totals[index][1] += sum(said is not None for _, said, _ in found.drains)
+            totals[index][2] += len(found.drains)
             wrong = ", ".join(f"{kind} {count}" for kind, count in found.wrong.items())
             line += f" | right {found.right:4} wrong {sum(found.wrong.values()):4} ({wrong}) drains {close}/{len(found.drains)}"
             if not by_naive:
@@ -103,7 +110,7 @@ def main() -> None:
                     f"{m // 60}h:{'-' if s is None else round(s)}/{t}" for m, s, t in found.drains[:9]
                 )
         print(line)  # noqa: T201
-    print(totals, HEALTHY)  # noqa: T201
+    print(totals)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ class Simulation:
         self.returning: deque[Returning] = deque()
         self.step = 0
         self.entered: deque[tuple[int, int]] = deque()  # (step, messages) of arrivals, for the oldest
+        self.entered_count = 0
+        self.bad_entered: deque[int] = deque()  # the steps in which bad ones came
         self.last_received_at: datetime | None = None
 
     def run(self) -> Day:
@@ -128,12 +130,13 @@ class Simulation:
         return START + timedelta(seconds=self.step * STEP_SECONDS)
 
     def _oldest(self, total: int) -> datetime | None:
-        """As if messages were done in the order in which they came."""
+        """As if messages were done in the order in which they came; bad ones stay."""
         if not total:
             return None
-        while len(self.entered) > 1 and sum_of(self.entered) - self.entered[0][1] >= total:
-            self.entered.popleft()
-        return START + timedelta(seconds=self.entered[0][0] * STEP_SECONDS)
+        while len(self.entered) > 1 and self.entered_count - self.entered[0][1] >= total:
+            self.entered_count -= self.entered.popleft()[1]
+        first = min([self.entered[0][0], *list(self.bad_entered)[:1]])
+        return START + timedelta(seconds=first * STEP_SECONDS)
 
     def _step(self, minute: float, counts: dict[str, int]) -> None:
         plan, rng = self.plan, self.rng
@@ -145,47 +148,55 @@ class Simulation:
             self.good += came - bad
             self.bad[0] = self.bad.get(0, 0) + bad
             self.entered.append((self.step, came))
+            self.entered_count += came
+            self.bad_entered.extend([self.step] * bad)
         consumers = plan.consumers(minute, self._visible())
         if consumers < self.in_flight:  # some stopped; what they had comes again
             lost = self.in_flight - consumers
             self.in_flight -= lost
             self.hidden += lost
             self.returning.append(Returning(self.step + plan.visibility_seconds // STEP_SECONDS, good=lost))
-        # Two half-steps: who is done takes the next message within the step.
-        share = 1 - math.exp(-STEP_SECONDS / 2 / plan.handling_seconds(minute))
-        for _ in range(2):
-            done = binomial(rng, self.in_flight, share) if self.in_flight else 0
-            self.in_flight -= done
-            counts["deleted"] += done
-            self._take(consumers - self.in_flight, counts)
+        self._work(consumers, counts)
         self.step += 1
 
-    def _take(self, places: int, counts: dict[str, int]) -> None:
-        if places <= 0 or not self._visible():
-            return
-        self.last_received_at = self._now()
-        taken = min(places, self.good)
-        again = min(self.again, taken)
+    def _work(self, consumers: int, counts: dict[str, int]) -> None:
+        """What consumers take and finish in a step: as many as they can handle, or as there are."""
+        work = self.in_flight + self.good
+        handled = STEP_SECONDS / self.plan.handling_seconds(self.step * STEP_SECONDS / 60)
+        done = min(work, poisson(self.rng, min(consumers, work) * handled)) if work else 0
+        in_flight = min(consumers, work - done)
+        taken = done + in_flight - self.in_flight
+        again = min(self.again, max(0, taken))
         self.good -= taken
         self.again -= again
-        self.in_flight += taken
+        self.in_flight = in_flight
+        counts["deleted"] += done
         counts["received"] += taken
         counts["redelivered"] += again
+        bad = self._take_bad(consumers, counts) if consumers else 0
+        if taken or bad:
+            self.last_received_at = self._now()
+
+    def _take_bad(self, places: int, counts: dict[str, int]) -> int:
         back = Returning(self.step + self.plan.visibility_seconds // STEP_SECONDS)
-        for times, number in list(self.bad.items()):
-            some = min(number, max(1, places - taken))
-            if not some:
-                continue
+        received = 0
+        for times, number in sorted(self.bad.items()):
+            some = min(number, places - received)
             self.bad[times] -= some
             if times >= self.plan.max_receives:
                 counts["dead_lettered"] += some
+                for _ in range(some):
+                    self.bad_entered.popleft()
                 continue
-            counts["received"] += some
+            received += some
             counts["redelivered"] += some if times else 0
-            back.bad[times + 1] = back.bad.get(times + 1, 0) + some
-            self.hidden += some
+            if some:
+                back.bad[times + 1] = back.bad.get(times + 1, 0) + some
+        counts["received"] += received
+        self.hidden += received
         if back.bad:
             self.returning.append(back)
+        return received
 
     def _return_hidden(self) -> None:
         while self.returning and self.returning[0].at <= self.step:
@@ -195,8 +206,5 @@ class Simulation:
             self.hidden -= back.good + sum(back.bad.values())
             for times, number in back.bad.items():
                 self.bad[times] = self.bad.get(times, 0) + number
+            self.again += back.good
 
-
-def sum_of(entered: deque[tuple[int, int]]) -> int:
-    """Messages that came since the first of these arrivals."""
-    return sum(number for _, number in entered)

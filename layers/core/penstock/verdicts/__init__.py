@@ -19,6 +19,6 @@ are asked.
 """
 
 from .types import Cause, Emptying, Facts, Gauges, Kind, Minute, Verdict
-from .verdict import judge
+from .verdict import asks_for_more, judge
 
-__all__ = ["Cause", "Emptying", "Facts", "Gauges", "Kind", "Minute", "Verdict", "judge"]
+__all__ = ["Cause", "Emptying", "Facts", "Gauges", "Kind", "Minute", "Verdict", "asks_for_more", "judge"]

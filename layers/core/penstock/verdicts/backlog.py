@@ -13,7 +13,6 @@ TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
 """The shortest of these times in which the backlog changed by more than chance says whether it grows."""
 SIGMAS: Final = 3
 """Chance: this many times the square root of the number of messages that came, the spread of independent arrivals."""
-DRAIN_MINUTES: Final = 15
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:

@@ -1,59 +1,37 @@
-"""When a backlog will be gone."""
+"""When a backlog will be gone: what comes is carried on, what consumers take stays as it is."""
 
 from datetime import datetime
-from itertools import combinations
-from math import exp, sqrt
-from statistics import median, pstdev
+from math import sqrt
+from statistics import pstdev
 from typing import Final, NamedTuple
 
-from .backlog import DRAIN_MINUTES
-from .rates import steady_rate
+from .arrivals import Outlook, outlook_of
+from .rates import settled
 from .series import MINUTE, Series
 from .types import Emptying
 
 STEP_MINUTES: Final = 5
 HORIZON_MINUTES: Final = 24 * 60
-TREND_MINUTES: Final = 120
-"""The trend of arrivals is that of so many minutes: the median of the slopes between all pairs of five minutes."""
-LEAST_TREND_MINUTES: Final = 60
-FADING_MINUTES: Final = 240
-"""A trend fades: after this time two thirds of its way are gone."""
 LEAST_DOUBT: Final = 0.05
 """Rates are never known better than this."""
 
 
 class Flow(NamedTuple):
-    """Messages a minute: what comes now, how that changes a minute, and what consumers take away."""
+    """Messages a minute: what will come, what consumers take away, and how uncertain the difference is."""
 
-    arrivals: float
-    slope: float
+    arrivals: Outlook
     drain: float
     doubt: float
 
 
 def flow_of(series: Series, since: int) -> Flow:
-    """The flow since the minute with this index: at most a quarter of an hour, at least two minutes."""
-    minutes = max(2, min(DRAIN_MINUTES, len(series) - since))
-    sent, left = series.sent[-minutes:], series.left[-minutes:]
-    arrivals = steady_rate(series.sent[-DRAIN_MINUTES:])
+    """The flow, of which consumers have taken away so much since the minute with this index."""
+    left = settled(series.left[-max(2, len(series) - since) :])
     drain = sum(left) / max(1, len(left))
-    spread = sqrt((pstdev(left) ** 2 + _spread(sent) ** 2) / max(1, len(left)))
-    return Flow(arrivals, slope_of(series), drain, 2 * spread + LEAST_DOUBT * (arrivals + drain))
-
-
-def _spread(sent: list[int]) -> float:
-    return sqrt(steady_rate(sent))
-
-
-def slope_of(series: Series) -> float:
-    """How the arrivals a minute change from minute to minute; 0 where less than an hour is known."""
-    sent = series.sent[-TREND_MINUTES:]
-    if len(sent) < LEAST_TREND_MINUTES:
-        return 0.0
-    ends = range(len(sent), STEP_MINUTES - 1, -STEP_MINUTES)
-    steps = [sum(sent[end - STEP_MINUTES : end]) / STEP_MINUTES for end in ends][::-1]
-    slopes = [(steps[j] - steps[i]) / (j - i) for i, j in combinations(range(len(steps)), 2)]
-    return median(slopes) / STEP_MINUTES
+    arrivals = outlook_of(series)
+    coming = max(0.0, arrivals(0))
+    spread = sqrt((pstdev(left) ** 2 + coming) / max(1, len(left))) if left else 0.0
+    return Flow(arrivals, drain, 2 * spread + LEAST_DOUBT * (coming + drain))
 
 
 def emptying(backlog: int, flow: Flow, now: datetime) -> Emptying | None:
@@ -74,16 +52,8 @@ def minutes_to_empty(backlog: float, flow: Flow, more: float) -> float | None:
     """Minutes until the backlog is gone, with so many more arrivals a minute than expected; None: not in a day."""
     rest = backlog
     for start in range(0, HORIZON_MINUTES, STEP_MINUTES):
-        net = flow.drain - arrivals_at(flow, start + STEP_MINUTES / 2) - more
+        net = flow.drain - max(0.0, flow.arrivals(start + STEP_MINUTES / 2)) - more
         if net > 0 and rest <= net * STEP_MINUTES:
             return start + rest / net
         rest = max(rest - net * STEP_MINUTES, 0.0)
     return None
-
-
-def arrivals_at(flow: Flow, minutes: float) -> float:
-    """The arrivals a minute that are expected so many minutes from now."""
-    way = FADING_MINUTES * (1 - exp(-minutes / FADING_MINUTES))
-    return max(0.0, flow.arrivals + flow.slope * way)
-
-

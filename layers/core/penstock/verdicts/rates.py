@@ -33,6 +33,25 @@ def rates_of(series: Series) -> Rates:
     return Rates(minutes, sent / known / 60, left / known / 60)
 
 
+LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)
+"""A rate that goes on is that of the longest of these times in which it has been the same, but for chance."""
+SIGMAS: Final = 3
+
+
+def settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
+    """The last minutes in which the counts have been the same, but for chance: at least five, at most so many."""
+    found = counts[-LEVEL_MINUTES[0] :]
+    for minutes in LEVEL_MINUTES[1:]:
+        earlier = counts[-minutes : -len(found)]
+        if minutes > min(most, len(counts)) or not earlier:
+            break
+        mean = steady_rate(found)
+        if abs(steady_rate(earlier) - mean) > SIGMAS * sqrt(max(mean, 1) / len(earlier)):
+            break
+        found = counts[-minutes:]
+    return found
+
+
 def steady_rate(counts: Sequence[int]) -> float:
     """The mean of the minutes, a minute; without one or two bursts, which are not what comes next."""
     if not counts:

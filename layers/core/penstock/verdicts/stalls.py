@@ -9,15 +9,18 @@ from .types import Facts
 STALL: Final = timedelta(seconds=90)
 """So long messages wait at least, and nobody receives, before a queue is stalled."""
 STALL_WHILE_IN_FLIGHT: Final = timedelta(minutes=10)
-"""The same where the messages in flight may explain it: all of a FIFO queue, and a queue that is not known yet."""
-USUAL: Final = 2
-"""A wait is unusual from twice the usual one on."""
-WAITS_TO_KNOW: Final = 5
-"""So many waits tell what is usual."""
-USUAL_SHARE: Final = 0.8
-"""Four of five waits are not longer than the usual one."""
-BUSY_MINUTES_TO_KNOW: Final = 10
-"""After so many minutes with receives it is known that consumers come back at once."""
+"""The same where the messages in flight may explain it: their group waits for them in a FIFO queue, and in a queue from
+which nobody received in the hour before it is not known how long handling takes."""
+RECEIVES_MISSED: Final = 7
+"""While messages are in flight all consumers may be busy: so many receives of the hour before must be missing. Of
+independent ones seven are missing by chance once in a thousand times."""
+LONGEST_PATIENCE: Final = timedelta(minutes=30)
+"""Longer than this, messages in flight explain nothing."""
+USUAL: Final = 1.5
+"""A wait is unusual from so many times the usual one on."""
+USUAL_WAITS: Final = 5
+"""A wait is usual when so many in the minutes, up to 25 hours, were as long: consumers may come once an hour."""
+BEFORE_MINUTES: Final = 60
 
 
 class Waiting(NamedTuple):
@@ -57,31 +60,31 @@ def patience(series: Series, facts: Facts) -> timedelta:
     usual = max(STALL, USUAL * usual_wait(series))
     if series.now.in_flight <= 0:
         return usual
-    busy = sum(1 for received in series.received if received > 0)
-    if facts.fifo or busy < BUSY_MINUTES_TO_KNOW:
-        return max(usual, STALL_WHILE_IN_FLIGHT)
-    return usual
+    busy = busy_patience(series)
+    return max(usual, STALL_WHILE_IN_FLIGHT, busy) if facts.fifo else max(usual, busy)
+
+
+def busy_patience(series: Series) -> timedelta:
+    """How long consumers that handle messages may take until one of them receives again."""
+    end = len(series)
+    while end > 0 and series.received[end - 1] == 0:
+        end -= 1
+    received = sum(series.received[max(0, end - BEFORE_MINUTES) : end])
+    if not received:
+        return STALL_WHILE_IN_FLIGHT
+    minutes = min(end, BEFORE_MINUTES)
+    return min(RECEIVES_MISSED * minutes * MINUTE / received, LONGEST_PATIENCE)
 
 
 def usual_wait(series: Series) -> timedelta:
-    """How long messages usually wait until somebody receives: consumers may come once an hour.
+    """How long messages may usually wait until somebody receives.
 
-    A wait is the number of minutes that ended with messages and had no receive, up to one that had; 0 for a receive
-    from a queue that was empty. Minutes of continuous receiving are no waits.
+    A wait is the number of minutes in a row that ended with messages and had no receive, up to one that had.
     """
     waits: list[int] = []
     wait = 0
-    empty = True
     for visible, received in zip(series.visible, series.received, strict=True):
         if received > 0:
-            if wait or empty:
-                waits.append(wait)
-            wait = 0
-        elif visible > 0:
-            wait += 1
-        empty = visible <= 0
-        if empty:
-            wait = 0
-    if len(waits) < WAITS_TO_KNOW:
-        return 0 * MINUTE
-    return sorted(waits)[int(USUAL_SHARE * (len(waits) - 1))] * MINUTE
+            waits.append(wait)
+        wait = wait + 1 if visible > 0 and not received else 0
+    return sorted(waits, reverse=True)[USUAL_WAITS - 1] * MINUTE if len(waits) >= USUAL_WAITS else 0 * MINUTE

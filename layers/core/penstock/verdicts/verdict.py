@@ -22,7 +22,8 @@ LIMIT_SHARE: Final = 0.95
 STANDING_MINUTES: Final = 3
 """A backlog that is younger is none yet: a batch has just arrived."""
 BATCH_SHARE: Final = 0.5
-"""A queue to which nothing is sent in this part of its minutes is fed in batches."""
+"""A queue to which nothing is sent in this part of its minutes is fed in batches; one from which nobody receives in them
+although messages wait is emptied in batches."""
 BATCHES_TO_KNOW: Final = 3
 """It has coped with a backlog that it has worked off so often."""
 
@@ -76,6 +77,11 @@ def judge(
         target_lag_seconds=target_lag_seconds,
     )
     return with_start(verdict, found, series)
+
+
+def asks_for_more(verdict: Verdict) -> bool:
+    """Whether minutes from longer ago may change the verdict: they tell what is usual, and when it began."""
+    return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
 def with_start(verdict: Verdict, found: Found, series: Series) -> Verdict:
@@ -161,8 +167,12 @@ def lies_unread(case: Case) -> bool:
 
 
 def copes_with(series: Series) -> bool:
-    """Whether a queue that is fed in batches has worked off as large a backlog several times."""
-    if sum(1 for sent in series.sent if sent == 0) < BATCH_SHARE * len(series):
+    """Whether a queue that is fed or emptied in batches has worked off as large a backlog several times."""
+    rests = [
+        sum(1 for count in series.sent if not count),
+        sum(1 for visible, count in zip(series.visible, series.received, strict=True) if visible and not count),
+    ]
+    if max(rests) < BATCH_SHARE * len(series):
         return False
     peaks: list[int] = []
     peak = 0
