@@ -46,7 +46,8 @@ def settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[in
         if minutes > min(most, len(counts)) or not earlier:
             break
         mean = steady_rate(found)
-        if abs(steady_rate(earlier) - mean) > SIGMAS * sqrt(max(mean, 1) / len(earlier)):
+        chance = SIGMAS * sqrt(max(mean, 1) * (1 / len(earlier) + 1 / len(found)))
+        if abs(steady_rate(earlier) - mean) > chance:
             break
         found = counts[-minutes:]
     return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from .types import Facts, Gauges, Minute
@@ -45,7 +45,7 @@ def series_of(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
     A minute without a row is one in which nothing happened: what the queue held stays. A row without gauges was not
     measured: what it holds is what it held, plus what came, less what went.
     """
-    ends_at = (now - SETTLE).replace(second=0, microsecond=0)
+    ends_at = (now.astimezone(UTC) - SETTLE).replace(second=0, microsecond=0)
     rows = [row for row in minutes if row.starts_at <= now]
     series = Series(ends_at, Gauges(ends_at, 0, 0, 0))
     if rows:
@@ -56,7 +56,7 @@ def series_of(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
 
 def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
     found = {row.starts_at: row for row in rows if row.starts_at < ends_at}
-    at = rows[0].starts_at
+    at = rows[0].starts_at.astimezone(UTC)
     visible = in_flight = delayed = 0
     while at < ends_at:
         row = found.get(at) or Minute(at)
@@ -81,7 +81,7 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
 def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     """The newest gauges: of the facts, else of a minute that is not over, else the last ones."""
     receives = [row.last_received_at for row in rows if row.last_received_at is not None]
-    series.last_received_at = max(receives, default=None)
+    series.last_received_at = in_utc(max(receives, default=None))
     oldest_at = next((row.oldest_at for row in reversed(rows) if row.visible is not None), None)
     visible, in_flight = (series.visible[-1], series.in_flight[-1]) if len(series) else (0, 0)
     series.now = Gauges(series.ends_at, visible, in_flight, 0, oldest_at)
@@ -90,3 +90,9 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
             series.now = Gauges(row.starts_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
     if facts.now is not None and facts.now.measured_at >= series.now.measured_at:
         series.now = facts.now
+    series.now = series.now._replace(oldest_at=in_utc(series.now.oldest_at))
+
+
+def in_utc(at: datetime | None) -> datetime | None:
+    """The time in UTC: differences of times in one zone would leave out that its clocks were changed."""
+    return None if at is None else at.astimezone(UTC)

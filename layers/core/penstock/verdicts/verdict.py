@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from . import backlog, poison, stalls
@@ -58,6 +58,7 @@ def judge(
     minutes: Sequence[Minute], facts: Facts, now: datetime, target_lag_seconds: int = TARGET_LAG_SECONDS
 ) -> Verdict:
     """The verdict on a queue. `minutes`: newest last, up to 25 hours; two hours do for most. `now`: has a time zone."""
+    now = now.astimezone(UTC)
     series = series_of(minutes, facts, now)
     case = Case(series, facts, rates_of(series), now)
     found = next(found for rule in RULES if (found := rule(case)) is not None)
