@@ -1,4 +1,4 @@
-"""Reads minutes and facts of queues, and has verdicts given on them: for the REST API, the command line and /metrics."""
+"""Reads minutes and facts of queues and gives verdicts: for the REST API, the command line and /metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -17,8 +17,6 @@ KEPT: Final = timedelta(hours=25)
 """How long minutes are kept."""
 MOST_HISTORIES: Final = 20
 """Of so many queues, the worst first, all minutes are read: 30,000 rows."""
-FIFO_IN_FLIGHT_LIMIT: Final = 20_000
-"""Of a FIFO queue (Developer Guide, "FIFO queue quotas"), where QUEUE_IN_FLIGHT_LIMIT is not lower."""
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 """The worst kind first."""
 
@@ -85,15 +83,12 @@ def by_queue(rows: Iterable[MinuteRow]) -> Histories:
 
 def facts_of(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
     """What a verdict takes into account."""
-    limit = in_flight_limit or None
-    if row.fifo and limit is not None:
-        limit = min(limit, FIFO_IN_FLIGHT_LIMIT)
     gauges = None
     if row.measured_at is not None and row.visible is not None and row.in_flight is not None:
         gauges = Gauges(row.measured_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
     return Facts(
         fifo=row.fifo,
-        in_flight_limit=limit,
+        in_flight_limit=in_flight_limit or None,
         dead_letters=row.dead_letters,
         noisy_groups=row.noisy_groups,
         top_group_share=row.top_group_share,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.verdicts import Facts, Kind
 
@@ -21,7 +21,7 @@ class Scenario:
 
     plan: Plan
     expected: Expectation | None = None
-    facts: Facts = Facts()
+    facts: Facts = field(default_factory=Facts)
 
 
 def between(minute: float, start: float, end: float) -> bool:

@@ -70,7 +70,11 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
         if not hourly and not kinds:
             continue
         rows, now = day.until(minute, minutes), START + minute * MINUTE + AFTER
-        verdict = naive(rows, scenario.facts, now) if by_naive else answer(day, minute, scenario.facts, now, minutes)
+        verdict = (
+            naive(rows, scenario.facts, now)
+            if by_naive
+            else answer(day, minute, scenario.facts, now, minutes)
+        )
         if kinds:
             found.right += verdict.kind in kinds
             if verdict.kind not in kinds:
@@ -104,7 +108,8 @@ def main() -> None:
             totals[index][1] += sum(said is not None for _, said, _ in found.drains)
             totals[index][2] += len(found.drains)
             wrong = ", ".join(f"{kind} {count}" for kind, count in found.wrong.items())
-            line += f" | right {found.right:4} wrong {sum(found.wrong.values()):4} ({wrong}) drains {close}/{len(found.drains)}"
+            line += f" | right {found.right:4} wrong {found.wrong.total():4} ({wrong})"
+            line += f" drains {close}/{len(found.drains)}"
             if not by_naive:
                 line += " " + " ".join(
                     f"{m // 60}h:{'-' if s is None else round(s)}/{t}" for m, s, t in found.drains[:9]

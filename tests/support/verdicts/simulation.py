@@ -207,4 +207,3 @@ class Simulation:
             for times, number in back.bad.items():
                 self.bad[times] = self.bad.get(times, 0) + number
             self.again += back.good
-

@@ -19,6 +19,17 @@ are asked.
 """
 
 from .types import Cause, Emptying, Facts, Gauges, Kind, Minute, Verdict
-from .verdict import asks_for_more, judge
+from .verdict import TARGET_LAG_SECONDS, asks_for_more, judge
 
-__all__ = ["Cause", "Emptying", "Facts", "Gauges", "Kind", "Minute", "Verdict", "asks_for_more", "judge"]
+__all__ = [
+    "TARGET_LAG_SECONDS",
+    "Cause",
+    "Emptying",
+    "Facts",
+    "Gauges",
+    "Kind",
+    "Minute",
+    "Verdict",
+    "asks_for_more",
+    "judge",
+]

@@ -56,7 +56,10 @@ def slope_of(sent: Sequence[int]) -> float:
     """
     if len(sent) < 2 * TREND_MINUTES:
         return 0.0
-    before, last = median_slope(sent[-2 * TREND_MINUTES : -TREND_MINUTES]), median_slope(sent[-TREND_MINUTES:])
+    before, last = (
+        median_slope(sent[-2 * TREND_MINUTES : -TREND_MINUTES]),
+        median_slope(sent[-TREND_MINUTES:]),
+    )
     slope = min(before, last, key=abs) if before * last > 0 else 0.0
     chance = sqrt(12 * sum(sent[-TREND_MINUTES:]) / TREND_MINUTES**4)  # the error of a slope through counts
     if abs(slope) < SLOPE_SIGMAS * chance or len(settled(sent, LEVEL_MINUTES)) < LEVEL_MINUTES:

@@ -1,9 +1,9 @@
 """How many consumers are at work, and how many a target lag takes.
 
-By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the messages in
-flight are the rate at which they are done, times the time that each takes. A consumer that takes one message at a time
-has one in flight while it is busy: so their mean number is that of busy consumers. Consumers that take ten at a time, or
-that work in the background, have more: then the numbers are those of handlers, and their ratio is what counts.
+By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the messages
+in flight are the rate at which they are done times the time that each takes. A consumer that takes one message at a
+time has one in flight while it is busy, so their mean number is that of busy consumers. Consumers that take ten at once
+have more: then the numbers are those of messages handled at once, and their ratio is what counts.
 """
 
 from math import ceil

@@ -25,12 +25,14 @@ class Rates(NamedTuple):
 
 def rates_of(series: Series) -> Rates:
     """The rates of now."""
-    for minutes in RATE_MINUTES:
-        sent, left = sum(series.sent[-minutes:]), sum(series.left[-minutes:])
-        if max(sent, left) >= ENOUGH_MESSAGES:
-            break
-    known = max(1, min(minutes, len(series)))
-    return Rates(minutes, sent / known / 60, left / known / 60)
+    minutes = next((n for n in RATE_MINUTES if messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
+    seconds = 60 * max(1, min(minutes, len(series)))
+    return Rates(minutes, sum(series.sent[-minutes:]) / seconds, sum(series.left[-minutes:]) / seconds)
+
+
+def messages(series: Series, minutes: int) -> int:
+    """How many came in the last minutes, or went, whichever is more."""
+    return max(sum(series.sent[-minutes:]), sum(series.left[-minutes:]))
 
 
 LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)

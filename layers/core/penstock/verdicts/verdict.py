@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from . import backlog, poison, stalls
@@ -22,8 +22,8 @@ LIMIT_SHARE: Final = 0.95
 STANDING_MINUTES: Final = 3
 """A backlog that is younger is none yet: a batch has just arrived."""
 BATCH_SHARE: Final = 0.5
-"""A queue to which nothing is sent in this part of its minutes is fed in batches; one from which nobody receives in them
-although messages wait is emptied in batches."""
+"""A queue to which nothing is sent in this part of its minutes is fed in batches; one in which messages wait and nobody
+receives in them is emptied in batches."""
 BATCHES_TO_KNOW: Final = 3
 """It has coped with a backlog that it has worked off so often."""
 
@@ -128,7 +128,7 @@ def start_of_arrivals(series: Series) -> int:
 
 
 def stalled(case: Case) -> Found | None:
-    """Messages wait for longer than is usual, and nobody receives any. Dead letters may lie: nobody need receive them."""
+    """Messages wait for longer than is usual, and nobody receives any. Dead letters may lie where they are."""
     wait = stalls.waiting(case.series, case.facts, case.now)
     if wait is None or case.now - wait.since < wait.patience:
         return None
@@ -159,7 +159,9 @@ def behind(case: Case) -> Found | None:
     if backlog.minutes_of_backlog(series, case.rates.drain) < STANDING_MINUTES or copes_with(series):
         return None
     start = backlog.start_of_growth(series)
-    return Found(Kind.FALLING_BEHIND, start, cause_of_growth(series, start, case.facts), empties=_emptying(case))
+    return Found(
+        Kind.FALLING_BEHIND, start, cause_of_growth(series, start, case.facts), empties=_emptying(case)
+    )
 
 
 def lies_unread(case: Case) -> bool:
@@ -171,7 +173,9 @@ def copes_with(series: Series) -> bool:
     """Whether a queue that is fed or emptied in batches has worked off as large a backlog several times."""
     rests = [
         sum(1 for count in series.sent if not count),
-        sum(1 for visible, count in zip(series.visible, series.received, strict=True) if visible and not count),
+        sum(
+            1 for visible, count in zip(series.visible, series.received, strict=True) if visible and not count
+        ),
     ]
     if max(rests) < BATCH_SHARE * len(series):
         return False
