@@ -277,3 +277,21 @@ MEASUREMENT_AGE: Final = Family(
 QUEUES_MEASURED: Final = Family(
     "queues_measured", "gauge", "Queues that are measured and named; others are in _other."
 )
+
+VERDICT: Final = Family(
+    "penstock_queue_verdict", "gauge", "Always 1: how the queue is, by its last minutes (docs/verdicts.md)."
+)
+UNTIL_EMPTY: Final = Family(
+    "penstock_queue_until_empty_seconds",
+    "gauge",
+    "Until the backlog will be gone; missing when there is none, and when it will not be as things are.",
+)
+SINCE_RECEIVE: Final = Family(
+    "penstock_queue_since_receive_seconds",
+    "gauge",
+    "Since the last receive that returned a message; missing when none is known.",
+)
+DEAD_LETTER_QUEUE: Final = Family(
+    "penstock_queue_is_dead_letter_queue", "gauge", "1 for queues that others name as theirs."
+)
+QUEUE_VERDICTS: Final[tuple[Family, ...]] = (VERDICT, UNTIL_EMPTY, SINCE_RECEIVE, DEAD_LETTER_QUEUE)
