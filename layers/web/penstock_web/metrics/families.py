@@ -260,6 +260,22 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         Family("schedule_overdue_seconds", "gauge", "How long the schedule that waits longest has been due."),
         "",
     ),
+    "metrics_job_succeeded": (
+        Family(
+            "penstock_metrics_job_last_success_timestamp_seconds",
+            "gauge",
+            "When a run of the metrics job last ended without an error; missing before one has.",
+        ),
+        "",
+    ),
+    "metrics_job_failures": (
+        Family(
+            "penstock_metrics_job_failed_runs",
+            "gauge",
+            "Runs of the metrics job that have ended with an error since.",
+        ),
+        "",
+    ),
     "webhooks_pending": (Family("webhook_pending", "gauge", "Webhooks to be delivered."), ""),
     "webhooks_overdue": (
         Family("webhook_overdue_seconds", "gauge", "How long the webhook that waits longest has been due."),
