@@ -26,6 +26,7 @@ class Plan:
     """How a queue is used. Functions of the minute of the day: arrivals a minute, consumers, seconds for a message.
 
     `bad_share`: of the messages that never succeed. `consumers` is also told how many messages wait.
+    `partial_seconds`: how often the row of the present minute is kept, 0 for not.
     """
 
     arrivals: Callable[[float], float]
@@ -33,6 +34,7 @@ class Plan:
     handling_seconds: Callable[[float], float]
     bad_share: Callable[[float], float] = lambda _minute: 0.0
     max_receives: int = 5
+    partial_seconds: int = 0
     visibility_seconds: int = 30
     minutes: int = 24 * 60
 
@@ -43,6 +45,14 @@ class Day:
 
     minutes: list[Minute] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
+    partial: dict[int, Minute] = field(default_factory=dict)
+    """By second of the day: the row of the minute that is not over."""
+
+    def at_second(self, second: int, minutes: int = 120) -> list[Minute]:
+        """The rows that are stored at this second, with the minute that is not over as far as it was known."""
+        rows = self.until(second // 60, minutes)
+        known = self.partial.get(second)
+        return [*rows, known] if known and second % 60 else rows
 
     def until(self, minute: int, minutes: int = 120) -> list[Minute]:
         """The rows of the last minutes up to the end of this one."""
@@ -111,17 +121,21 @@ class Simulation:
             counts = dict.fromkeys(("sent", "received", "redelivered", "deleted", "dead_lettered"), 0)
             for part in range(60 // STEP_SECONDS):
                 self._step(minute + part * STEP_SECONDS / 60, counts)
-            visible = self._visible()
-            in_flight = self.in_flight + self.hidden
-            day.visible.append(visible)
-            if any(counts.values()) or visible or in_flight:
-                day.minutes.append(
-                    Minute(
-                        START + minute * MINUTE, **counts, visible=visible, in_flight=in_flight, delayed=0,
-                        oldest_at=self._oldest(visible + in_flight), last_received_at=self.last_received_at,
-                    )
-                )  # fmt: skip
+                second = self.step * STEP_SECONDS
+                if self.plan.partial_seconds and second % self.plan.partial_seconds == 0:
+                    day.partial[second] = self._row(minute, counts)
+            day.visible.append(self._visible())
+            row = self._row(minute, counts)
+            if any(counts.values()) or row.visible or row.in_flight:
+                day.minutes.append(row)
         return day
+
+    def _row(self, minute: int, counts: dict[str, int]) -> Minute:
+        visible, in_flight = self._visible(), self.in_flight + self.hidden
+        return Minute(
+            START + minute * MINUTE, **counts, visible=visible, in_flight=in_flight, delayed=0,
+            oldest_at=self._oldest(visible + in_flight), last_received_at=self.last_received_at,
+        )  # fmt: skip
 
     def _visible(self) -> int:
         return self.good + sum(self.bad.values())
