@@ -177,7 +177,10 @@ class Simulation:
         """What consumers take and finish in a step: as many as they can handle, or as there are."""
         work = self.in_flight + self.good
         handled = STEP_SECONDS / self.plan.handling_seconds(self.step * STEP_SECONDS / 60)
-        done = min(work, poisson(self.rng, min(consumers, work) * handled)) if work else 0
+        # Where consumers keep up, those in hand at the end are what came in the time that one takes.
+        resting = poisson(self.rng, self.plan.arrivals(self.step * STEP_SECONDS / 60) / 60 * STEP_SECONDS / handled)
+        able = poisson(self.rng, min(consumers, work) * handled) if work else 0
+        done = min(max(0, work - min(resting, consumers)), able)
         in_flight = min(consumers, work - done)
         taken = done + in_flight - self.in_flight
         again = min(self.again, max(0, taken))
