@@ -202,9 +202,15 @@ LONG_COMPUTATION_BYTES = 32_768
 """Checking and decoding of so many bytes takes a few milliseconds at most, whatever they are."""
 
 
-def compute(function: Callable[[], Result_co], size_bytes: int) -> "Operation[Result_co]":
-    """The function's result; `size_bytes`: the length of the text that it works on."""
-    if size_bytes <= LONG_COMPUTATION_BYTES:
+LONG_DIGEST_BYTES = 131_072
+"""Hashing and encoding of so many bytes takes half a millisecond."""
+
+
+def compute(
+    function: Callable[[], Result_co], size_bytes: int, at_once: int = LONG_COMPUTATION_BYTES
+) -> "Operation[Result_co]":
+    """The function's result; `size_bytes`: the length of the text that it works on, of which `at_once` cost little."""
+    if size_bytes <= at_once:
         return function()
     return (yield from Compute(function))
 

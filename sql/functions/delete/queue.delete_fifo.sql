@@ -38,6 +38,9 @@ begin
         delete from queue.fifo_message m
         where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count)
         returning m.*),
+    counted as (
+        insert into queue.activity (queue_id, deleted)
+        select p_queue_id, count(*) from deleted d having count(*) > 0),
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
             group_id, group_ids, sent_at, finished_at)

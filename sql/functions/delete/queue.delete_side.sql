@@ -30,6 +30,9 @@ begin
     with deleted as (
         delete from queue.side s
         where s.ctid = any (v_rows) returning s.*),
+    counted as (
+        insert into queue.activity (queue_id, deleted)
+        select p_queue_id, count(*) from deleted d having count(*) > 0),
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
             entered_at, entered_by, finished_at)

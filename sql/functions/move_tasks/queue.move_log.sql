@@ -33,5 +33,7 @@ begin
         redelivered_at = nullif(array_remove(x.redelivered_at, x.visible_at), '{}')     -- received for 0 seconds
     from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
     where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
+    insert into queue.activity (queue_id, redelivered)     -- nor were they delivered again, as take_expired has counted
+    select p_queue_id, -count(*) from unnest(v_taken) t where t.receive_count > 1 having count(*) > 0;
     perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken);
 end $$;

@@ -21,7 +21,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-from penstock.effects import Call, Compute, Operation, Row, Statement
+from penstock.effects import LONG_DIGEST_BYTES, Call, Compute, Operation, Row, Statement, compute
 from penstock.errors import (
     AccessDenied,
     InternalFailure,
@@ -241,9 +241,11 @@ class RequireSignature:
         rate = context.environment.request_rate
         if rate is not None:
             rate.check_before(key.account_id)  # who makes too many requests has none of them verified
-        sigv4.verify(context.http, claim, key.secret.decode(), time())
+        body_bytes = len(context.http.body)
+        verified = partial(sigv4.verify, context.http, claim, key.secret.decode(), time())
+        yield from compute(verified, body_bytes, LONG_DIGEST_BYTES)
         context.account_id, context.region, context.user = key.account_id, claim.region, key.user
-        check_rate(context, len(context.http.body))
+        check_rate(context, body_bytes)
         decoded = (yield from Compute(call.read)) if context.http.takes_long else call.read()
         if claim.service != decoded.action.service:
             raise SignatureDoesNotMatch(

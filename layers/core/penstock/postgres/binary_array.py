@@ -102,7 +102,9 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         if first is None:
             return None
         data = to_bytes(first)
-        elements: Iterable[bytes] = ((_LENGTH(len(data)) + data) * count,)
+        # One is not copied twice: it may be a MiB.
+        length = _LENGTH(len(data))
+        elements: Iterable[bytes] = (length, data) if count == 1 else ((length + data) * count,)
     elif None in values:
         nulls = 1
         elements = [_NULL if value is None else _element(to_bytes(value)) for value in values]

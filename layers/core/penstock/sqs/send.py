@@ -5,6 +5,7 @@ checks what depends on the queue (its size limit, its deduplication), in the cal
 """
 
 from collections.abc import Sequence
+from functools import partial
 from hashlib import md5
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from penstock import errors
 from penstock.aws.arn import ResolvedQueue
 from penstock.aws.message_id import as_text, new_message_id
 from penstock.context import Context
-from penstock.effects import BatchCall, Operation
+from penstock.effects import LONG_DIGEST_BYTES, BatchCall, Operation, compute
 from penstock.http import LONG_BODY_BYTES
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 from penstock.reports import Sent
@@ -53,7 +54,8 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
     queue = context.queue(request.queue_url)
     longest = minimum_bytes(request) if request.message_attributes else len(request.message_body)
     validation.check_message_size(longest)  # before megabytes are encoded
-    message = outgoing_message(request, queue.arn, context.trace_header)
+    checked = partial(outgoing_message, request, queue.arn, context.trace_header)
+    message = yield from compute(checked, longest, LONG_DIGEST_BYTES)
     size = message.stored.size_bytes
     validation.check_message_size(size)
     rows = yield from BatchCall(
