@@ -51,6 +51,14 @@ class Message:
         """While it is alive, as SQS counts it."""
         return "visible" if not self.hidden else "in_flight" if self.receive_count else "delayed"
 
+    def seen(self) -> tuple[object, ...]:
+        """Its row of _EACH_ONCE."""
+        received, ended = self.receive_count > 0, self.outcome is not None
+        again = max(self.receive_count - 1, 0)
+        return (
+            self.group, self.receive_count, self.outcome or self.state, received, ended, again, True, True, "sent"
+        )  # fmt: skip
+
 
 @dataclass
 class Queue:
@@ -210,20 +218,7 @@ class Queue:
     def check_views(self) -> None:
         """Live and finished messages together: each exactly once."""
         seen = self.db.execute(_EACH_ONCE, (calls.queue_id(self.db, self.arn),)).fetchall()
-        expected = Counter(
-            (
-                m.group,
-                m.receive_count,
-                m.outcome or m.state,
-                m.receive_count > 0,
-                m.outcome is not None,
-                max(m.receive_count - 1, 0),
-                True,
-                True,
-                "sent",
-            )  # fmt: skip
-            for m in self.messages.values()
-        )
+        expected = Counter(message.seen() for message in self.messages.values())
         assert Counter(seen) == expected
 
     def finish(self) -> None:
