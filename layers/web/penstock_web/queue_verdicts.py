@@ -85,8 +85,25 @@ def by_queue(rows: Iterable[MinuteRow]) -> Histories:
     """The minutes of each queue by its number."""
     found: dict[int, list[Minute]] = {}
     for row in rows:
-        found.setdefault(row.n, []).append(Minute(*row[1:]))
+        found.setdefault(row.n, []).append(minute_of(row))
     return found
+
+
+def minute_of(row: MinuteRow) -> Minute:
+    """The minute, without the number of its queue."""
+    return Minute(
+        row.starts_at,
+        row.sent,
+        row.received,
+        row.redelivered,
+        row.deleted,
+        row.dead_lettered,
+        row.visible,
+        row.in_flight,
+        row.delayed,
+        row.oldest_at,
+        row.last_received_at,
+    )
 
 
 def facts_of(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
