@@ -154,7 +154,10 @@ def behind(case: Case) -> Found | None:
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain) or lies_unread(case):
         return None
-    if backlog.trend(series) < 0:
+    trend = backlog.trend(series)
+    if trend == 0 and case.visible < backlog.STANDING_SECONDS * case.rates.drain:
+        return None
+    if trend < 0:
         return Found(Kind.DRAINING, backlog.start_of_draining(series), empties=_emptying(case))
     if backlog.minutes_of_backlog(series, case.rates.drain) < STANDING_MINUTES or copes_with(series):
         return None
