@@ -157,6 +157,16 @@ def test_a_minute_without_a_row_is_one_without_change() -> None:
     assert kind(steady(60, 30, in_flight=0)) is Kind.IDLE
 
 
+def test_a_queue_in_which_nothing_has_changed_for_long_is_stalled() -> None:
+    """Minutes without change have no rows, and rows go after 25 hours: what was measured last is all that is known."""
+    days_ago = NOON - timedelta(days=3)
+    found = verdict([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago))
+    assert (found.kind, found.since, found.since_or_before) == (Kind.STALLED, days_ago, True)
+    assert kind([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=NOW)) is not Kind.STALLED
+    lying = Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago)
+    assert kind([], now=lying, dead_letters=True) is Kind.IDLE
+
+
 def test_newer_gauges_win() -> None:
     now = Gauges(NOW, visible=0, in_flight=0, delayed=0)
     assert kind(stopped(10), now=now) is not Kind.STALLED
