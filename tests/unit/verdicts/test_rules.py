@@ -60,6 +60,11 @@ def test_nothing_for_five_minutes_is_idle() -> None:
     assert kind([*quiet, minute(5, in_flight=0)]) is Kind.OK
 
 
+def test_a_queue_that_is_used_since_this_minute_is_not_idle() -> None:
+    """No minute is over yet."""
+    assert kind([minute(0, in_flight=0, last_received_at=NOON + timedelta(seconds=5))]) is Kind.OK
+
+
 def test_rates_of_a_slow_queue_are_those_of_a_quarter_of_an_hour() -> None:
     found = verdict(steady(60, sent=3, received=3, deleted=3))
     assert (found.rate_minutes, found.arrival_rate) == (15, 3 / 60)
