@@ -20,15 +20,16 @@ begin
                         else s.message_id = u.message_id end
                 for update)
         from unnest(p_ids, p_message_ids) u(id, message_id));
+    if p_archives then      -- on its own: in the statement below it would cost also when nothing is archived
+        insert into queue.archive overriding user value
+        select r.* from queue.side s
+        cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(s) || jsonb_build_object(
+            'public_id', queue.public_id(s.shard, s.id), 'archived_at', clock_timestamp())) r
+        where s.ctid = any (v_rows);
+    end if;
     with deleted as (
         delete from queue.side s
         where s.ctid = any (v_rows) returning s.*),
-    archived as (
-        insert into queue.archive overriding user value
-        select r.* from deleted d
-        cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(d) || jsonb_build_object(
-            'public_id', queue.public_id(d.shard, d.id), 'archived_at', clock_timestamp())) r
-        where p_archives),
     counted as (
         insert into queue.activity (queue_id, deleted)
         select p_queue_id, count(*) from deleted d having count(*) > 0),
