@@ -1,4 +1,4 @@
-"""`penstock metrics`: a report of the results of the metrics job."""
+"""`penstock metrics`: how queues are, and a report of the results of the metrics job."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ import typer
 
 from penstock.settings import Settings
 
-from .values import rfc_3339_time
+from .values import rfc_3339_time, whole_number
 
-app = typer.Typer(name="metrics", help="a report of what the metrics job stored")
-
-
-@app.callback()
-def _group() -> None:
-    """With a callback, the group keeps the name of its only command."""
+app = typer.Typer(name="metrics", help="how queues are, and a report of what the metrics job stored")
 
 
 @app.command("report", help="write one HTML file with pictures")
@@ -51,3 +46,30 @@ def report(
         except (OSError, ValueError) as error:
             raise LocalError(str(error)) from error
     print(f"wrote {out}")
+
+
+@app.command(
+    "lag", help="show how each queue is, the worst first: since when, why, and when it will be empty"
+)
+def lag(
+    limit: Annotated[
+        int, typer.Option(metavar="NUMBER", parser=whole_number(1, 1_000_000), help="show the worst so many")
+    ] = 50,
+    target: Annotated[
+        int,
+        typer.Option(
+            "--target-lag",
+            metavar="SECONDS",
+            parser=whole_number(1, 86_400),
+            help="the longest wait that the number of consumers needed is about",
+        ),
+    ] = 300,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON, a queue a line, instead of a table")] = False,
+) -> None:
+    from .database import service_database
+    from .lag import print_json, print_table, read_all
+
+    settings = Settings.read(os.environ)
+    with service_database(settings) as database:
+        queues = read_all(database, settings, target)
+    (print_json if as_json else print_table)(queues[:limit], len(queues))
