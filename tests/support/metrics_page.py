@@ -7,8 +7,10 @@ from penstock_web.metrics.families import (
     DATABASE_UP,
     MEASUREMENT_AGE,
     QUEUE_GAUGES,
+    QUEUE_VERDICTS,
     QUEUES_MEASURED,
     READINGS,
+    VERDICT,
     Family,
 )
 
@@ -18,7 +20,10 @@ def families() -> list[tuple[Family, tuple[str, ...]]]:
     own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
     read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
     queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family, _ in QUEUE_GAUGES]
-    return [*own, (DATABASE_UP, ()), *queues, (MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ()), *read]
+    verdicts = [
+        (family, ("queue", "verdict") if family is VERDICT else ("queue",)) for family in QUEUE_VERDICTS
+    ]
+    return [*own, (DATABASE_UP, ()), *queues, (MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ()), *verdicts, *read]
 
 
 def table() -> list[str]:
