@@ -247,6 +247,8 @@ SETTINGS: Final = (
             "caller's own decision, in its `traceparent`, counts for its requests.", 0, 1),
     Setting("LOG_LEVEL", "info", "", "Least severe log record to write.",
             choices=("debug", "info", "warning", "error", "critical")),
+    Setting("ACCESS_LOG", "off", "", "Whether the container writes a line of JSON for each request, and where, see "
+            "[operations.md](operations.md#access-log).", choices=("off", "stdout", "stderr")),
 )  # fmt: skip
 
 
@@ -336,6 +338,7 @@ class Settings:
     otlp_service_name: str
     otlp_sample_rate: float
     log_level: str
+    access_log: str
 
     @classmethod
     def read(cls, variables: Mapping[str, str], **overrides: Value) -> Settings:

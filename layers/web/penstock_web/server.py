@@ -37,6 +37,7 @@ from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
 
+from .access_log.writer import open_access_log
 from .activity import Activity
 from .application import Application
 from .background import check_webhook_settings, workers
@@ -233,7 +234,9 @@ async def open_resources(
     endless_tasks = [loop.create_task(work) for work in endless]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
-        yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing), measurement.refresh)
+        with open_access_log(settings, meter.count_dropped_lines) as access_log:
+            observe = operation_observer(tracing)
+            yield Resources(pool, batcher, long_polls, meter, observe, measurement.refresh, access_log)
     finally:
         long_polls.drain()
         await _stop_background(endless_tasks, worker_tasks, background, batcher)

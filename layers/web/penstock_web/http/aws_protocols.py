@@ -30,6 +30,7 @@ from penstock.gateway import (
     is_peek,
 )
 from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
+from penstock_web.access_log.writer import answered_action
 from penstock_web.deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from penstock_web.driver import Resources, run_operation
 
@@ -89,16 +90,30 @@ class AwsApplication:
             response = await self._respond(scope, receive, request)
         except asyncio.CancelledError:
             if request.end_reason is EndReason.DISCONNECTED:
+                self._log(scope, request, None, perf_counter() - started)
                 return
             error = RequestTimeout() if request.end_reason is EndReason.TIMED_OUT else ServiceUnavailable()
             response = self._error_without_call(scope, error, close=True)
         except ClientDisconnected:
+            self._log(scope, request, None, perf_counter() - started)
             return
         finally:
             self.meter.request_ended()
             request.close()
         await send_response(send, response)
-        self.meter.count_response(scope["method"], request.label, response.status, perf_counter() - started)
+        seconds = perf_counter() - started
+        self.meter.count_response(scope["method"], request.label, response.status, seconds)
+        self._log(scope, request, response, seconds)
+
+    def _log(self, scope: Scope, request: AsgiRequest, response: HttpResponse | None, seconds: float) -> None:
+        """Notes the request in the access log. No response: the client has disconnected."""
+        log = self.resources.access_log
+        if log is not None:
+            peer, _ = scope.get("client") or ("", 0)
+            http = HttpRequest(scope["method"], scope["path"], b"", dict(scope["headers"]), b"", peer)
+            settings = self.environment.settings
+            answered = answered_action(http, request.label, response, seconds, request.body_bytes, settings)
+            log.add(answered, request.context)
 
     async def _respond(self, scope: Scope, receive: Receive, request: AsgiRequest) -> HttpResponse:
         header_pairs = scope["headers"]
@@ -107,6 +122,7 @@ class AwsApplication:
         except AwsError as error:
             self.meter.count_refusal(error)
             return self._error_without_call(scope, error, close=True)
+        request.body_bytes = len(body)
         request.may_wait = len(body) <= LONG_BODY_BYTES
         headers = self.headers(header_pairs)
         peer, _ = scope.get("client") or ("", 0)
@@ -115,6 +131,7 @@ class AwsApplication:
             call = await self._decode(http)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             return self.refusal(http, error)
+        request.context = call.context
         del body, http  # up to megabytes; the call has copied what it needs
         try:
             return encode(call, await run_operation(call.operation(), self.resources, request))

@@ -130,6 +130,14 @@ BLOCKS: Final[dict[str, Block]] = {
             ),
         ),
     ),
+    "access_log": Block(
+        (),
+        (
+            Family(
+                "penstock_access_log_dropped_lines_total", "counter", "Lines of the access log that were not written."
+            ),
+        ),
+    ),
     "flushes": Block(
         (),
         (

@@ -45,6 +45,7 @@ class Meter:
         self._requests: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._active = self._start("active")
         self._connections = self._start("connections")
+        self._start("access_log")
         self._flushes = self._start("flushes")
         self._start("exhausted")
         self._start("fires")
@@ -103,6 +104,10 @@ class Meter:
         """Counts the error of a request if it refuses the caller access."""
         if error.is_access_error:
             self._numbers[self._start("refusals", error.query_code)] += 1
+
+    def count_dropped_lines(self, lines: int) -> None:
+        """Counts lines of the access log that were lost."""
+        self._numbers[self._start("access_log")] += lines
 
     def count_flush(self, messages: int) -> None:
         """Counts a database call that stored so many messages."""
