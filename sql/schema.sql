@@ -2028,6 +2028,10 @@ function queue.read_metrics(p_arn text, p_window_seconds integer, p_group_id tex
     returns TABLE(starts_at timestamp with time zone, ends_at timestamp with time zone, computed_at timestamp with time zone, arrivals bigint, deliveries bigint, redeliveries bigint, deletions bigint, dead_lettered bigint, purged bigint, expired bigint, moved bigint, depth bigint, waiting bigint, received bigint, oldest_age_us bigint, visible bigint, in_flight bigint, delayed bigint, groups integer, top_group_share double precision, gini double precision, latencies text, hot_groups text)
     language sql stable;
 
+function queue.read_minutes(p_arns text[], p_from timestamp with time zone, p_to timestamp with time zone)
+    returns TABLE(n integer, starts_at timestamp with time zone, sent bigint, received bigint, redelivered bigint, deleted bigint, dead_lettered bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, last_received_at timestamp with time zone)
+    language sql stable;
+
 function queue.read_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text, receiver text)
     language sql stable;
@@ -2042,6 +2046,10 @@ function queue.read_schedule_group(p_account_id text, p_region text, p_name text
 
 function queue.read_topic_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text, receiver text)
+    language sql stable;
+
+function queue.read_verdict_facts(p_arns text[])
+    returns TABLE(n integer, arn text, read_at timestamp with time zone, fifo boolean, dead_letters boolean, noisy_groups integer, top_group_share double precision, paused_endpoints integer, measured_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone)
     language sql stable;
 
 function queue.ready_queues(p_arns text[])

@@ -10,7 +10,6 @@ from penstock_web.metrics.families import (
     QUEUE_VERDICTS,
     QUEUES_MEASURED,
     READINGS,
-    VERDICT,
     Family,
 )
 
@@ -20,10 +19,8 @@ def families() -> list[tuple[Family, tuple[str, ...]]]:
     own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
     read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
     queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family, _ in QUEUE_GAUGES]
-    verdicts = [
-        (family, ("queue", "verdict") if family is VERDICT else ("queue",)) for family in QUEUE_VERDICTS
-    ]
-    return [*own, (DATABASE_UP, ()), *queues, (MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ()), *verdicts, *read]
+    of_all = [(MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ())]
+    return [*own, (DATABASE_UP, ()), *queues, *of_all, *QUEUE_VERDICTS.items(), *read]
 
 
 def table() -> list[str]:

@@ -6,7 +6,9 @@ a page within three minutes of the end of a consumer, and none for a queue that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -23,7 +25,7 @@ WITHIN = 180
 
 # Consumers that end at a time of the day, in minutes: of a busy queue, of a quiet one, of one whose messages in flight
 # stay there, and of one that had always been behind.
-DYING = {
+DYING: dict[str, Callable[[float], Plan]] = {
     "busy": lambda end: Plan(lambda _: 300, lambda m, _: 0 if m >= end else 10, lambda _: 1.5),
     "quiet": lambda end: Plan(lambda _: 3, lambda m, _: 0 if m >= end else 1, lambda _: 1),
     "long-timeout": lambda end: Plan(
@@ -42,7 +44,7 @@ HEALTHY = (
 )
 
 
-def run(tmp_path: Path, interval: str, series: list[dict[str, str]], tests: list[dict[str, object]]) -> str:
+def run(tmp_path: Path, interval: str, series: list[dict[str, str]], tests: list[dict[str, Any]]) -> str:
     file = tmp_path / "paging.yaml"
     test = {"interval": interval, "input_series": series, "promql_expr_test": tests}
     content = {"rule_files": [str(RULES)], "evaluation_interval": interval, "tests": [test]}
@@ -61,7 +63,7 @@ def test_a_dead_consumer_pages_within_three_minutes(tmp_path: Path, fraction: in
         series += series_of(name, verdicts)
     fires = 'sort_desc(count by (queue) (ALERTS{alertname="PenstockNobodyReceives",alertstate="firing"}))'
     begin = start // 15 * 15
-    tests = [
+    tests: list[dict[str, Any]] = [
         {"expr": fires, "eval_time": f"{death - begin + 30}s", "exp_samples": []},
         {
             "expr": fires,

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from penstock.verdicts import Minute
 
 STEP_SECONDS = 5
+MANY_TIMES = 50  # more receives of a message are not told apart
 START = datetime(2026, 11, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
@@ -177,7 +178,12 @@ class Simulation:
         """What consumers take and finish in a step: as many as they can handle, or as there are."""
         work = self.in_flight + self.good
         handled = STEP_SECONDS / self.plan.handling_seconds(self.step * STEP_SECONDS / 60)
-        done = min(work, poisson(self.rng, min(consumers, work) * handled)) if work else 0
+        # Where consumers keep up, those in hand at the end are what came in the time that one takes.
+        resting = poisson(
+            self.rng, self.plan.arrivals(self.step * STEP_SECONDS / 60) / 60 * STEP_SECONDS / handled
+        )
+        able = poisson(self.rng, min(consumers, work) * handled) if work else 0
+        done = min(max(0, work - min(resting, consumers)), able)
         in_flight = min(consumers, work - done)
         taken = done + in_flight - self.in_flight
         again = min(self.again, max(0, taken))
@@ -205,7 +211,8 @@ class Simulation:
             received += some
             counts["redelivered"] += some if times else 0
             if some:
-                back.bad[times + 1] = back.bad.get(times + 1, 0) + some
+                after = min(times + 1, MANY_TIMES)
+                back.bad[after] = back.bad.get(after, 0) + some
         counts["received"] += received
         self.hidden += received
         if back.bad:

@@ -43,19 +43,17 @@ def start_of_growth(series: Series) -> int:
     Going back, growth ends where the backlog was higher again by a fifth of all that it has grown since.
     """
     values = series.visible
-    top = values[-1]
-    lowest = place = len(values) - 1
-    floor = top
+    lowest = len(values) - 1
+    top = floor = values[-1]
     for index in range(len(values) - 1, -1, -1):
         value = values[index]
         if value < floor:
             floor, lowest = value, index
         elif value - floor > max(LEAST_BACKLOG, 0.2 * (top - floor)):
             break
-    # The bottom may be flat: growth began where it was left.
-    edge = floor + max(LEAST_BACKLOG / 2, 0.05 * (top - floor))
-    place = next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest)
-    return place + 1
+    # The bottom may be flat: growth began where it was left for good.
+    edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
+    return next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest) + 1
 
 
 def start_of_draining(series: Series) -> int:

@@ -11,6 +11,8 @@ ROSE: Final = 1.2
 """Arrivals rose when they are this many times those before."""
 FELL: Final = 0.85
 """Consumers take less when they take this part of what they took before."""
+SLOWER: Final = 1.3
+"""Each message takes this many times as long: then handlers are slow, else there are fewer of them."""
 TENANT_SHARE: Final = 0.5
 """One group that sends more than this part of all is the cause, if arrivals rose."""
 
@@ -49,13 +51,19 @@ def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
     if change is None or not change.arrivals_before:
         return Cause.ONE_TENANT if has_one_tenant(facts) else Cause.ARRIVALS_ROSE if change else None
     if change.drain < FELL * change.drain_before and change.drain < FELL * change.arrivals:
-        slower = change.in_flight >= change.in_flight_before and change.in_flight > 0
-        return Cause.SLOW_HANDLERS if slower else Cause.CONSUMERS_FELL
+        return Cause.SLOW_HANDLERS if is_slower(change) else Cause.CONSUMERS_FELL
     if change.arrivals > ROSE * change.arrivals_before:
         return Cause.ONE_TENANT if has_one_tenant(facts) else Cause.ARRIVALS_ROSE
     if has_one_tenant(facts):
         return Cause.ONE_TENANT
     return Cause.ARRIVALS_ROSE if change.arrivals > change.arrivals_before else None
+
+
+def is_slower(change: Change) -> bool:
+    """Whether a message takes longer than before: those in flight, divided by the rate at which they are done."""
+    if not change.drain or not change.drain_before or not change.in_flight_before:
+        return False
+    return change.in_flight / change.drain > SLOWER * change.in_flight_before / change.drain_before
 
 
 def has_one_tenant(facts: Facts) -> bool:

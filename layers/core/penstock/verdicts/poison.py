@@ -12,14 +12,14 @@ RECURRING_MINUTES: Final = 3
 LEAST_REDELIVERIES: Final = 5
 REDELIVERED_SHARE: Final = 0.3
 """So much of what is received has been received before."""
-DEAD_LETTERED_SHARE: Final = 0.01
+DEAD_LETTERED_SHARE: Final = 0.005
 """Or so much of what leaves goes to the dead-letter queue, in at least two of the minutes."""
 DEAD_LETTER_MINUTES: Final = 2
 STUCK: Final = timedelta(minutes=10)
 """Or the oldest message is older than this, while what is sent now would be done in a fifth of the time."""
 STUCK_FACTOR: Final = 5
-FAILING_SHARE: Final = 0.8
-"""From this share of redeliveries on, all that is handled fails, not a message."""
+DONE_SHARE: Final = 0.2
+"""When less than this part of what is received for the first time is done, all handlers fail, and not some messages."""
 
 
 def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
@@ -47,9 +47,10 @@ def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def handlers_fail(series: Series) -> bool:
-    """Whether nearly all that is received came before: no message is done any more."""
-    received = sum(series.received[-POISON_MINUTES:])
-    return sum(series.redelivered[-POISON_MINUTES:]) >= FAILING_SHARE * max(received, 1)
+    """Whether hardly any of the messages that are received for the first time are done."""
+    first = sum(series.received[-POISON_MINUTES:]) - sum(series.redelivered[-POISON_MINUTES:])
+    done = sum(series.left[-POISON_MINUTES:]) - sum(series.dead_lettered[-POISON_MINUTES:])
+    return first >= LEAST_REDELIVERIES and done < DONE_SHARE * first
 
 
 def start_of_redeliveries(series: Series) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,35 @@ from penstock.settings import Settings
 
 from .values import rfc_3339_time, whole_number
 
+OURS = ("penstock", "penstock_web", "penstock_metrics")
+
 app = typer.Typer(name="metrics", help="how queues are, and a report of what the metrics job stored")
+
+
+def with_database() -> Settings:
+    """The settings, with the database that `penstock metrics run` would choose. Raises SettingError."""
+    from penstock_web.local.chosen_database import chosen_database
+
+    settings = Settings.read(os.environ)
+    return settings if settings.database_url else replace(settings, database_url=chosen_database(settings))
+
+
+@app.command(
+    "run",
+    help="compute history, percentiles and forecasts with Spark (--help lists the options)",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def run_job(context: typer.Context) -> None:
+    from penstock_web.system_account import LocalError
+
+    try:
+        from penstock_metrics.main import main
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] in OURS:
+            raise
+        raise LocalError(f"{error.name} is not installed: pip install 'penstock[metrics]'") from None
+    raise typer.Exit(main(context.args))
 
 
 @app.command("report", help="write one HTML file with pictures")
@@ -37,7 +66,7 @@ def report(
 
     from .database import service_database
 
-    settings = Settings.read(os.environ)
+    settings = with_database()
     with service_database(settings) as database:
         try:
             write_atomically(out, page(Reader(database, settings, span_of_report(start, end), queue)))
@@ -69,7 +98,7 @@ def lag(
     from .database import service_database
     from .lag import print_json, print_table, read_all
 
-    settings = Settings.read(os.environ)
+    settings = with_database()
     with service_database(settings) as database:
         queues = read_all(database, settings, target)
     (print_json if as_json else print_table)(queues[:limit], len(queues))

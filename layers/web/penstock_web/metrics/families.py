@@ -362,4 +362,10 @@ SINCE_RECEIVE: Final = Family(
 DEAD_LETTER_QUEUE: Final = Family(
     "penstock_queue_is_dead_letter_queue", "gauge", "1 for queues that others name as theirs."
 )
-QUEUE_VERDICTS: Final[tuple[Family, ...]] = (VERDICT, UNTIL_EMPTY, SINCE_RECEIVE, DEAD_LETTER_QUEUE)
+QUEUE_VERDICTS: Final[dict[Family, tuple[str, ...]]] = {
+    VERDICT: ("queue", "verdict"),
+    UNTIL_EMPTY: ("queue",),
+    SINCE_RECEIVE: ("queue",),
+    DEAD_LETTER_QUEUE: ("queue",),
+}
+"""What is said of queues with a name, and the labels of each."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -96,7 +96,7 @@ def stopped(now: datetime) -> list[Minute]:
     ]  # fmt: skip
 
 
-MINUTES = {
+MINUTES: dict[str, Callable[[datetime], list[Minute]]] = {
     "behind": behind,
     "draining": draining,
     "stopped": stopped,
