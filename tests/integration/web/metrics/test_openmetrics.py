@@ -1,6 +1,6 @@
 """/metrics as OpenMetrics, compressed, and with the names of earlier releases.
 
-Sources: OpenMetrics 1.0.0 (github.com/prometheus/OpenMetrics, "specification/OpenMetrics.md"); RFC 9110, 12.5. What
+Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec); RFC 9110, 12.5. What
 reads the answers is prometheus-client's parser, which refuses what the specification does not allow.
 """
 
