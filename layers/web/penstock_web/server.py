@@ -175,7 +175,10 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
     try:
         from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
+        raise SettingError(
+            f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}. Where Penstock came from a checkout, "
+            "`pip install '.[tracing]'` there brings them; docs/tracing.md says more."
+        ) from error
     # The span queue reports spans that were lost.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     tracing = open_tracing(settings)
