@@ -116,7 +116,7 @@ def changes_of(since: datetime, low: int, high: int | None = None) -> str:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether the process was told to stop: by this error, or by one that led to it, as a broken call of Spark's does."""
+    """Whether the process was told to stop: by this error, or by what led to it, as to a broken call of Spark's."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
