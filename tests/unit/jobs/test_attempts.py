@@ -61,11 +61,7 @@ def test_what_counts_as_lost(error: Exception, lost: bool) -> None:
 
 
 def test_a_stop_is_a_reason_also_behind_the_error_that_it_caused() -> None:
-    try:
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            raise RuntimeError("the call of Spark broke off")  # noqa: B904 - as an error in a `finally` is
-    except RuntimeError as error:
-        assert reason(error) == "interrupted"
+    broken = RuntimeError("the call of Spark broke off")
+    broken.__context__ = KeyboardInterrupt()
+    assert reason(broken) == "interrupted"
     assert reason(RuntimeError("x")) == "x"
