@@ -123,9 +123,14 @@ def facts_of(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
 
 
 def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
-    """The ARNs of the queues of which all minutes are to be read: the worst first, then the largest backlogs."""
+    """The ARNs of the queues of which all minutes are to be read, the worst first.
+
+    Those that have long been so come last: what is usual for them changes nothing.
+    """
     asking = [arn for arn, verdict in verdicts.items() if asks_for_more(verdict)]
-    return sorted(asking, key=lambda arn: badness(verdicts[arn]))[:MOST_HISTORIES]
+    return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, badness(verdicts[arn])))[
+        :MOST_HISTORIES
+    ]
 
 
 def badness(verdict: Verdict) -> tuple[int, int]:
