@@ -102,13 +102,10 @@ def _run(options: argparse.Namespace) -> int:
         if not is_interrupt(error):
             raise
         report("stopped")
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno()
-        )  # threads of Spark tell at length what broke off
+        # Of the calls that broke off, threads of Spark would tell at length, and Java.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         with suppress(Exception):
-            session.sparkContext.setLogLevel(
-                "OFF"
-            )  # of the calls that it broke off Java would tell at length
+            session.sparkContext.setLogLevel("OFF")
         return INTERRUPTED
     finally:
         with suppress(Exception):

@@ -81,7 +81,7 @@ def recorded_run(address: str, mode: str, zone: str) -> Iterator[Run]:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether the process was told to stop: by this error, or by one that led to it, as a broken call of Spark's does."""
+    """Whether the process was told to stop: by this error, or by what led to it, as to a broken call of Spark's."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
