@@ -17,13 +17,14 @@ from pyspark.sql import functions as F
 
 from .database import runs
 from .database.address import open_connection
+from .database.forecasts import refresh_forecasts
 from .database.read import Database
 from .database.runs import Run
 from .database.snapshot import Snapshot, shared_snapshot
 from .database.tables import FINISHED, FIRES, LIVE, WEBHOOKS, history_pieces, live_pieces
-from .database.write import replace_forecasts, replace_windows
+from .database.write import replace_windows
 from .span import Span, moment
-from .transforms import forecast, latency, results
+from .transforms import latency, results
 from .transforms.columns import messages_of
 from .transforms.windows import calendar
 
@@ -156,8 +157,7 @@ def _write(
     if span.end_us > now.now_us:
         with job.step("forecasts") as step:
             backlog = live.where("finished_us is null").groupBy("queue_id").agg(F.count("*").alias("backlog"))
-            forecast_rows = rows.transform(forecast.forecasts(now.now_us, backlog))
-            step.rows = replace_forecasts(forecast_rows.collect(), address)
+            step.rows = refresh_forecasts(job.database, now.now_us, backlog)
         job.run.progress(written=step.rows)
 
 

@@ -17,7 +17,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 NAME: Final = "penstock"
-_TYPES: Final = {"int": pa.int32(), "string": pa.string(), "timestamp": pa.timestamp("us", tz="UTC")}
+_TYPES: Final = {
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
 
 
 class Piece(InputPartition):

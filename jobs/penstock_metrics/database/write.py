@@ -5,7 +5,7 @@ Executors write the pieces concurrently; a task that Spark runs twice writes its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -14,25 +14,15 @@ import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
-from penstock_metrics.span import Span, moment
+from penstock_metrics.span import Span
 from penstock_metrics.transforms.columns import Batches, mapped
 
 from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
-_FORECAST: Final = (
-    "queue_id",
-    "arrival_rate",
-    "drain_rate",
-    "backlog",
-    "drain_seconds",
-    "forecast",
-    "forecast_low",
-    "forecast_high",
-)
 _NEWLINE: Final = "\n"
 WRITTEN: Final = pa.schema([("piece", pa.string()), ("rows", pa.int64())])
 
@@ -81,19 +71,6 @@ def _texts(batches: Batches) -> Iterator[Text]:
             whole = pa.ListArray.from_arrays([0, end - start], batch["line"].slice(start, end - start))
             yield Text(name, end - start, f"{pc.binary_join(whole, _NEWLINE)[0]}\n".encode())
             start = end
-
-
-def replace_forecasts(rows: Sequence[Row], address: str) -> int:
-    """Replaces all rows of queue.metrics_forecast by these. Returns their number."""
-    names = sql.SQL(", ").join(map(sql.Identifier, (*_FORECAST, "forecast_at")))
-    marks = sql.SQL(", ").join([sql.Placeholder()] * (len(_FORECAST) + 1))
-    insert = sql.SQL("insert into queue.metrics_forecast ({}) values ({})").format(names, marks)
-    values = [(*(row[name] for name in _FORECAST), list(map(moment, row["forecast_us"]))) for row in rows]
-    with open_connection(address) as connection, connection.transaction():
-        _begin(connection)
-        connection.execute("delete from queue.metrics_forecast")
-        connection.cursor().executemany(insert, values)
-    return len(values)
 
 
 def _replace(connection: psycopg.Connection[Any], table: str, piece: Piece, texts: Iterable[Text]) -> int:
