@@ -118,10 +118,42 @@ class ForecastPoint(Struct):
     high: float
 
 
+class Outlook(Struct):
+    """How a forecast was made, or by `reason` why there is none: `too_little_past`, `no_method_beats_unchanged`.
+    `interval_level`: so many of such intervals should hold the actual number, and `interval_coverage`: so many did in the
+    backtest. `mean_error`, `unchanged_error`: messages, in `backtests` forecasts of the last day, by `method` and by "it
+    stays as it is"."""
+
+    method: str | None = None
+    reason: str | None = None
+    interval_level: float | None = None
+    interval_coverage: float | None = None
+    mean_error: float | None = None
+    unchanged_error: float | None = None
+    backtests: int | None = None
+
+
+class Warnings(Struct):
+    """What will happen to a queue within days; null: nothing of it. `retention_seconds`: until its oldest message is
+    deleted unread. `fastest_rate`: messages a second in its best hour, when even that is less than `mean_rate`, what
+    arrives on average: its consumers never catch up."""
+
+    retention_seconds: float | None = None
+    fastest_rate: float | None = None
+    mean_rate: float | None = None
+
+
+class _Told(Struct):
+    """The column `outlook` of queue.read_lag."""
+
+    outlook: Outlook | None = None
+    warnings: Warnings | None = None
+
+
 class QueueLag(Struct):
-    """How far behind a queue's consumers are. Rates: messages a second. `drain_seconds`: until the backlog is gone at
-    these rates, null for never. All but `now` is as of `computed_at`, which is null if the metrics job found no
-    activity for an hour, or has not run yet."""
+    """How far behind a queue's consumers are. Rates: messages a second over 15 minutes. `drain_seconds`: until the
+    backlog is gone at these rates, null for never. All but `now` is as of `computed_at`, which is null if the metrics
+    job found no activity for an hour, or has not run yet. `forecast` has no points where `outlook` says why."""
 
     name: str
     now: Now
@@ -131,6 +163,8 @@ class QueueLag(Struct):
     drain_rate: float | None
     drain_seconds: float | None
     forecast: list[ForecastPoint]
+    outlook: Outlook | None
+    warnings: Warnings | None
     wait: Latency | None
     processing: Latency | None
     lag: Latency | None
@@ -152,6 +186,7 @@ class LagPage(Struct, rename={"from_": "from"}):
 
 
 _latencies = msgspec.json.Decoder(Latencies)
+_told = msgspec.json.Decoder(_Told)
 _hot_groups = msgspec.json.Decoder(list[HotGroup])
 
 
@@ -229,6 +264,7 @@ def lag_page_of(rows: Sequence[LagRow]) -> LagPage:
 def lag_of(row: LagRow) -> QueueLag:
     """A row of queue.read_lag that has a name."""
     latencies = latencies_of(row.latencies)
+    told = _Told() if row.outlook is None else _told.decode(row.outlook)
     return QueueLag(
         name=row.name,
         now=Now(row.visible, row.in_flight, row.delayed, row.oldest_age_us or 0),
@@ -238,6 +274,8 @@ def lag_of(row: LagRow) -> QueueLag:
         drain_rate=row.drain_rate,
         drain_seconds=row.drain_seconds,
         forecast=forecast_of(row),
+        outlook=told.outlook,
+        warnings=told.warnings,
         wait=latencies.wait,
         processing=latencies.processing,
         lag=latencies.lag,
@@ -275,6 +313,8 @@ _NESTED: dict[str, type[Struct]] = {
     **dict.fromkeys(("wait", "processing", "lag"), Latency),
     "now": Now,
     "forecast": ForecastPoint,
+    "outlook": Outlook,
+    "warnings": Warnings,
 }
 
 
