@@ -6,7 +6,8 @@ alter table queue.metrics_forecast
     alter column forecast_low drop not null,
     alter column forecast_high drop not null,
     add column method text,                         -- docs/metrics.md names them
-    add column reason text check (reason in ('too_little_past', 'no_method_beats_unchanged')), -- why there is none
+    add column reason text check (reason in ('too_little_past', 'no_method_beats_unchanged',
+        'intervals_do_not_hold')), -- why there is none
     add column interval_level double precision,     -- 0.8: so many of such intervals should hold the actual depth
     add column interval_coverage double precision,  -- so many did, in the backtest
     add column mean_error double precision,         -- messages: the mean absolute error in the backtest

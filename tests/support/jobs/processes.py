@@ -86,6 +86,16 @@ def outages(random: np.random.Generator, minutes: int) -> Made:
     return queue(random, np.full(minutes, 40.0), capacity)
 
 
+def changing(random: np.random.Generator, minutes: int) -> Made:
+    """Every two to eight hours arrivals take another rate, from half of what consumers can take to a third more."""
+    arrivals, start = np.empty(minutes), 0
+    while start < minutes:
+        length = int(random.integers(120, 481))
+        arrivals[start : start + length] = 60 * random.uniform(0.5, 1.35)
+        start += length
+    return queue(random, arrivals, np.full(minutes, 60.0))
+
+
 def autoscaled(random: np.random.Generator, minutes: int) -> Made:
     """Every five minutes consumers are started for what is there, up to 20, within two minutes; arrivals come in waves."""
     wave = 60 * np.exp(0.5 * np.sin(2 * np.pi * np.arange(minutes) / 97)) * random.gamma(8, 1 / 8, minutes)
@@ -133,6 +143,7 @@ PROCESSES: Final[Mapping[str, Process]] = {
         diurnal,
         weekly,
         outages,
+        changing,
         autoscaled,
         hourly_batch,
         nightly_batch,

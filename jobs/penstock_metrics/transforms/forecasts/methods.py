@@ -1,7 +1,8 @@
 """The candidates for a forecast. Each says, from a series and lags of origins, the depths 5, 10 … 60 minutes after them.
 
 Trends use the median of the slopes between all pairs of points (Theil 1950, Sen 1968), which a burst hardly bends. A
-damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). A season is the mean of what followed
+damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). The usual level is the mean of a day,
+to which the depth returns, as queues do whose consumers mostly keep up. A season is the mean of what followed
 the same time in up to three earlier hours, days or weeks; how far the queue is from that mean now either lasts or fades.
 Days and weeks are 24 and 168 hours of UTC: a change of clocks makes them wrong for a day, and the backtest leaves them
 out then.
@@ -28,13 +29,24 @@ def unchanged(series: Series, origins: Ints) -> Floats:
     return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
 
 
-def trend(steps: int, damping: float = 1.0) -> Method:
-    """The slope of the last `steps` goes on."""
-    growth = np.cumsum(damping ** (_AHEAD - 1))
+def trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
+    """The slope of the last `steps` goes on; of more than an hour, not each step is looked at."""
+    growth = np.cumsum(damping ** (_AHEAD - 1)) / every
+
+    def predict(series: Series, origins: Ints) -> Floats:
+        recent = series.ago(origins[:, None] + np.arange(steps, -1, -every))
+        return np.maximum(recent[:, -1:] + slopes(recent)[:, None] * growth, 0)
+
+    return predict
+
+
+def usual(steps: int, fading: float) -> Method:
+    """The depth returns to its mean of the last `steps`."""
 
     def predict(series: Series, origins: Ints) -> Floats:
         recent = series.ago(origins[:, None] + np.arange(steps, -1, -1))
-        return np.maximum(recent[:, -1:] + slopes(recent)[:, None] * growth, 0)
+        mean = recent.mean(axis=1, keepdims=True)
+        return np.asarray(mean + (recent[:, -1:] - mean) * fading**_AHEAD)
 
     return predict
 
@@ -61,10 +73,13 @@ def slopes(values: Floats) -> Floats:
     return np.asarray(np.median((values[:, second] - values[:, first]) / (second - first), axis=1))
 
 
+# The simplest first: of methods that are about as good, the first is taken.
 METHODS: Final[Mapping[str, Method]] = {
+    "trend_6h": trend(6 * STEPS_AN_HOUR, 6),
+    "trend_1h": trend(STEPS_AN_HOUR),
     "trend_15m": trend(3),
-    "trend_60m": trend(12),
-    "damped_trend": trend(3, _DAMPING),
+    "damped_trend": trend(3, 1, _DAMPING),
+    "usual_level": usual(DAY_STEPS, _FADING),
     "hourly": season(STEPS_AN_HOUR, 3),
     "hourly_fading": season(STEPS_AN_HOUR, 3, _FADING),
     "daily": season(DAY_STEPS, 3),

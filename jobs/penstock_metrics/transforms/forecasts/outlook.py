@@ -18,6 +18,8 @@ from .series import STEP, STEPS_AN_HOUR, Floats, Ints, Points, Series
 
 TOO_LITTLE_PAST: Final = "too_little_past"
 NOTHING_BETTER: Final = "no_method_beats_unchanged"
+UNSURE: Final = "intervals_do_not_hold"
+_LEAST_COVERAGE: Final = LEVEL - 0.05
 _NOW: Final = np.zeros(1, np.int64)
 
 
@@ -75,18 +77,23 @@ def outlook(queue: Queue) -> Outlook:
     rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)
     series = Series.of(_depths(queue.minutes), _depths(queue.hours), queue.last_us, queue.begins_us)
     forecast = forecast_of(series)
-    young = len(origins_of(series)) < LEAST_ORIGINS
-    reason = None if forecast else TOO_LITTLE_PAST if young else NOTHING_BETTER
-    return Outlook(rate, drain_seconds(queue.backlog, rate), forecast, reason, _warnings(queue))
+    drained_in = drain_seconds(queue.backlog, rate)
+    if isinstance(forecast, str):
+        return Outlook(rate, drained_in, None, forecast, _warnings(queue))
+    return Outlook(rate, drained_in, forecast, None, _warnings(queue))
 
 
-def forecast_of(series: Series) -> Forecast | None:
-    """The forecast by the best method; None when none is better than no change."""
+def forecast_of(series: Series) -> Forecast | str:
+    """The forecast by the best method; or the reason why there is none."""
+    if len(origins_of(series)) < LEAST_ORIGINS:
+        return TOO_LITTLE_PAST
     test = best(series, METHODS)
     if test is None:
-        return None
+        return NOTHING_BETTER
     expected = METHODS[test.method](series, _NOW)[0]
-    return Forecast(expected, intervals(series, test, expected), test)
+    around = intervals(series, test, expected)
+    sure = around.coverage is not None and around.coverage >= _LEAST_COVERAGE
+    return Forecast(expected, around, test) if sure else UNSURE
 
 
 def _depths(windows: Windows) -> Points:

@@ -9,8 +9,10 @@ from .formats import count, duration, rate
 
 _METHODS: Final = {
     "trend_15m": "trend of 15 minutes",
-    "trend_60m": "trend of an hour",
+    "trend_1h": "trend of an hour",
+    "trend_6h": "trend of 6 hours",
     "damped_trend": "damped trend",
+    "usual_level": "back to the usual level",
     "hourly": "as an hour before",
     "daily": "as a day before",
     "weekly": "as a week before",
@@ -18,6 +20,7 @@ _METHODS: Final = {
 _REASONS: Final = {
     "too_little_past": "too little past",
     "no_method_beats_unchanged": "none is better than “it stays as it is”",
+    "intervals_do_not_hold": "its intervals did not hold",
 }
 
 

@@ -159,8 +159,9 @@ def _row(queue: QueueLag) -> str:
         count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
         count(queue.backlog), rate(queue.arrival_rate), rate(queue.drain_rate), _drained(queue),
         count(None) if last is None else f"{count(last.messages)} ({count(last.low)} to {count(last.high)})",
-        interval_text(queue.outlook), _forecast_cell(queue), forecast_text(queue.outlook), _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"),
-        _percentile(queue.lag, "p99_us"), count(None) if queue.computed_at is None else moment(queue.computed_at), " ".join(warning_texts(queue)),
+        interval_text(queue.outlook), _forecast_cell(queue), forecast_text(queue.outlook),
+        _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"), _percentile(queue.lag, "p99_us"),
+        count(None) if queue.computed_at is None else moment(queue.computed_at), " ".join(warning_texts(queue)),
     )  # fmt: skip
     return f"<tr><td>{escape(queue.name)}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
