@@ -43,7 +43,7 @@ _ACTIVE: Final = """
 
 
 def refresh_forecasts(database: Database, now_us: int, backlog: DataFrame) -> int:
-    """Replaces the forecasts of all queues; idle queues have none. `backlog`: (queue_id, backlog) now. Returns their number."""
+    """Replaces all forecasts; idle queues have none. `backlog`: (queue_id, backlog) now. Returns their number."""
     last_us = now_us // MINUTE * MINUTE
     held = {row["queue_id"]: row["backlog"] for row in backlog.collect()}
     with open_connection(database.address) as connection:

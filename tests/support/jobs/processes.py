@@ -97,7 +97,7 @@ def changing(random: np.random.Generator, minutes: int) -> Made:
 
 
 def autoscaled(random: np.random.Generator, minutes: int) -> Made:
-    """Every five minutes consumers are started for what is there, up to 20, within two minutes; arrivals come in waves."""
+    """Every five minutes consumers are started for what is there, up to 20; arrivals come in waves."""
     wave = 60 * np.exp(0.5 * np.sin(2 * np.pi * np.arange(minutes) / 97)) * random.gamma(8, 1 / 8, minutes)
     arrived = random.poisson(wave)
     depth, drained, level, consumers = np.zeros(minutes, np.int64), np.zeros(minutes, np.int64), 0, 3

@@ -1,4 +1,4 @@
-"""A rolling backtest: what each method would have said at every step of the last day, and which is better than no change.
+"""A rolling backtest: what each method would have said at every step of the last day, and whether that beats no change.
 
 An origin counts once the whole hour after it is known. Losses are mean absolute errors over the twelve points. A method
 is taken when it is at least a tenth better than "it stays as it is", no point is worse, the recent third is not worse,
@@ -31,7 +31,7 @@ _ABOUT_AS_GOOD: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """What a method said in the past. A row for each origin, the oldest first: errors are actual less predicted depths."""
+    """What a method said in the past: a row an origin, the oldest first. Errors are actual less predicted depths."""
 
     method: str
     origins: Ints

@@ -54,7 +54,7 @@ def warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: float) -
 
 
 def until_retention(ages: Ages, retention_seconds: float) -> float | None:
-    """Seconds until the oldest message reaches the retention period, at the slower of the growths of an hour and a day."""
+    """Seconds until the oldest message reaches the retention period, at the slower growth of an hour and a day."""
     found = [
         slope
         for values, seconds in ((ages.steps, 300.0), (ages.hours, 3600.0))
@@ -73,8 +73,8 @@ def _growth(values: Floats, seconds: float) -> float | None:
 
 
 def fastest_hour(hours: Hours) -> tuple[float, float] | None:
-    """(rate of the fastest hour, mean rate of arrivals), when the first is less; None otherwise, or where nothing at all
-    was drained: nobody receives there, which is another fault."""
+    """(rate of the fastest hour, mean rate of arrivals), when the first is less; None otherwise, or where nothing at
+    all was drained: nobody receives there, which is another fault."""
     if len(hours.drained) < _LEAST_HOURS or not hours.drained.any():
         return None
     fastest, mean = float(hours.drained.max()) / 3600, float(hours.arrivals.mean()) / 3600

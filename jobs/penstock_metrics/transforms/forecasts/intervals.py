@@ -26,7 +26,7 @@ _WARM_UP: Final = 24  # an interval needs so many errors
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """`low` and `high` of each point, and the share of the intervals of the backtest that held; None: there was none."""
+    """`low` and `high` of each point, and the share of the intervals of the backtest that held; None: none."""
 
     low: Floats
     high: Floats
@@ -50,7 +50,7 @@ def intervals(series: Series, test: Backtest, expected: Floats) -> Intervals:
 def activity(series: Series, origins: Ints) -> Floats:
     """How much the depth moved in a step, in the hour before each origin; at least one message."""
     recent = series.ago(origins[:, None] + np.arange(STEPS_AN_HOUR, -1, -1))
-    return 1.0 + np.abs(np.diff(recent, axis=1)).mean(axis=1)
+    return np.asarray(1.0 + np.abs(np.diff(recent, axis=1)).mean(axis=1))
 
 
 @dataclass(frozen=True, slots=True)

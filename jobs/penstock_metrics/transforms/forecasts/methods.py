@@ -1,9 +1,9 @@
-"""The candidates for a forecast. Each says, from a series and lags of origins, the depths 5, 10 … 60 minutes after them.
+"""The candidates for a forecast. Each says, from a series and lags of origins, the depths 5, 10 … 60 minutes later.
 
 Trends use the median of the slopes between all pairs of points (Theil 1950, Sen 1968), which a burst hardly bends. A
 damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). The usual level is the mean of a day,
 to which the depth returns, as queues do whose consumers mostly keep up. A season is the mean of what followed
-the same time in up to three earlier hours, days or weeks; how far the queue is from that mean now either lasts or fades.
+the same time in up to three earlier hours, days or weeks; how far the queue is from it now either lasts or fades.
 Days and weeks are 24 and 168 hours of UTC: a change of clocks makes them wrong for a day, and the backtest leaves them
 out then.
 """
@@ -62,7 +62,7 @@ def season(period: int, seasons: int, fading: float = 1.0) -> Method:
         total = np.where(known, then, 0).sum(axis=1)
         mean = np.divide(total, number, out=np.full(total.shape, np.nan), where=number > 0)
         deviation = series.ago(origins)[:, None] - mean[:, :1]
-        return np.maximum(mean[:, 1:] + deviation * fading**_AHEAD, 0)
+        return np.asarray(np.maximum(mean[:, 1:] + deviation * fading**_AHEAD, 0))
 
     return predict
 

@@ -107,7 +107,9 @@ def _warnings(queue: Queue) -> Warnings:
     hours = Hours(*(_at(queue.hours, ends, name) for name in ("arrivals", "drained")))
     steps = queue.last_us - np.arange(STEPS_AN_HOUR + 1)[::-1] * STEP
     steps = steps[steps >= queue.begins_us]
-    ages = Ages(_at(queue.minutes, steps, "oldest_age_us") / 1e6, _at(queue.hours, ends, "oldest_age_us") / 1e6)
+    ages = Ages(
+        _at(queue.minutes, steps, "oldest_age_us") / 1e6, _at(queue.hours, ends, "oldest_age_us") / 1e6
+    )
     return warnings(queue.backlog, ages, hours, queue.retention_seconds)
 
 

@@ -101,7 +101,9 @@ def _columns(told: Outlook, last_us: int) -> dict[str, Any]:
         "drain_rate": told.rates.drained,
         "drain_seconds": told.drain_seconds,
         "reason": told.reason,
-        "warnings": json.dumps({name: value for name, value in asdict(told.warnings).items() if value is not None}),
+        "warnings": json.dumps(
+            {name: value for name, value in asdict(told.warnings).items() if value is not None}
+        ),
     }
     if told.forecast is None:
         return columns

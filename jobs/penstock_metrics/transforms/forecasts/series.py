@@ -22,7 +22,9 @@ POINTS: Final = 12  # the forecast is for 5, 10 … 60 minutes
 STEPS_AN_HOUR: Final = HOUR // STEP
 DAY_STEPS: Final = 24 * STEPS_AN_HOUR
 WEEK_STEPS: Final = 7 * DAY_STEPS
-FINE_STEPS: Final = 50 * STEPS_AN_HOUR  # a day to test, the day before it, and two hours that trends look back
+FINE_STEPS: Final = (
+    50 * STEPS_AN_HOUR
+)  # a day to test, the day before it, and two hours that trends look back
 WEEKS: Final = 3
 HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
 
@@ -40,9 +42,9 @@ class Series:
 
     def ago(self, lags: Ints) -> Floats:
         """The depths at these lags; between the ends of hours on a straight line. NaN where it is unknown."""
-        found = self._between_hours(lags)
         near = lags < len(self.fine)
-        return np.where(near, self.fine[np.where(near, lags, 0)], found)
+        found = self.fine[np.where(near, lags, 0)]
+        return found if near.all() else np.where(near, found, self._between_hours(lags))
 
     def _between_hours(self, lags: Ints) -> Floats:
         place = np.clip((lags - self.hour_lag) / STEPS_AN_HOUR, 0, None)

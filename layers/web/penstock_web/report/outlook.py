@@ -31,9 +31,8 @@ def forecast_text(outlook: Outlook | None) -> str:
     if outlook.method is None:
         return _REASONS.get(outlook.reason or "", "")
     name = outlook.method.removesuffix("_fading")
-    return (
-        f"{_METHODS.get(name, name)}, off by {count(outlook.mean_error)}; {count(outlook.unchanged_error)} if unchanged"
-    )
+    errors = f"off by {count(outlook.mean_error)}; {count(outlook.unchanged_error)} if unchanged"
+    return f"{_METHODS.get(name, name)}, {errors}"
 
 
 def interval_text(outlook: Outlook | None) -> str:
@@ -51,4 +50,5 @@ def warning_texts(queue: QueueLag) -> Iterator[str]:
         when = duration(told.retention_seconds * 1_000_000)
         yield f"Retention is reached in {when}: messages are then deleted unread."
     if told.fastest_rate is not None:
-        yield f"Never catches up: the best hour drained {rate(told.fastest_rate)} a second, {rate(told.mean_rate)} arrive."
+        drained, arrive = rate(told.fastest_rate), rate(told.mean_rate)
+        yield f"Never catches up: the best hour drained {drained} a second, {arrive} arrive."

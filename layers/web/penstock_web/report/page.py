@@ -18,7 +18,8 @@ from .svg import element
 STYLE = files(__package__).joinpath("report.css")
 STALE = timedelta(minutes=10)
 _COLUMNS = ("Queue", "Visible", "In flight", "Delayed", "Oldest", "Stored backlog", "Arrivals /s", "Drained /s",
-            "Empty in", "In an hour", "Interval", "Forecast", "By", "Wait p50", "Lag p50", "Lag p99", "Computed (UTC)", "Warnings")  # fmt: skip
+            "Empty in", "In an hour", "Interval", "Forecast", "By", "Wait p50", "Lag p50", "Lag p99",
+            "Computed (UTC)", "Warnings")  # fmt: skip
 _WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
 
 
@@ -149,8 +150,8 @@ def _lag_section(reader: Reader) -> Iterator[str]:
         return
     yield '</tbody></table></div><p class="quiet">Visible, in flight, delayed and the age of the oldest message are'
     yield " those of the moment of writing; the rest is as of the time in the last column, rates over 15 minutes,"
-    yield " latencies of the hour of the clock and the one before it. “never”: more arrives than is drained. A queue has a"
-    yield " forecast where a method was better, over the last day, than that it stays as it is.</p></section>"
+    yield " latencies of the hour of the clock and the one before it. “never”: more arrives than is drained. A queue"
+    yield " has a forecast where a method was better, over the last day, than that it stays as it is.</p></section>"
 
 
 def _row(queue: QueueLag) -> str:

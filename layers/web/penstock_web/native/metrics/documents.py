@@ -121,9 +121,9 @@ class ForecastPoint(Struct):
 class Outlook(Struct):
     """How a forecast was made, or by `reason` why there is none: `too_little_past`, `no_method_beats_unchanged`,
     `intervals_do_not_hold`.
-    `interval_level`: so many of such intervals should hold the actual number, and `interval_coverage`: so many did in the
-    backtest. `mean_error`, `unchanged_error`: messages, in `backtests` forecasts of the last day, by `method` and by "it
-    stays as it is"."""
+    `interval_level`: so many of such intervals should hold the actual number; `interval_coverage`: so many did in the
+    backtest. `mean_error`, `unchanged_error`: messages, of `backtests` forecasts of the last day, made by `method` and
+    by "it stays as it is"."""
 
     method: str | None = None
     reason: str | None = None
