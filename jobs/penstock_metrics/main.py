@@ -18,6 +18,7 @@ from penstock.settings import SettingError, Settings
 from .continuous import follow
 from .database.address import NoDatabaseError, database_address
 from .database.read import Database
+from .output.options import NoCatalogError, add_options, exporter
 from .run import RequestedDays, compute, no_progress, print_progress
 from .span import zone_of
 from .spark.java import NoJavaError
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         return _run(options)
-    except (NoDatabaseError, NoJavaError, SettingError, ValueError, psycopg.OperationalError) as error:
+    except (NoCatalogError, NoDatabaseError, NoJavaError, SettingError, ValueError, psycopg.OperationalError) as error:
         print(f"queue_metrics: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
 
@@ -66,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
         help="how far everything else on this machine goes first, 0 to 19; default: %(default)s; "
         "spark-submit decides for itself",
     )
+    add_options(made)
     made.add_argument("--quiet", action="store_true", help="no progress on standard error")
     return made
 
@@ -74,6 +76,7 @@ def _run(options: argparse.Namespace) -> int:
     settings = Settings.read(os.environ)
     zone = zone_of(settings.queue_metrics_timezone)
     requested = RequestedDays(zone, instant(options.start, zone), instant(options.end, zone))
+    export = exporter(options, settings)
     address = database_address(settings, options.data_dir)
     if not submitted():
         os.nice(options.nice)
@@ -86,6 +89,7 @@ def _run(options: argparse.Namespace) -> int:
         else:
             run = compute(database, requested, report=report)
             report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows written")
+            export(database, report)
     except KeyboardInterrupt:
         return 130
     finally:

@@ -37,9 +37,9 @@ _STORED: Final = Table(
 # Queues in which something is, or of which a window of the last hour is stored: something happened, or was there.
 _ACTIVE: Final = """
     select q.queue_id, q.created_at, q.retention_seconds from queue.queues q
-    where q.queue_id = any(%(held)s) or q.queue_id in (
+    where q.keeps_history and (q.queue_id = any(%(held)s) or q.queue_id in (
         select w.queue_id from queue.metrics_window w
-        where w.window_seconds = 60 and w.starts_at >= %(since)s and w.starts_at < %(last)s and w.group_id = '')"""
+        where w.window_seconds = 60 and w.starts_at >= %(since)s and w.starts_at < %(last)s and w.group_id = ''))"""
 
 
 def refresh_forecasts(database: Database, now_us: int, backlog: DataFrame) -> int:
