@@ -33,7 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         return _run(options)
-    except (NoCatalogError, NoDatabaseError, NoJavaError, SettingError, ValueError, psycopg.OperationalError) as error:
+    except (
+        NoCatalogError,
+        NoDatabaseError,
+        NoJavaError,
+        SettingError,
+        ValueError,
+        psycopg.OperationalError,
+    ) as error:
         print(f"queue_metrics: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
 

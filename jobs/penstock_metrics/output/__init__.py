@@ -7,6 +7,7 @@
     iceberg    registers the files in Iceberg tables, a commit each
     export     all of it
 
-Files are read from PostgreSQL, whole days at a time, and not from the windows that a run has just computed: a run computes
-what changed, a file has all of its day. A file's name has the digest of its contents, so what did not change is not written.
+What is exported is read from PostgreSQL, whole days at a time, and not taken from the windows that a run has just
+computed: a run computes what changed, a file has all of its day. A file's name has the digest of its contents, so what
+did not change is not written.
 """

@@ -32,8 +32,10 @@ _QUEUE: Final = {
     "queue_id": (_INT, "t.queue_id"),
     "queue_name": (
         _TEXT,
-        f"case when t.queue_id = 0 then '{INSTALLATION}' "
-        f"else coalesce(q.name, split_part(d.arn, ':', 6), '{DELETED}' || t.queue_id) end",
+        (
+            f"case when t.queue_id = 0 then '{INSTALLATION}' "
+            f"else coalesce(q.name, split_part(d.arn, ':', 6), '{DELETED}' || t.queue_id) end"
+        ),
     ),
     "queue_arn": (_TEXT, "coalesce(q.arn, d.arn)"),
 }
@@ -84,8 +86,12 @@ WINDOWS: Final = Dataset(
     "queue.metrics_window",
     _QUEUE
     | _WINDOW
-    | _same(_COUNT, "arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired")
-    | _same(_COUNT, "moved", "depth", "waiting", "received", "oldest_age_us", "visible", "in_flight", "delayed")
+    | _same(
+        _COUNT, "arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired"
+    )
+    | _same(
+        _COUNT, "moved", "depth", "waiting", "received", "oldest_age_us", "visible", "in_flight", "delayed"
+    )
     | _same(_INT, "groups")
     | _same(_REAL, "top_group_share", "gini"),
     "starts_at",

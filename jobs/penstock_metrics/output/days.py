@@ -69,9 +69,11 @@ _EVERYTHING: Final = """
 def replaceable(
     dataset: Dataset, days: Collection[date], kept: Kept, today: date, there: Collection[Slot]
 ) -> tuple[list[Slot], list[Slot]]:
-    """(what to write, what to leave as it is): rows of days that are older than rows are kept may be gone in part, so the
-    files that have them are not replaced."""
-    write, leave = [], []
+    """(what to write, what to leave as it is).
+
+    Rows of days that are older than rows are kept may be gone in part, so the files that have them are not replaced.
+    """
+    write, leave = list[Slot](), list[Slot]()
     for day in sorted(days):
         for part in dataset.parts:
             slot, limit = Slot(dataset.name, day, part), kept.of(dataset, part)

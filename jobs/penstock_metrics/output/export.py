@@ -28,7 +28,9 @@ from .write import KEY, WRITTEN, Job, writer
 
 # Key of the advisory lock under which one export works at a time. The bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
-_CLOCKS: Final = timedelta(days=1)  # a row may be recorded so long before its own times, when a clock was changed
+_CLOCKS: Final = timedelta(
+    days=1
+)  # a row may be recorded so long before its own times, when a clock was changed
 UNUSED_SECONDS: Final = 3600.0  # readers of an Iceberg table may need a replaced file for so long
 
 
@@ -73,7 +75,9 @@ def export(database: Database, target: Target, kept: Kept, report: Callable[[str
     return done
 
 
-def _finish(target: Target, note: Note, written: Mapping[str, Collection[str]], unused: Sequence[str]) -> None:
+def _finish(
+    target: Target, note: Note, written: Mapping[str, Collection[str]], unused: Sequence[str]
+) -> None:
     place, now = target.place, time.time()
     names = {name for each in written.values() for name in each}
     waiting = {name: since for name, since in note.unused.items() if name not in names}
@@ -83,7 +87,10 @@ def _finish(target: Target, note: Note, written: Mapping[str, Collection[str]], 
         place.write_note(Note(note.run_id))
         return
     target.register(
-        {dataset.name: {name for _, name in place.names(dataset.name)} - waiting.keys() for dataset in DATASETS}
+        {
+            dataset.name: {name for _, name in place.names(dataset.name)} - waiting.keys()
+            for dataset in DATASETS
+        }
     )
     over = [name for name, since in waiting.items() if since <= now - UNUSED_SECONDS]
     place.remove(over)

@@ -1,7 +1,7 @@
 """The files as Iceberg tables: `windows`, `latencies` and `messages` of a namespace, by pyiceberg.
 
 The catalog is configured as for every program that uses pyiceberg: `~/.pyiceberg.yaml`, or variables such as
-PYICEBERG_CATALOG__PENSTOCK__URI. Data files are registered as they are (`add_files`): they have no ids of columns, so the
+PYICEBERG_CATALOG__LAKE__URI. Data files are registered as they are (`add_files`): they have no ids of columns, so the
 table's name mapping gives them theirs (Iceberg's specification, "Name Mapping Serialization"). A commit exchanges all
 files of the days that changed at once. Metadata is below PATH/_iceberg.
 """
@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import reduce
 from typing import Any, Final
 
 from .datasets import DATASETS, Dataset
@@ -23,6 +22,7 @@ _PROPERTIES: Final = {
     "write.metadata.previous-versions-max": "10",
 }
 _DAY: Final = "day"
+_SLOTS_A_DELETE: Final = 50  # pyiceberg walks a condition by recursion
 
 
 class NoCatalogError(Exception):
@@ -74,12 +74,14 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
     wanted = _by_slot(place.address(name) for name in names)
     there = _by_slot(table.inspect.data_files()["file_path"].to_pylist())
     stale = [slot for slot, paths in there.items() if paths - wanted[slot]]
-    added = {path for slot, paths in wanted.items() for path in paths - (set() if slot in stale else there[slot])}
+    added = {
+        path for slot, paths in wanted.items() for path in paths - (set() if slot in stale else there[slot])
+    }
     if not (stale or added):
         return
     with table.transaction() as transaction:
-        if stale:
-            transaction.delete(_rows_of(dataset, stale))
+        for first in range(0, len(stale), _SLOTS_A_DELETE):
+            transaction.delete(_rows_of(dataset, stale[first : first + _SLOTS_A_DELETE]))
         if added:
             transaction.add_files(sorted(added), check_duplicate_files=False)
     # Files that were replaced go an hour later (see export), and snapshots that name them.
@@ -96,25 +98,16 @@ def _by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
     return found
 
 
-def _rows_of(dataset: Dataset, slots: Iterable[Slot]) -> Any:
+def _rows_of(dataset: Dataset, slots: Iterable[Slot]) -> str:
     """The condition for all rows of these slots: that of whole files, which are taken out and not rewritten."""
-    from pyiceberg.expressions import (  # noqa: PLC0415
-        And,
-        EqualTo,
-        GreaterThanOrEqual,
-        LessThan,
-        Or,
-    )
+    return " or ".join(_rows_of_slot(dataset, slot) for slot in slots)
 
-    def rows_of(slot: Slot) -> Any:
-        start = datetime(slot.day.year, slot.day.month, slot.day.day, tzinfo=UTC)
-        inside = And(
-            GreaterThanOrEqual(dataset.time, start.isoformat()),
-            LessThan(dataset.time, (start + timedelta(days=1)).isoformat()),
-        )
-        return inside if dataset.part is None else And(inside, EqualTo(dataset.part, slot.part))
 
-    return reduce(Or, map(rows_of, slots))
+def _rows_of_slot(dataset: Dataset, slot: Slot) -> str:
+    start = datetime(slot.day.year, slot.day.month, slot.day.day, tzinfo=UTC)
+    end = start + timedelta(days=1)
+    part = "" if dataset.part is None else f" and {dataset.part} = {slot.part}"
+    return f"({dataset.time} >= '{start.isoformat()}' and {dataset.time} < '{end.isoformat()}'{part})"
 
 
 def _catalog(name: str) -> Any:
@@ -124,6 +117,8 @@ def _catalog(name: str) -> Any:
         raise NoCatalogError("--iceberg needs the package pyiceberg: install penstock[iceberg]") from None
     try:
         return load_catalog(name)
-    except Exception as error:
+    except (ValueError, OSError) as error:  # it is not configured, or does not answer
         variable = f"PYICEBERG_CATALOG__{name.upper()}__URI"
-        raise NoCatalogError(f"no Iceberg catalog {name!r}: {error}; set {variable}, or ~/.pyiceberg.yaml") from None
+        raise NoCatalogError(
+            f"no Iceberg catalog {name!r}: {error} Set {variable}, or ~/.pyiceberg.yaml."
+        ) from None

@@ -40,7 +40,9 @@ def exporter(options: argparse.Namespace, settings: Settings) -> Callable[[Datab
             raise ValueError("--iceberg needs --parquet PATH, where its files are")
         return lambda _database, _report: None
     if options.continuous:
-        raise ValueError("--parquet does not go with --continuous: let a run of its own export, every hour or day")
+        raise ValueError(
+            "--parquet does not go with --continuous: let a run of its own export, every hour or day"
+        )
     place = Place.of(options.parquet)
     register = None if options.iceberg is None else Tables.of(options.iceberg, place).register
     kept = Kept(settings.queue_metrics_days, settings.queue_history_days)

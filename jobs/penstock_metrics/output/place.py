@@ -37,7 +37,10 @@ class Slot:
 
 @dataclass(slots=True)
 class Note:
-    """`run_id`: all runs up to it were exported; 0: none. `unused`: files, and when (seconds since 1970) they fell out of use."""
+    """`run_id`: all runs up to it were exported; 0: none.
+
+    `unused`: files that were replaced, and when, in seconds since 1970.
+    """
 
     run_id: int = 0
     unused: dict[str, float] = field(default_factory=dict)

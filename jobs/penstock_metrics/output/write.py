@@ -1,4 +1,4 @@
-"""What executors do with the rows of a dataset: a file for each day, queue and part, or several of at most ROWS rows.
+"""What executors do with the rows of a dataset: a file a day, queue and part, or several of ROWS rows.
 
 All rows of a day and queue are in one partition, sorted. Their files are written, and then exchanged for those that were
 there: readers of the folder see both for milliseconds. With Iceberg the old files stay until readers have no use for
@@ -105,7 +105,9 @@ class _Folder:
             return
         if not job.keep_replaced:
             folder = next(iter(self.files)).rpartition("/")[0]
-            place.remove(name for name in place.folder(folder) if name not in self.files and slot_of(name) in job.slots)
+            place.remove(
+                name for name in place.folder(folder) if name not in self.files and slot_of(name) in job.slots
+            )
         yield pa.record_batch([list(self.files), list(self.files.values())], schema=WRITTEN)
 
 
