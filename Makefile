@@ -50,7 +50,7 @@ demo: .venv/service.stamp ## send, receive and delete messages with boto3 agains
 	@$(BIN)/penstock demo $(ARGS)
 
 metrics: .venv/metrics.stamp ## compute metrics with Spark, of DATABASE_URL or of the service of `make run` (ARGS="--continuous")
-	@$(BIN)/python -m penstock_metrics $(ARGS)
+	@$(BIN)/penstock metrics run $(ARGS)
 
 test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=3)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout $(TEST_SECONDS) $(ARGS)

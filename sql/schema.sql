@@ -1800,6 +1800,10 @@ function queue.next_fires(canonical text, timezone text DEFAULT 'UTC'::text, aft
     returns SETOF timestamp with time zone
     language plpgsql stable security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.next_later_schedule()
+    returns TABLE(ms integer)
+    language sql;
+
 function queue.next_local_time(p_seconds integer[], p_minutes integer[], p_hours integer[], p_months integer[], p_years integer[], p_of_month text, p_of_week text, p_aws boolean, p_after timestamp without time zone)
     returns timestamp without time zone
     language plpgsql immutable;
@@ -2288,8 +2292,16 @@ function queue.start_move_task(p_source text, p_destination text, p_maximum_per_
     returns TABLE(task_id text, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.store_gauges(p_ids integer[])
+    returns void
+    language sql;
+
 function queue.store_measurements(p_limit integer, p_pause_ms integer)
     returns TABLE(queues integer)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.store_minutes(p_limit integer, p_most integer, p_pause_ms integer)
+    returns TABLE(calls bigint, queues integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.stored_bytes(p_message queue.delivery)

@@ -1,4 +1,4 @@
-"""The command line: `python -m penstock_metrics`, `make metrics`, or the program for spark-submit."""
+"""The command line: `penstock metrics run`, `make metrics`, or the program for spark-submit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from zoneinfo import ZoneInfo
 import psycopg
 
 from penstock.settings import SettingError, Settings
+from penstock_web.local.chosen_database import chosen_database, named
+from penstock_web.system_account import LocalError
 
+from .attempts import LostError, repeated
 from .continuous import follow
-from .database.address import NoDatabaseError, database_address
 from .database.read import Database
 from .output.options import NoCatalogError, add_options, exporter
 from .run import RequestedDays, compute, no_progress, print_progress
@@ -34,21 +36,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(options)
     except (
+        LocalError,
+        LostError,
         NoCatalogError,
-        NoDatabaseError,
         NoJavaError,
         SettingError,
         ValueError,
         psycopg.OperationalError,
     ) as error:
-        print(f"queue_metrics: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"penstock metrics: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
     made = argparse.ArgumentParser(
-        prog="python -m penstock_metrics",
+        prog="penstock metrics run",
         description="Computes metrics of queues from their history into queue.metrics_*. Without --from: what has "
         "changed since the last run; the first time, everything.",
     )
@@ -84,17 +87,18 @@ def _run(options: argparse.Namespace) -> int:
     zone = zone_of(settings.queue_metrics_timezone)
     requested = RequestedDays(zone, instant(options.start, zone), instant(options.end, zone))
     export = exporter(options, settings)
-    address = database_address(settings, options.data_dir)
+    address = chosen_database(settings, options.data_dir)
+    report = no_progress if options.quiet else print_progress
+    report(f"database: {named(address)}")
     if not submitted():
         os.nice(options.nice)
     session = open_session(options.master, options.jdbc_jar or "")
     database = Database(session, address, jdbc=bool(options.jdbc_jar))
-    report = no_progress if options.quiet else print_progress
     try:
         if options.continuous:
             follow(database, requested, options.interval_seconds, report)
         else:
-            run = compute(database, requested, report=report)
+            run = repeated(lambda: compute(database, requested, report=report), report)
             report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows written")
             export(database, report)
     except KeyboardInterrupt:

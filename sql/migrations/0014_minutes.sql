@@ -29,4 +29,5 @@ create table queue.minute (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index minute_starts_at on queue.minute (starts_at);
 comment on table queue.minute is
-    'What happened in a queue in a minute, and what it held: of minutes with activity, or with messages there. 25 hours.';
+    'What happened in a queue in a minute, and what it held at last, for 25 hours. A minute without a row: nothing happened, '
+    'and the queue holds what it held before.';

@@ -139,3 +139,20 @@ def test_address_in_two_parts(address: str, parts: tuple[str, int]) -> None:
 def test_a_bad_address_is_refused(address: str) -> None:
     with pytest.raises(SettingError, match="QUEUE_ADDRESS must be host:port"):
         _ = Settings.read({"QUEUE_ADDRESS": address}).host_and_port
+
+
+def test_secrets_and_addresses_may_be_in_files(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("postgresql://u:p@h/d\n")
+    read = {
+        name: str(file) for name in ("DATABASE_URL_FILE", "QUEUE_METRICS_TOKEN_FILE", "QUEUE_ADDRESS_FILE")
+    }
+    settings = Settings.read({**read, "DATABASE_DIRECT_URL": "b"})
+    assert settings.database_url == settings.queue_metrics_token == "postgresql://u:p@h/d"
+    assert (settings.database_direct_url, settings.queue_address) == ("b", "0.0.0.0:9324")
+    assert Settings.read({**read, "DATABASE_URL": "a"}).database_url == "a"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="DATABASE_URL_FILE"):
+        Settings.read({"DATABASE_URL_FILE": str(tmp_path / "missing")})

@@ -1,9 +1,8 @@
-"""The database's address: DATABASE_DIRECT_URL or DATABASE_URL, else that of the service which `make run` started."""
+"""Connections of the job to the database, and its address in the forms that others need."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -12,9 +11,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from penstock.postgres.call_deadline import connection_parameters
 from penstock.postgres.network import CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import LimitedConnection
-from penstock.settings import Settings
-from penstock_web.local.postgres import service_dsn
-from penstock_web.local.state import default_state_directory
 
 # The service's role has planner settings for its own short statements, which do not suit the job's. A pooler drops
 # `options=`, so each transaction sets them. 30 s: no transaction holds back vacuum for longer.
@@ -32,22 +28,6 @@ TRANSACTION_SETTINGS: Final = (
     "set local jit = off",
     "set local timezone = 'UTC'",
 )
-
-
-class NoDatabaseError(Exception):
-    """There is no database to read; the text names a remedy."""
-
-
-def database_address(settings: Settings, state: Path | None = None) -> str:
-    """A DSN of libpq. `state`: the folder of the local service, by default where `make run` has it."""
-    if settings.direct_url:
-        return settings.direct_url
-    dsn = service_dsn(state or default_state_directory())
-    if dsn is None or not _answers(dsn):
-        raise NoDatabaseError(
-            "no database: set DATABASE_URL, or start the service of this machine with `make run`"
-        )
-    return dsn
 
 
 def open_connection(address: str) -> psycopg.Connection[Any]:
@@ -81,11 +61,3 @@ def jdbc_address(address: str) -> tuple[str, dict[str, str]]:
     ports = ports * len(hosts) if len(ports) == 1 else ports
     places = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
     return f"jdbc:postgresql://{places}/{parts.get('dbname', '')}", properties
-
-
-def _answers(dsn: str) -> bool:
-    try:
-        psycopg.connect(dsn, connect_timeout=5).close()
-    except psycopg.OperationalError:
-        return False
-    return True

@@ -23,6 +23,13 @@ LATE: Final = timedelta(days=1)
 MARGIN: Final = timedelta(hours=1)
 
 
+# Who has the lock knows that no other run is under way.
+_END_KILLED_RUNS: Final = (
+    "update queue.metrics_run set finished_at = clock_timestamp(), error = 'the process ended before the run'"
+    " where finished_at is null"
+)
+
+
 @dataclass(slots=True)
 class Run:
     """A row of the table whose run is under way."""
@@ -58,6 +65,7 @@ def recorded_run(address: str, mode: str) -> Iterator[Run]:
     """Adds a run to the table; finishes it at the end of the block, with the block's error. Waits for other runs."""
     with open_connection(address) as connection:
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
+        connection.execute(_END_KILLED_RUNS)
         row = connection.execute(
             "insert into queue.metrics_run (mode) values (%s) returning run_id", (mode,)
         ).fetchone()
@@ -109,6 +117,8 @@ def changes_of(since: datetime, low: int, high: int | None = None) -> str:
 
 def reason(error: BaseException) -> str:
     """The error in one line. An executor's error from PostgreSQL is a line within the text of Spark's exception."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
     text = str(error)
     found = re.findall(r"^\s*((?:psycopg|adbc_driver_manager)\.\S+: .*)$", text, re.MULTILINE)
     return " ".join((found[0] if found else text).split())[:1000] or type(error).__name__

@@ -1,7 +1,7 @@
 """What executors do with the rows of a dataset: a file a day, queue and part, or several of ROWS rows.
 
-All rows of a day and queue are in one partition, sorted. Their files are written, and then exchanged for those that were
-there: readers of the folder see both for milliseconds. With Iceberg the old files stay until readers have no use for
+All rows of a day and queue are in one partition, sorted. Their files are written, and then those that they replace are
+removed: readers of the folder see both for milliseconds. With Iceberg the old files stay until readers have no use for
 them. A task that Spark runs twice writes the same files under the same names.
 """
 

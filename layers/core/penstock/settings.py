@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from penstock.aws.arn import is_region
@@ -51,6 +52,9 @@ class Setting(NamedTuple):
     choices: tuple[str, ...] = ()
     secret: bool = False  # never shown
 
+
+ADDRESSES: Final = ("DATABASE_URL", "DATABASE_DIRECT_URL")
+"""Settings that have a password."""
 
 SETTINGS: Final = (
     Setting("DATABASE_URL", "", "address", "PostgreSQL 15 or newer, directly or through PgBouncer. Empty: "
@@ -338,9 +342,10 @@ class Settings:
     def read(cls, variables: Mapping[str, str], **overrides: Value) -> Settings:
         """Settings from environment variables; `overrides`, by field name, win (command line, tests).
 
-        An empty variable counts as not set, as containers often pass it so. Raises SettingError.
+        An empty variable counts as not set, as containers often pass it so. A secret, or an address of the database,
+        that is not set is read from the file that its name with `_FILE` names (our choice). Raises SettingError.
         """
-        values: dict[str, Any] = {s.name.lower(): _value(s, variables.get(s.name, "")) for s in SETTINGS}
+        values: dict[str, Any] = {s.name.lower(): _value(s, _text(s, variables)) for s in SETTINGS}
         settings = cls(**{**values, **overrides})
         if settings.queue_database_auth == "iam":
             settings = replace(
@@ -436,6 +441,17 @@ def _check_parsed(name: str, parse: Callable[[str], object], text: str) -> None:
         parse(text)
     except ValueError as error:
         raise SettingError(f"{name} must be {error}") from None
+
+
+def _text(setting: Setting, variables: Mapping[str, str]) -> str:
+    text = variables.get(setting.name, "")
+    file = variables.get(f"{setting.name}_FILE", "")
+    if text or not file or not (setting.secret or setting.name in ADDRESSES):
+        return text
+    try:
+        return Path(file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"{setting.name}_FILE: {file} cannot be read: {error}") from None
 
 
 def _with_iam_token(address: str) -> str:

@@ -84,7 +84,7 @@ class Application(RestApplication):
             metrics_router(
                 resources.meter,
                 resources.pool,
-                settings.queue_metrics_max_queues,
+                settings,
                 admit_scraper,
                 resources.refresh_gauges,
             ),

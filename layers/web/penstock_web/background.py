@@ -219,7 +219,7 @@ class MeasurementWorker(Worker):
     def _measure(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         self._changes = self._activity.changes
         counts = measure.run_once(settings, TransactionExecutor(connection))
-        self._measured = counts["pages"] > 0
+        self._measured = counts["pages"] > 0 and counts["minutes"] > 0
         return counts
 
     def _next_pause(self) -> float:

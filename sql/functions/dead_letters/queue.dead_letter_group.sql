@@ -48,6 +48,8 @@ begin
         'queue_id', v_target, 'deduplication_id', m.message_id, 'receive_count', 0, 'first_received_at', null,
         'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null))) r;
     insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, cardinality(v_ids));
+    insert into queue.activity (queue_id, sent, dead_lettered)
+    values (p_queue_id, 0, cardinality(v_ids)), (v_target, cardinality(v_ids), 0);
     perform queue.update_groups(array[v_target_key]);
     perform queue.notify_watchers(v_target, p_dead_letter_arn);
     return cardinality(v_ids) < 100;

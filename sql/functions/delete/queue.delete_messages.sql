@@ -22,6 +22,8 @@ declare
     v_deleted bigint[];
     v_given bigint[];
     v_message_ids uuid[];
+    v_counted int;              -- the queue whose deletions v_count has; those of FIFO queues, of the slow path and of
+    v_count int := 0;           -- messages that were received again are counted where they are deleted
 begin
     if -2 = any (p_shards) then
         perform queue.lock_groups_of_messages(array(
@@ -45,6 +47,12 @@ begin
         if v_handles.pos > 0 and v_handles.shard <> -2 then
             v_deleted := queue.delete_leased(v_queue.queue_id, v_handles.shard, v_handles.pos,
                 v_handles.receive_count, v_handles.nonce, v_handles.ids, v_queue.archives);
+            if v_queue.queue_id <> v_counted and v_count > 0 then
+                insert into queue.activity (queue_id, deleted) values (v_counted, v_count);
+                v_count := 0;
+            end if;
+            v_counted := v_queue.queue_id;
+            v_count := v_count + cardinality(v_deleted);
         end if;
         if v_deleted = v_handles.ids then                       -- the usual case
             return query select u, 'deleted'::text from unnest(v_handles.numbers) u;
@@ -64,4 +72,7 @@ begin
             from unnest(v_handles.numbers, v_given) u(n, id);
         end if;
     end loop;
+    if v_count > 0 then
+        insert into queue.activity (queue_id, deleted) values (v_counted, v_count);
+    end if;
 end $$;

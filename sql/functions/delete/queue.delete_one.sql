@@ -27,7 +27,11 @@ begin
         end if;
         if queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, 0, array[p_id],
             p_archives) <> '{}'
-            or queue.delete_side(p_queue_id, p_shard, null, array[p_id], null, p_archives, p_keeps_history) <> '{}'
+        then
+            insert into queue.activity (queue_id, deleted) values (p_queue_id, 1);
+            return true;
+        end if;
+        if queue.delete_side(p_queue_id, p_shard, null, array[p_id], null, p_archives, p_keeps_history) <> '{}'
         then
             return true;
         end if;

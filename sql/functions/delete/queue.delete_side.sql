@@ -29,6 +29,9 @@ begin
         cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(d) || jsonb_build_object(
             'public_id', queue.public_id(d.shard, d.id), 'archived_at', clock_timestamp())) r
         where p_archives),
+    counted as (
+        insert into queue.activity (queue_id, deleted)
+        select p_queue_id, count(*) from deleted d having count(*) > 0),
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
         select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.system ->> 'MessageGroupId',

@@ -26,6 +26,7 @@ begin
             'visible_at', p_visible_at, 'receive_count', 0)) r;
         return true;
     end if;
+    insert into queue.activity (queue_id, deleted) values (p_queue_id, 1);
     if p_archives then
         insert into queue.archive overriding user value
         select r.* from jsonb_populate_record(null::queue.archive, to_jsonb(v_message) || jsonb_build_object(

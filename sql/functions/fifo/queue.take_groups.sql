@@ -131,7 +131,10 @@ begin
         set visible_at = v_now + p_visibility, receive_count = m.receive_count + 1,
             first_received_at = coalesce(m.first_received_at, v_now)
         where m.ctid = any (v_places)
-        returning m.*)
+        returning m.*),
+    counted as (
+        insert into queue.activity (queue_id, redelivered)
+        select p_queue_id, count(*) from taken t where t.receive_count > 1 having count(*) > 0)
     select d.* from taken t cross join lateral queue.delivery_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
     with replaced as (

@@ -17,21 +17,11 @@ begin
     if v_ids[1] = 0 then
         perform queue.measure_installation();
     end if;
-    with dead_lettered as (
-        delete from queue.dead_letter_count d where d.queue_id = any (v_ids) returning d.queue_id, d.messages)
-    insert into queue.measurement as m
-        (queue_id, measured_at, visible, in_flight, delayed, oldest_at, noisy_groups, dead_lettered)
-    select q.queue_id, clock_timestamp(), c.visible, c.in_flight, c.delayed, c.oldest,
-        coalesce((select cardinality(n.noisy) from queue.noise n
-                  where n.queue_id = q.queue_id and n.judged_at > clock_timestamp() - interval '1 minute'), 0),
-        coalesce((select sum(d.messages) from dead_lettered d where d.queue_id = q.queue_id), 0)
-    from queue.queues q
-    cross join lateral queue.count_messages(q.queue_id, q.fifo, q.shards) c
-    where q.queue_id = any (v_ids)
-    on conflict (queue_id) do update
-    set measured_at = excluded.measured_at, visible = excluded.visible, in_flight = excluded.in_flight,
-        delayed = excluded.delayed, oldest_at = excluded.oldest_at, noisy_groups = excluded.noisy_groups,
-        dead_lettered = m.dead_lettered + excluded.dead_lettered;
+    perform queue.store_gauges(array(      -- without those that store_minutes has just counted
+        select u from unnest(v_ids) u
+        where u <> 0 and not exists (
+            select from queue.measurement m
+            where m.queue_id = u and m.measured_at > clock_timestamp() - p_pause_ms / 2 * interval '1 millisecond')));
     queues := cardinality(array_remove(v_ids, 0));
     return next;
 end $$;

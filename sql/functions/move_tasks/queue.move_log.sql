@@ -32,5 +32,7 @@ begin
         first_received_at = case when x.receive_count > 1 then x.first_received_at end
     from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
     where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
+    insert into queue.activity (queue_id, redelivered)     -- nor were they delivered again, as take_expired has counted
+    select p_queue_id, -count(*) from unnest(v_taken) t where t.receive_count > 1 having count(*) > 0;
     perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken);
 end $$;

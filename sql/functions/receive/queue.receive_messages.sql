@@ -24,6 +24,7 @@ declare
     v_queue record;
     v_header queue.delivery;
     v_want int := p_max;
+    v_asked int;
     v_visibility interval;
     v_rows int;
     v_full boolean := false;
@@ -54,11 +55,16 @@ begin
         return query select * from queue.take_groups(v_queue.queue_id, v_want,
             greatest(p_lease_size, 1), v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn,
             p_answer_bytes, p_answer_format);
+        get diagnostics v_rows = row_count;
+        if v_rows > 0 then
+            insert into queue.activity (queue_id, received) values (v_queue.queue_id, v_rows);
+        end if;
         if p_refuse_over is not null and queue.longest_message() > p_refuse_over then
             perform queue.refuse_long_messages();
         end if;
         return;
     end if;
+    v_asked := v_want;
     if p_async_commit then
         set local synchronous_commit = off;
     end if;
@@ -91,6 +97,11 @@ begin
     if v_want > 0 and exists (select from queue.deferred d where d.queue_id = v_queue.queue_id) then
         return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
             v_visibility);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+    end if;
+    if v_want < v_asked then
+        insert into queue.activity (queue_id, received) values (v_queue.queue_id, v_asked - v_want);
     end if;
     if p_refuse_over is not null and queue.longest_message() > p_refuse_over then
         perform queue.refuse_long_messages();

@@ -14,6 +14,7 @@ declare
     v_rows int;
     v_target int;
     v_moved_at timestamptz;
+    v_redelivered int := 0;
 begin
     if p_max_receive_count is not null then
         select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
@@ -39,6 +40,8 @@ begin
                     v_lease.first_received_at))) r;
             get diagnostics v_rows = row_count;
             insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
+            insert into queue.activity (queue_id, sent, dead_lettered)
+            values (p_queue_id, 0, v_rows), (v_target, v_rows, 0);
             update queue.lease x
             set ids = '{}', done_at = v_moved_at, outcome = 'dead_lettered'
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_lease.pos;
@@ -48,5 +51,11 @@ begin
         return query select * from queue.lease_again(v_lease, v_want, v_want, p_now, p_visibility);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
+        if v_lease.receive_count > 0 then
+            v_redelivered := v_redelivered + v_rows;
+        end if;
     end loop;
+    if v_redelivered > 0 then
+        insert into queue.activity (queue_id, redelivered) values (p_queue_id, v_redelivered);
+    end if;
 end $$;

@@ -45,6 +45,8 @@ begin
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
             insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
+            insert into queue.activity (queue_id, sent, dead_lettered)
+            values (p_queue_id, 0, v_rows), (v_target, v_rows, 0);
             perform queue.notify_watchers(v_target, p_dead_letter_arn);
         end if;
     end if;
@@ -59,6 +61,9 @@ begin
                 and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
                 and (p_answer_bytes is null or coalesce((r.answer_bytes ->> p_answer_format)::int, 0) <= p_answer_bytes)
             order by r.visible_at, r.id limit p_max for update skip locked))
-        returning s.*)
+        returning s.*),
+    counted as (
+        insert into queue.activity (queue_id, redelivered)
+        select p_queue_id, count(*) from taken t where t.receive_count > 1 having count(*) > 0)
     select d.* from taken t cross join lateral queue.delivery_row(p_side => t::queue.side) d;
 end $$;

@@ -56,7 +56,10 @@ begin
                 select e.id, e.group_key, e.sent_at + v_queue.delay_seconds * interval '1 second', e.sent_at,
                     p_message_ids[e.n], v_queue.queue_id, e.deduplication_id, p_bodies[e.n], p_attributes[e.n],
                     coalesce(p_system[e.n], '{}') || jsonb_build_object('MessageGroupId', p_groups[e.n])
-                from entry e where e.group_key is not null)
+                from entry e where e.group_key is not null),
+            counted as (
+                insert into queue.activity (queue_id, sent)
+                select v_queue.queue_id, count(*) from entry e where e.group_key is not null having count(*) > 0)
             select e.n, queue.public_id(-2, e.id), e.message_id, e.id, e.error, e.detail from entry e;
             perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
@@ -83,7 +86,10 @@ begin
                 insert into queue.log (id, sent_at, message_id, queue_id, shard, body, attributes, system)
                 select e.id, v_now, p_message_ids[e.n], v_queue.queue_id, v_shard, p_bodies[e.n], p_attributes[e.n],
                     p_system[e.n]
-                from entry e)
+                from entry e),
+            counted as (
+                insert into queue.activity (queue_id, sent)
+                select v_queue.queue_id, count(*) from entry e having count(*) > 0)
             select e.n, queue.public_id(v_shard, e.id), null::text, null::bigint, null::text, null::text from entry e;
         end if;
         if v_shard < 0 or v_queue.delay_seconds > 0 or p_delays is not null then
@@ -98,7 +104,10 @@ begin
                 insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
                 select e.id, e.visible_at, v_now, p_message_ids[e.n], v_queue.queue_id, -1, p_bodies[e.n],
                     p_attributes[e.n], p_system[e.n]
-                from entry e)
+                from entry e),
+            counted as (
+                insert into queue.activity (queue_id, sent)
+                select v_queue.queue_id, count(*) from entry e having count(*) > 0)
             select e.n, queue.public_id(-1, e.id), null::text, null::bigint, null::text, null::text from entry e;
         end if;
         perform queue.notify_watchers(v_queue.queue_id, v_arn, true);

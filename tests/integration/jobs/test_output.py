@@ -33,7 +33,7 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture
 def stored(database: Database) -> Iterator[Connection]:
-    """Two queues around midnight, of which one is deleted; what is of the installation; one run that computed it all."""
+    """Two queues around midnight, one of them deleted; latencies of the installation; a run that computed it all."""
     with psycopg.connect(database.dsn, autocommit=True) as db:
         orders, bills = new_queue(db, "orders"), new_queue(db, "bills")
         for minute in range(4):
@@ -45,8 +45,8 @@ def stored(database: Database) -> Iterator[Connection]:
         for queue, group in ((orders, None), (orders, "g"), (bills, None)):
             db.execute(
                 "insert into queue.history (first_received_at, queue_id, group_id, receive_count, outcome, sent_at,"
-                " finished_at) select %(at)s, %(queue)s, %(group)s, 1, 'deleted', array[%(at)s, %(at)s + '1 s'::interval],"
-                " array[%(at)s + '30 s'::interval, %(at)s + '3 minutes'::interval]",
+                " finished_at) select %(at)s, %(queue)s, %(group)s, 1, 'deleted',"
+                " array[%(at)s, %(at)s + '1 s'::interval], array[%(at)s + '30 s'::interval, %(at)s + '3 min'::interval]",
                 {"at": START, "queue": queue, "group": group},
             )
         db.execute("select queue.drop_queue(arn) from queue.queues where name = 'bills'")

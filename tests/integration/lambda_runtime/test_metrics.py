@@ -11,6 +11,7 @@ import pytest
 from penstock.lambda_runtime.metrics import Metrics, Value
 from penstock.lambda_runtime.usage import QueueUsage
 from penstock.postgres.statements.installation import QueueCountsRow
+from penstock.settings import Settings
 from penstock.workers import collect
 from tests.support.functions.invocations import QUEUE_URL, call, invoke, json_request
 from tests.support.functions.server import Functions
@@ -106,8 +107,8 @@ def test_a_run_that_is_cut_short_goes_on(
     clock = iter(range(0, 10_000, 6))
     monkeypatch.setattr(collect, "monotonic", lambda: next(clock))
     monkeypatch.setattr(collect, "QUEUES_PER_PAGE", 2)
-    kept, seen = Database(database.api_dsn), []
-    runs = [collect.run_once(functions, kept, lambda depth: seen.append(depth.name)) for _ in range(3)]  # type: ignore[arg-type]
+    kept, seen, settings = Database(database.api_dsn), [], Settings.read({})
+    runs = [collect.run_once(settings, kept, lambda depth: seen.append(depth.name)) for _ in range(3)]
     kept.close()
     assert seen == [f"q{number}" for number in range(5)]
     assert runs == [{"queues": 2}, {"queues": 2}, {"queues": 1}]

@@ -18,6 +18,7 @@ from penstock_web.metrics.families import (
     DATABASE_UP,
     MEASUREMENT_AGE,
     QUEUE_GAUGES,
+    QUEUE_VERDICTS,
     QUEUES_MEASURED,
     READINGS,
 )
@@ -37,6 +38,14 @@ QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["
 STEADY = "0+0x200"
 FASTER = "0+60x200"  # one a second
 OLDER = "0+60x200"
+ONE = "1+0x200"
+
+
+def verdict(kind: str) -> str:
+    """The series of a queue with this verdict."""
+    return f'penstock_queue_verdict{{queue="q",verdict="{kind}"}}'
+
+
 # Series that make an alert fire within 100 minutes, a value a minute, and the labels that it then has.
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
@@ -56,18 +65,29 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockPoolExhausted": ({"db_pool_acquire_timeouts_total": "0+1x200"}, {}),
     "PenstockAuthFailures": ({'auth_failures_total{code="AccessDenied"}': "0+120x200"}, {"code": "AccessDenied"}),
     "PenstockOldMessages": ({'queue_oldest_message_age_seconds{queue="q"}': OLDER}, {"queue": "q"}),
-    "PenstockNobodyReceives": (
-        {'queue_depth{queue="q"}': "1+0x200", 'queue_messages_received_total{queue="q"}': "5+0x200"},
+    "PenstockNobodyReceives": ({verdict("stalled"): ONE}, {"queue": "q"}),
+    "PenstockThrottled": ({verdict("throttled"): ONE}, {"queue": "q"}),
+    "PenstockNeverEmpties": ({verdict("draining"): ONE}, {"queue": "q"}),
+    "PenstockFallingBehind": (
+        {verdict("falling_behind"): ONE, 'penstock_queue_until_empty_seconds{queue="q"}': "9000+0x200"},
         {"queue": "q"},
     ),
+    "PenstockPoisoned": ({verdict("poisoned"): ONE}, {"queue": "q"}),
     "PenstockDeadLetters": ({'queue_messages_dead_lettered_total{queue="q"}': "0+1x200"}, {"queue": "q"}),
     "PenstockNoisyTenant": ({'queue_noisy_groups{queue="q"}': "1+0x200"}, {"queue": "q"}),
+    "PenstockNoVerdicts": ({"queues_measured": ONE}, {}),
     "PenstockNotMeasured": ({"queue_measurement_age_seconds": OLDER}, {}),
     "PenstockWorkerFails": (
         {'worker_runs_total{worker="move",outcome="failure"}': FASTER},
         {"worker": "move"},
     ),
-    "PenstockNotMaintained": ({'worker_last_success_timestamp_seconds{worker="maintain"}': STEADY}, {}),
+    "PenstockWorkerDead": (
+        {'worker_last_success_timestamp_seconds{worker="move"}': STEADY},
+        {"worker": "move"},
+    ),
+    "PenstockMetricsJobFails": ({"penstock_metrics_job_failed_runs": ONE}, {}),
+    "PenstockMetricsJobOld": ({"penstock_metrics_job_last_success_timestamp_seconds": "-3600+0x200"}, {}),
+    "PenstockNotMaintained": ({'worker_last_success_timestamp_seconds{worker="maintain"}': "5700+0x200"}, {}),
     "PenstockSchedulesLate": ({"schedule_overdue_seconds": OLDER}, {}),
     "PenstockWebhooksLate": ({"webhook_overdue_seconds": OLDER}, {}),
     "PenstockWebhooksGivenUp": ({"queue_delivery_exhausted_total": "0+1x200"}, {}),
@@ -92,15 +112,22 @@ QUIET = {
     "db_pool_acquire_timeouts_total": "7+0x200",
     'auth_failures_total{code="AccessDenied"}': "0+1x200",
     'queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
-    'queue_oldest_message_age_seconds{queue="q-dlq"}': OLDER,  # where messages are meant to lie
-    'queue_depth{queue="q"}': "5+0x200",
-    'queue_messages_received_total{queue="q"}': FASTER,
+    'queue_oldest_message_age_seconds{queue="lost"}': OLDER,
+    'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",  # where messages are meant to lie
+    'penstock_queue_verdict{queue="q",verdict="ok"}': "1+0x200",
+    'penstock_queue_verdict{queue="batch",verdict="draining"}': "1+0x200",
+    'penstock_queue_until_empty_seconds{queue="batch"}': "600+0x200",
+    'penstock_queue_verdict{queue="lost",verdict="idle"}': "1+0x200",
+    "queues_measured": "3+0x200",
     'queue_messages_dead_lettered_total{queue="q"}': "3+0x200",
     'queue_noisy_groups{queue="q"}': "0+0x200",
     "queue_measurement_age_seconds": "10+0x200",
     'worker_runs_total{worker="move",outcome="success"}': FASTER,
     'worker_runs_total{worker="move",outcome="failure"}': "1+0x200",
     'worker_last_success_timestamp_seconds{worker="maintain"}': "0+60x200",
+    'worker_last_success_timestamp_seconds{worker="move"}': "0+60x200",
+    "penstock_metrics_job_failed_runs": "0+0x200",
+    "penstock_metrics_job_last_success_timestamp_seconds": "0+60x200",
     "schedule_overdue_seconds": "1+0x200",
     "webhook_overdue_seconds": "1+0x200",
     "queue_delivery_exhausted_total": "2+0x200",
@@ -113,7 +140,11 @@ QUIET = {
 
 def expected(name: str, labels: dict[str, str]) -> dict[str, Any]:
     rule = ALERTS[name]
-    return {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": rule["annotations"]}
+    annotations = {
+        key: re.sub(r"{{ \$labels\.(\w+) }}", lambda match: labels[match[1]], text)
+        for key, text in rule["annotations"].items()
+    }
+    return {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": annotations}
 
 
 def case_of(series: dict[str, str], fires: dict[str, dict[str, str]]) -> dict[str, Any]:
@@ -166,6 +197,7 @@ def exposed() -> set[str]:
     families = [family for block in BLOCKS.values() for family in block.families]
     families += [
         *(family for family, _ in QUEUE_GAUGES),
+        *QUEUE_VERDICTS,
         *(family for family, _ in READINGS.values()),
         DATABASE_UP,
         MEASUREMENT_AGE,
@@ -209,3 +241,23 @@ def test_each_alert_has_a_line_in_the_runbook() -> None:
     for row in rows.values():
         for anchor in re.findall(r"\]\(#([a-z-]+)\)", row):
             assert re.search(rf"^#+ {anchor.replace('-', '.')}$", PAGE, re.MULTILINE | re.IGNORECASE), anchor
+
+
+def test_each_alert_leads_to_a_place_in_the_runbook() -> None:
+    for name, rule in ALERTS.items():
+        page, anchor = rule["annotations"]["runbook_url"].split("#")
+        headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.MULTILINE)
+        assert anchor in {re.sub(r"[^a-z0-9 -]", "", text.lower()).replace(" ", "-") for text in headings}, (
+            name
+        )
+
+
+def test_no_queue_is_left_out_by_its_name() -> None:
+    for rule in ALERTS.values():
+        assert not re.search(r"queue(=~|!~|!=)", rule["expr"])
+
+
+def test_alerts_about_a_queue_name_it() -> None:
+    for rule in ALERTS.values():
+        if "by (queue)" in rule["expr"]:
+            assert "{{ $labels.queue }}" in rule["annotations"]["summary"]

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from penstock.postgres.statements.events import BIND
-from penstock.postgres.statements.firing import CLAIM_SCHEDULES
+from penstock.postgres.statements.firing import CLAIM_SCHEDULES, NEXT_LATER_SCHEDULE
 from penstock.postgres.statements.schedules import LIST_SCHEDULE_RUNS, RUN_SCHEDULE
+from penstock.workers.fire import pause_seconds
 from tests.integration.scheduler.conftest import Fire
 from tests.support.schedules.rows import (
     ACCOUNT,
@@ -288,6 +289,17 @@ def test_the_worker_keeps_to_the_quota_and_fires_everything(db: Connection, fire
     assert fire(quota_firings_per_second=2)["fired"] == 3
     seconds = value(db, "select extract(epoch from max(fired_at) - min(fired_at)) from queue.schedule_run")
     assert seconds > 0.9  # less a moment: a firing is counted before it is recorded
+
+
+def test_who_cannot_fire_now_does_not_hide_what_is_due_next(db: Connection, hour: Hour) -> None:
+    put(db, "due", hour())
+    assert call(db, NEXT_LATER_SCHEDULE)[0].ms is None
+    put(db, "later", hour())
+    db.execute("update queue.schedule set due_at = clock_timestamp() + interval '20 s' where name = 'later'")
+    (later,) = call(db, NEXT_LATER_SCHEDULE)
+    assert later.ms is not None
+    assert 0 < later.ms <= 20_000
+    assert [pause_seconds(seconds) for seconds in (None, 20.0, 0.02, 0.0)] == [0.05, 0.05, 0.02, 0.005]
 
 
 def test_retries_count_too(db: Connection, hour: Hour) -> None:

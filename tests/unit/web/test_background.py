@@ -236,7 +236,8 @@ def measurement(rest: Rest, monkeypatch: pytest.MonkeyPatch, *pages: int) -> Mea
     rounds = list(pages)
 
     def measure(*_: Any) -> dict[str, int]:
-        return {"queues": 0, "pages": rounds.pop(0) if len(rounds) > 1 else rounds[0]}
+        number = rounds.pop(0) if len(rounds) > 1 else rounds[0]
+        return {"queues": 0, "pages": number, "minutes": 1}
 
     monkeypatch.setattr(workers_measure, "run_once", measure)
     monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)

@@ -1,7 +1,7 @@
 """Measures the messages in the queues: the gauges that Amazon SQS reports to CloudWatch each minute.
 
 A page of queues is one call. A run is bounded in time, and the next run goes on where it stopped; a round ends after
-the last queue. The worker stores nothing: it reports the gauges to a function of the caller.
+the last queue. It reports the gauges to a function of the caller, and stores what has happened in the queues' minutes.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from penstock.postgres.statements.installation import MEASURE_QUEUES, QueueCount
 from penstock.settings import Settings
 
 from . import Counts
+from .measure import store_minutes
 
 if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
@@ -21,13 +22,14 @@ QUEUES_PER_PAGE = 100
 
 
 def run_once(
-    settings: Settings,  # noqa: ARG001 - as every worker
+    settings: Settings,
     connection: "StatementExecutor",
     report: Callable[[QueueCountsRow], None],
 ) -> Counts:
     """One bounded run; it calls `report` with each queue's gauges. Raises the errors of calls."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     queues = 0
+    store_minutes(settings, connection)
     while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_PER_PAGE])):
         for row in page:
             report(row)

@@ -26,7 +26,8 @@ from . import Counts
 LONGEST_RUN_SECONDS = 58.0
 """A function that does not poll waits for schedules that are due before its next invocation, a minute later."""
 LOCKED_SECONDS: Final = 0.05
-"""Pause when other workers have locked all schedules that are due."""
+"""Longest pause when what is due is locked by other workers, or its accounts fire too often."""
+SHORTEST_PAUSE_SECONDS: Final = 0.005
 OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 
 
@@ -71,7 +72,7 @@ class Firer:
             deadline = monotonic() + seconds
             while (waits := self._next(store, deadline, settings.queue_schedule_poll_ms)) is not None:
                 if not fire_batch(store, waits, settings):
-                    self._awake.wait(LOCKED_SECONDS)
+                    self._awake.wait(pause_seconds(store.next_is_due_in()))
         return counts
 
     def stop(self) -> None:
@@ -107,6 +108,15 @@ def fire_batch(store: Store, waits: NextScheduleRow, settings: Settings) -> int:
     limit = settings.queue_schedule_batch_size
     fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0
     return fired + (store.try_again(limit) if waits.retry_ms == 0 else 0)
+
+
+def pause_seconds(next_is_due_in: float | None) -> float:
+    """How long to wait when nothing that is due can fire: another account's next schedule is not to be late."""
+    return (
+        LOCKED_SECONDS
+        if next_is_due_in is None
+        else min(LOCKED_SECONDS, max(SHORTEST_PAUSE_SECONDS, next_is_due_in))
+    )
 
 
 _firer = Firer()

@@ -1,8 +1,9 @@
-"""`penstock metrics`: a report of the results of the metrics job."""
+"""`penstock metrics`: how queues are, and a report of the results of the metrics job."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,14 +12,37 @@ import typer
 
 from penstock.settings import Settings
 
-from .values import rfc_3339_time
+from .values import rfc_3339_time, whole_number
 
-app = typer.Typer(name="metrics", help="a report of what the metrics job stored")
+OURS = ("penstock", "penstock_web", "penstock_metrics")
+
+app = typer.Typer(name="metrics", help="how queues are, and a report of what the metrics job stored")
 
 
-@app.callback()
-def _group() -> None:
-    """With a callback, the group keeps the name of its only command."""
+def with_database() -> Settings:
+    """The settings, with the database that `penstock metrics run` would choose. Raises SettingError."""
+    from penstock_web.local.chosen_database import chosen_database
+
+    settings = Settings.read(os.environ)
+    return settings if settings.database_url else replace(settings, database_url=chosen_database(settings))
+
+
+@app.command(
+    "run",
+    help="compute history, percentiles and forecasts with Spark (--help lists the options)",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def run_job(context: typer.Context) -> None:
+    from penstock_web.system_account import LocalError
+
+    try:
+        from penstock_metrics.main import main
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] in OURS:
+            raise
+        raise LocalError(f"{error.name} is not installed: pip install 'penstock[metrics]'") from None
+    raise typer.Exit(main(context.args))
 
 
 @app.command("report", help="write one HTML file with pictures")
@@ -42,7 +66,7 @@ def report(
 
     from .database import service_database
 
-    settings = Settings.read(os.environ)
+    settings = with_database()
     with service_database(settings) as database:
         try:
             write_atomically(out, page(Reader(database, settings, span_of_report(start, end), queue)))
@@ -51,3 +75,30 @@ def report(
         except (OSError, ValueError) as error:
             raise LocalError(str(error)) from error
     print(f"wrote {out}")
+
+
+@app.command(
+    "lag", help="show how each queue is, the worst first: since when, why, and when it will be empty"
+)
+def lag(
+    limit: Annotated[
+        int, typer.Option(metavar="NUMBER", parser=whole_number(1, 1_000_000), help="show the worst so many")
+    ] = 50,
+    target: Annotated[
+        int,
+        typer.Option(
+            "--target-lag",
+            metavar="SECONDS",
+            parser=whole_number(1, 86_400),
+            help="the longest wait that the number of consumers needed is about",
+        ),
+    ] = 300,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON, a queue a line, instead of a table")] = False,
+) -> None:
+    from .database import service_database
+    from .lag import print_json, print_table, read_all
+
+    settings = with_database()
+    with service_database(settings) as database:
+        queues = read_all(database, settings, target)
+    (print_json if as_json else print_table)(queues[:limit], len(queues))

@@ -5,6 +5,7 @@
     meter.py         counters of requests and workers
     queue_counts.py  counters of a limited number of queues
     readings.py      reads what the worker `measure` stored
+    verdicts.py      gives verdicts on the queues, from their minutes
     exposition.py    Prometheus's text format
     page.py          the route
 

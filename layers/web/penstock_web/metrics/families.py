@@ -260,6 +260,22 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         Family("schedule_overdue_seconds", "gauge", "How long the schedule that waits longest has been due."),
         "",
     ),
+    "metrics_job_succeeded": (
+        Family(
+            "penstock_metrics_job_last_success_timestamp_seconds",
+            "gauge",
+            "When a run of the metrics job last ended without an error; missing before one has.",
+        ),
+        "",
+    ),
+    "metrics_job_failures": (
+        Family(
+            "penstock_metrics_job_failed_runs",
+            "gauge",
+            "Runs of the metrics job that have ended with an error since.",
+        ),
+        "",
+    ),
     "webhooks_pending": (Family("webhook_pending", "gauge", "Webhooks to be delivered."), ""),
     "webhooks_overdue": (
         Family("webhook_overdue_seconds", "gauge", "How long the webhook that waits longest has been due."),
@@ -277,3 +293,21 @@ MEASUREMENT_AGE: Final = Family(
 QUEUES_MEASURED: Final = Family(
     "queues_measured", "gauge", "Queues that are measured and named; others are in _other."
 )
+
+VERDICT: Final = Family(
+    "penstock_queue_verdict", "gauge", "Always 1: how the queue is, by its last minutes (docs/verdicts.md)."
+)
+UNTIL_EMPTY: Final = Family(
+    "penstock_queue_until_empty_seconds",
+    "gauge",
+    "Until the backlog will be gone; missing when there is none, and when it will not be as things are.",
+)
+SINCE_RECEIVE: Final = Family(
+    "penstock_queue_since_receive_seconds",
+    "gauge",
+    "Since the last receive that returned a message; missing when none is known.",
+)
+DEAD_LETTER_QUEUE: Final = Family(
+    "penstock_queue_is_dead_letter_queue", "gauge", "1 for queues that others name as theirs."
+)
+QUEUE_VERDICTS: Final[tuple[Family, ...]] = (VERDICT, UNTIL_EMPTY, SINCE_RECEIVE, DEAD_LETTER_QUEUE)

@@ -13,11 +13,13 @@ from fastapi.responses import PlainTextResponse
 
 from penstock.errors import AwsError
 from penstock.postgres.statements.installation import DELETED_QUEUES
+from penstock.settings import Settings
 from penstock_web.database.pool import Pool
 
 from .exposition import CONTENT_TYPE, format_blocks
 from .meter import Meter
 from .readings import Reading, Readings, format_reading
+from .verdicts import VerdictReadings
 
 PUBLISH_SECONDS: Final = 1.0
 """How often a process publishes its pool's numbers, for a scrape that another process of the port answers."""
@@ -39,17 +41,17 @@ def publish_pool(meter: Meter, pool: Pool) -> None:
 def metrics_router(
     meter: Meter,
     pool: Pool,
-    most_queues: int,
+    settings: Settings,
     admit: Callable[[Request], Awaitable[None]],
     refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
     """A router with the route /metrics.
 
-    `most_queues`: more queues are added up as `_other`; `admit` raises an error for who may not read it; `refresh`: as
-    Readings.
+    `admit` raises an error for who may not read it; `refresh`: as Readings.
     """
     router = APIRouter(tags=["health"])
-    readings = Readings(pool.call, most_queues, refresh)
+    verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)
+    readings = Readings(pool.call, settings.queue_metrics_max_queues, verdicts, refresh)
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics(request: Request) -> PlainTextResponse:

@@ -15,27 +15,36 @@ from penstock_web.database.calls import ExecuteStatement
 from .exposition import format_family, format_labels
 from .families import DATABASE_UP, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS
 from .queue_counts import OTHER
+from .verdicts import Judged, VerdictReadings, format_verdicts
 
 MAX_WAIT_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 1.0
 
 
 class Reading(NamedTuple):
-    """Rows of `queue.read_measurements` and `queue.read_installation`."""
+    """Rows of `queue.read_measurements` and `queue.read_installation`, and verdicts on the queues that have a row."""
 
     queues: list[MeasurementRow]
     installation: list[InstallationRow]
+    verdicts: list[Judged]
 
 
 class Readings:
     """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up.
 
+    `verdicts`: gives those on queues with these ARNs.
+
     `refresh`: returns when the queues are measured, in a process whose worker `measure` sleeps.
     """
 
     def __init__(
-        self, call: ExecuteStatement, most_queues: int, refresh: Callable[[], Awaitable[None]] | None = None
+        self,
+        call: ExecuteStatement,
+        most_queues: int,
+        verdicts: VerdictReadings,
+        refresh: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._verdicts = verdicts
         self._refresh = refresh
         self._call = call
         self._most_queues = most_queues
@@ -61,7 +70,9 @@ class Readings:
             await self._refresh()
         try:
             queues = await self._call(READ_MEASUREMENTS, [self._most_queues])
-            return Reading(queues, await self._call(READ_INSTALLATION, []))
+            installation = await self._call(READ_INSTALLATION, [])
+            verdicts = await self._verdicts([row.arn for row in queues if row.arn is not None])
+            return Reading(queues, installation, verdicts)
         except Exception:  # noqa: BLE001 - after any error there is no reading
             return None
 
@@ -71,6 +82,7 @@ def format_reading(reading: Reading | None, label: Callable[[str], str]) -> Iter
     yield format_family(DATABASE_UP, [("", [float(reading is not None)])])
     if reading is not None:
         yield from format_queue_gauges(reading.queues, label)
+        yield from format_verdicts(reading.verdicts, label)
         yield from format_installation_gauges(reading.installation)
 
 

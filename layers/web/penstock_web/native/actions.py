@@ -21,6 +21,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "change_visibility": ("sqs:ChangeMessageVisibility",),
     "read_archive": ("penstock:ReadArchive",),
     "queue_metrics": ("penstock:GetQueueMetrics",),
+    "queue_minutes": ("penstock:GetQueueMetrics",),
     "queue_subscriptions": ("penstock:ListSubscriptions",),
     "lag": ("penstock:GetLag",),
     "transact": ("sqs:SendMessage", "sqs:DeleteMessage", "penstock:PublishEvent"),
@@ -48,6 +49,6 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
 
 OF_A_QUEUE: Final = frozenset((
     "describe_queue", "change_queue", "delete_queue", "purge_queue", "send", "receive", "peek", "delete", "delete_one",
-    "change_visibility", "read_archive", "queue_metrics", "queue_subscriptions",
+    "change_visibility", "read_archive", "queue_metrics", "queue_minutes", "queue_subscriptions",
 ))  # fmt: skip
 """The routes whose path names a queue."""

@@ -57,6 +57,7 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "change_visibility": (*_QUEUE, MessageNotFound),
     "read_archive": _QUEUE,
     "queue_metrics": _QUEUE,
+    "queue_minutes": _QUEUE,
     "queue_subscriptions": _QUEUE,
     "lag": (),
     "transact": (*_QUEUE, errors.ReceiptHandleIsInvalid, errors.BatchRequestTooLong, StaleReceipt),

@@ -17,13 +17,15 @@ from tests.support.sql.calls import Connection, arn_of, call, create, queue_id, 
 
 SETTINGS = Settings.read({"QUEUE_METRICS_INTERVAL_MS": "3600000"})
 PAUSE_IS_OVER = (
-    "update queue.worker_position set ran_at = ran_at - interval '2 hours' where worker = 'measure'"
+    "update queue.worker_position set ran_at = ran_at - interval '2 hours' where worker in ('measure', 'minutes')",
+    "update queue.measurement set measured_at = measured_at - interval '2 hours'",
 )
 
 
 def measured(db: Connection) -> int:
     """Queues that a round of its own measures."""
-    db.execute(PAUSE_IS_OVER.encode())
+    for statement in PAUSE_IS_OVER:
+        db.execute(statement.encode())
     return measure.run_once(SETTINGS, TransactionExecutor(db))["queues"]
 
 

@@ -21,6 +21,15 @@ class NextScheduleRow(NamedTuple):
 NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
 
 
+class NextLaterScheduleRow(NamedTuple):
+    """Milliseconds until something becomes due that is not due yet; None: never."""
+
+    ms: int | None
+
+
+NEXT_LATER_SCHEDULE = Statement("queue.next_later_schedule", (), NextLaterScheduleRow)
+
+
 class ClaimedScheduleRow(NamedTuple):
     """A schedule whose occurrence `next_fire_at` is due, locked until the end of the transaction.
 

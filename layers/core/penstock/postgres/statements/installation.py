@@ -60,6 +60,16 @@ class MeasuredRow(NamedTuple):
 STORE_MEASUREMENTS = Statement("queue.store_measurements", ("int4", "int4"), MeasuredRow)
 
 
+class MinutesRow(NamedTuple):
+    """How many rows of queue.activity were added to minutes, and how many queues they were of."""
+
+    calls: int
+    queues: int
+
+
+STORE_MINUTES = Statement("queue.store_minutes", ("int4", "int4", "int4"), MinutesRow)
+
+
 class MeasurementRow(NamedTuple):
     """What was last measured of a queue, and how many seconds ago. Without ARN: of all other queues together."""
 

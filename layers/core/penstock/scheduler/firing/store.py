@@ -19,6 +19,7 @@ from penstock.postgres.statements.firing import (
     CLAIM_SCHEDULES,
     FIRE_SCHEDULE_RETRIES,
     FIRE_SCHEDULES,
+    NEXT_LATER_SCHEDULE,
     NEXT_SCHEDULE,
     SCHEDULE_INPUTS,
     ClaimedRetryRow,
@@ -69,6 +70,11 @@ class Store:
         """How long until schedules and retries are due."""
         (waits,) = self._calls.call(NEXT_SCHEDULE, [])
         return waits
+
+    def next_is_due_in(self) -> float | None:
+        """Seconds until something becomes due that is not due yet; None: never."""
+        (later,) = self._calls.call(NEXT_LATER_SCHEDULE, [])
+        return None if later.ms is None else later.ms / 1000
 
     def fire(self, limit: int, grace_seconds: int) -> int:
         """Fires up to `limit` schedules that are due. Returns how many it claimed."""

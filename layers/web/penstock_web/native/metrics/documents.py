@@ -13,6 +13,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from penstock.postgres.statements.metrics import LagRow, MetricsRow
+from penstock.postgres.statements.minutes import MinuteRow
+from penstock.verdicts import Cause, Kind, Verdict
 
 
 class Latency(Struct):
@@ -100,6 +102,34 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
     windows: list[Window]
 
 
+class QueueMinute(Struct):
+    """What happened in a minute, and what was there when it was last measured in it; null: it was not. `sent`: all that
+    entered the queue; `received`: all deliveries, `redelivered` among them; `dead_lettered`: what left for the
+    dead-letter queue. `oldest_at`: when the oldest message entered. `last_received_at`: in this minute or before."""
+
+    starts_at: datetime
+    sent: int
+    received: int
+    redelivered: int
+    deleted: int
+    dead_lettered: int
+    visible: int | None
+    in_flight: int | None
+    delayed: int | None
+    oldest_at: datetime | None
+    last_received_at: datetime | None
+
+
+class QueueMinutes(Struct, rename={"from_": "from"}):
+    """The minutes of a queue that start in [`from`, `to`), of the last 25 hours. One that is missing: nothing happened
+    in it, and what the queue held stayed as it was."""
+
+    queue: str
+    from_: datetime
+    to: datetime
+    minutes: list[QueueMinute]
+
+
 class Now(Struct):
     """The messages of a queue at the time of the request. The age is 0 for an empty queue."""
 
@@ -120,10 +150,9 @@ class ForecastPoint(Struct):
 
 class Outlook(Struct):
     """How a forecast was made, or by `reason` why there is none: `too_little_past`, `no_method_beats_unchanged`,
-    `intervals_do_not_hold`.
-    `interval_level`: so many of such intervals should hold the actual number; `interval_coverage`: so many did in the
-    backtest. `mean_error`, `unchanged_error`: messages, of `backtests` forecasts of the last day, made by `method` and
-    by "it stays as it is"."""
+    `intervals_do_not_hold`. `interval_level`: so many of such intervals should hold the actual number;
+    `interval_coverage`: so many did in the backtest. `mean_error`, `unchanged_error`: messages, of `backtests`
+    forecasts of the last day, made by `method` and by "it stays as it is"."""
 
     method: str | None = None
     reason: str | None = None
@@ -151,13 +180,39 @@ class _Told(Struct):
     warnings: Warnings | None = None
 
 
+class QueueVerdict(Struct):
+    """How a queue is, by its last minutes: see docs/verdicts.md. `since`: null for always, as far as is known;
+    `since_or_before`: it began then or earlier. `backlog`: messages that can be received. Rates: messages a second over
+    the last `rate_minutes`. `empties_at`: when the backlog will be gone, and between which times; null for not as
+    things are. Consumers: null where their number is not known."""
+
+    kind: Kind
+    since: datetime | None
+    since_or_before: bool
+    cause: Cause | None
+    cause_text: str
+    backlog: int
+    arrival_rate: float
+    drain_rate: float
+    rate_minutes: int
+    empties_at: datetime | None
+    empties_low: datetime | None
+    empties_high: datetime | None
+    seconds_since_receive: float | None
+    consumers_now: int | None
+    consumers_needed: int | None
+    target_lag_seconds: int
+
+
 class QueueLag(Struct):
-    """How far behind a queue's consumers are. Rates: messages a second over 15 minutes. `drain_seconds`: until the
-    backlog is gone at these rates, null for never. All but `now` is as of `computed_at`, which is null if the metrics
-    job found no activity for an hour, or has not run yet. `forecast` has no points where `outlook` says why."""
+    """How far behind a queue's consumers are. `verdict`: by the queue's last minutes; null if the queue has just been
+    made or deleted. Rates: messages a second over 15 minutes. `drain_seconds`: until the backlog is gone at these
+    rates, null for never. `forecast` has no points where `outlook` says why. All but `now` and `verdict` is as of
+    `computed_at`, which is null if the metrics job found no activity for an hour, or has not run yet."""
 
     name: str
     now: Now
+    verdict: QueueVerdict | None
     computed_at: datetime | None
     backlog: int | None
     arrival_rate: float | None
@@ -269,6 +324,7 @@ def lag_of(row: LagRow) -> QueueLag:
     return QueueLag(
         name=row.name,
         now=Now(row.visible, row.in_flight, row.delayed, row.oldest_age_us or 0),
+        verdict=None,
         computed_at=utc(row.computed_at),
         backlog=row.backlog,
         arrival_rate=row.arrival_rate,
@@ -280,6 +336,51 @@ def lag_of(row: LagRow) -> QueueLag:
         wait=latencies.wait,
         processing=latencies.processing,
         lag=latencies.lag,
+    )
+
+
+def verdict_of(verdict: Verdict) -> QueueVerdict:
+    """The verdict as a document."""
+    empties = verdict.empties
+    return QueueVerdict(
+        kind=verdict.kind,
+        since=utc(verdict.since),
+        since_or_before=verdict.since_or_before,
+        cause=verdict.cause,
+        cause_text=verdict.cause_text,
+        backlog=verdict.backlog,
+        arrival_rate=verdict.arrival_rate,
+        drain_rate=verdict.drain_rate,
+        rate_minutes=verdict.rate_minutes,
+        empties_at=None if empties is None else whole_second(empties.at),
+        empties_low=None if empties is None else whole_second(empties.low),
+        empties_high=None if empties is None or empties.high is None else whole_second(empties.high),
+        seconds_since_receive=verdict.seconds_since_receive,
+        consumers_now=verdict.consumers_now,
+        consumers_needed=verdict.consumers_needed,
+        target_lag_seconds=verdict.target_lag_seconds,
+    )
+
+
+def whole_second(at: datetime) -> datetime:
+    """The time in UTC without a fraction, which an estimate does not have."""
+    return at.astimezone(UTC).replace(microsecond=0)
+
+
+def minute_of(row: MinuteRow) -> QueueMinute:
+    """A row of queue.read_minutes."""
+    return QueueMinute(
+        starts_at=utc(row.starts_at),
+        sent=row.sent,
+        received=row.received,
+        redelivered=row.redelivered,
+        deleted=row.deleted,
+        dead_lettered=row.dead_lettered,
+        visible=row.visible,
+        in_flight=row.in_flight,
+        delayed=row.delayed,
+        oldest_at=utc(row.oldest_at),
+        last_received_at=utc(row.last_received_at),
     )
 
 
@@ -313,6 +414,7 @@ def utc(at: datetime | None) -> datetime | None:
 _NESTED: dict[str, type[Struct]] = {
     **dict.fromkeys(("wait", "processing", "lag"), Latency),
     "now": Now,
+    "verdict": QueueVerdict,
     "forecast": ForecastPoint,
     "outlook": Outlook,
     "warnings": Warnings,

@@ -7,11 +7,24 @@ from penstock import errors
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS
 from penstock.sqs import queues, validation
 from penstock_web.native.documents import parse_timestamp
 from penstock_web.native.operations import arn_of
+from penstock_web.queue_verdicts import read_verdicts
 
-from .documents import LagPage, QueueMetrics, hot_groups_of, lag_page_of, total_of, utc, window_of
+from .documents import (
+    LagPage,
+    QueueMetrics,
+    QueueMinutes,
+    hot_groups_of,
+    lag_page_of,
+    minute_of,
+    total_of,
+    utc,
+    verdict_of,
+    window_of,
+)
 
 # A day of minutes, two months of hours, four years of days.
 MAX_WINDOWS = 1_440
@@ -84,11 +97,29 @@ def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Operati
     )
 
 
-def lag_page(limit: int, after: str | None, context: Context) -> Operation[LagPage]:
-    """A page of queues in the order of their names."""
+def queue_minutes(name: str, start: str | None, end: str | None, context: Context) -> Operation[QueueMinutes]:
+    """The minutes of a queue, by default those of the last hour. Raises QueueDoesNotExist, InvalidParameterValue."""
+    span = span_of("1m", start, end)
+    arn = arn_of(name, context)
+    if not (yield from Call(READ_VERDICT_FACTS, ([arn],))):
+        raise errors.QueueDoesNotExist
+    rows = yield from Call(READ_MINUTES, ([arn], span.start, span.end))
+    return QueueMinutes(name, span.start, span.end, [minute_of(row) for row in rows])
+
+
+def lag_page(limit: int, after: str | None, target_lag_seconds: int, context: Context) -> Operation[LagPage]:
+    """A page of queues in the order of their names, with a verdict on each."""
     last = queues.read_token(after)
     rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
     page = lag_page_of(rows[: limit + 1])
     if len(rows) > limit + 1:
         page.next = queues.make_token(page.queues[-1].name)
+    settings = context.environment.settings
+    arns = {queue.name: arn_of(queue.name, context) for queue in page.queues}
+    verdicts = yield from read_verdicts(
+        list(arns.values()), settings.queue_in_flight_limit, target_lag_seconds
+    )
+    for queue in page.queues:
+        if verdict := verdicts.get(arns[queue.name]):
+            queue.verdict = verdict_of(verdict)
     return page

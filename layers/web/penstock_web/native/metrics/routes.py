@@ -7,11 +7,12 @@ from urllib.parse import urlencode
 import msgspec
 from fastapi import APIRouter, Query, Response
 
+from penstock.verdicts import TARGET_LAG_SECONDS
 from penstock_web.native.native_route import NativeRoute, Runner, json_response
 from penstock_web.native.openapi import Responses, json_answers
 
 from . import operations as measuring
-from .documents import LagPage, QueueLag, QueueMetrics, Window, as_csv
+from .documents import LagPage, QueueLag, QueueMetrics, QueueMinute, QueueMinutes, Window, as_csv
 
 router = APIRouter(tags=["metrics"], route_class=NativeRoute)
 
@@ -43,19 +44,36 @@ async def queue_metrics(
     return json_response(found) if format == "json" else csv_response(Window, found.windows)
 
 
+@router.get("/queues/{name}/minutes", response_class=Response, responses=_answers(QueueMinutes))
+async def queue_minutes(
+    name: str,
+    runner: Runner,
+    start: Annotated[str | None, Query(alias="from", max_length=64)] = None,
+    end: Annotated[str | None, Query(alias="to", max_length=64)] = None,
+    format: Format = "json",  # noqa: A002
+) -> Response:
+    """What happened in a queue by the minute, of the last 25 hours. `from` and `to`: RFC 3339, by default the last
+    hour; at most 1,440 minutes. CSV has only the minutes."""
+    found = await runner.run(measuring.queue_minutes(name, start, end, runner.context))
+    return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
+
+
 @router.get("/metrics/lag", response_class=Response, responses=_answers(LagPage))
 async def lag(
     runner: Runner,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
     next: str | None = None,  # noqa: A002
+    target_lag_seconds: Annotated[int, Query(ge=1, le=86_400)] = TARGET_LAG_SECONDS,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """How far behind the consumers of each queue are, and when they will have caught up. Queues in the order of their
-    names, `limit` a page; `next` of one page, in CSV its header `Link`, asks for the following one."""
-    page = await runner.run(measuring.lag_page(limit, next, runner.context))
+    """How far behind the consumers of each queue are, why, and when they will have caught up. Queues in the order of
+    their names, `limit` a page; `next` of one page, in CSV its header `Link`, asks for the following one.
+    `target_lag_seconds`: the longest wait that `consumers_needed` is about."""
+    page = await runner.run(measuring.lag_page(limit, next, target_lag_seconds, runner.context))
     if format == "json":
         return json_response(page)
-    following = urlencode({"format": "csv", "limit": limit, "next": page.next})
+    query = {"format": "csv", "limit": limit, "next": page.next, "target_lag_seconds": target_lag_seconds}
+    following = urlencode(query)
     link = {"link": f'</v1/metrics/lag?{following}>; rel="next"'} if page.next else {}
     return csv_response(QueueLag, page.queues, link)
 

@@ -1,0 +1,48 @@
+"""What happened in queues by the minute, and what verdicts need besides."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class MinuteRow(NamedTuple):
+    """A minute of the n-th of the given queues; from the second field on, a `verdicts.Minute`."""
+
+    n: int
+    starts_at: datetime
+    sent: int
+    received: int
+    redelivered: int
+    deleted: int
+    dead_lettered: int
+    visible: int | None
+    in_flight: int | None
+    delayed: int | None
+    oldest_at: datetime | None
+    last_received_at: datetime | None
+
+
+READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timestamptz"), MinuteRow)
+
+
+class VerdictFactsRow(NamedTuple):
+    """What is known of the n-th of the given queues at `read_at`. `measured_at` and what follows: None, if it was never
+    measured; `oldest_at` also for an empty queue."""
+
+    n: int
+    arn: str
+    read_at: datetime
+    fifo: bool
+    dead_letters: bool
+    noisy_groups: int
+    top_group_share: float | None
+    paused_endpoints: int
+    measured_at: datetime | None
+    visible: int | None
+    in_flight: int | None
+    delayed: int | None
+    oldest_at: datetime | None
+
+
+READ_VERDICT_FACTS = Statement("queue.read_verdict_facts", ("text[]",), VerdictFactsRow)

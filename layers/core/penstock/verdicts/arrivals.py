@@ -1,0 +1,135 @@
+"""How many messages will arrive: a daily wave, a trend that fades, or as many as now."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from math import cos, exp, pi, sin, sqrt
+from statistics import median
+from typing import Final, TypeAlias
+
+from .rates import settled, steady_rate
+from .series import Series
+
+LEVEL_MINUTES: Final = 15
+STEP_MINUTES: Final = 5
+TREND_MINUTES: Final = 60
+"""Arrivals have a trend when they changed in one direction in two such spans, one after the other."""
+SLOPE_SIGMAS: Final = 1.5
+"""And when both changes are larger than chance: two of that size in one direction happen once in a hundred times."""
+FADING_MINUTES: Final = 240
+"""A trend fades: after this time two thirds of its way are gone."""
+WAVE_MINUTES: Final = 6 * 60
+"""A daily wave shows in no less than so many minutes."""
+WAVE_STEP: Final = 15
+WAVE_FIT: Final = 0.9
+"""A wave is believed when it explains so much of how arrivals differ."""
+DAY_MINUTES: Final = 24 * 60
+
+Outlook: TypeAlias = Callable[[float], float]
+"""The arrivals a minute that are expected so many minutes from now."""
+
+
+def outlook_of(series: Series) -> Outlook:
+    """What will arrive."""
+    if wave := daily_wave(series.sent):
+        return wave
+    slope = slope_of(series.sent)
+    if slope:
+        return fading_trend(steady_rate(series.sent[-LEVEL_MINUTES:]), slope)
+    level = steady_rate(settled(series.sent))
+    return lambda _minutes: level
+
+
+def fading_trend(level: float, slope: float) -> Outlook:
+    """A level at the middle of the last quarter of an hour, and its change a minute, which becomes less and less."""
+
+    def arrivals(minutes: float) -> float:
+        return level + slope * (LEVEL_MINUTES / 2 + FADING_MINUTES * (1 - exp(-minutes / FADING_MINUTES)))
+
+    return arrivals
+
+
+def slope_of(sent: Sequence[int]) -> float:
+    """How the arrivals a minute change from minute to minute; 0 where less than two hours are known.
+
+    The lesser of the slopes of the last hour and of the one before: a step is no trend. What has just
+    changed has no trend yet.
+    """
+    if len(sent) < 2 * TREND_MINUTES:
+        return 0.0
+    before, last = (
+        median_slope(sent[-2 * TREND_MINUTES : -TREND_MINUTES]),
+        median_slope(sent[-TREND_MINUTES:]),
+    )
+    slope = min(before, last, key=abs) if before * last > 0 else 0.0
+    chance = sqrt(12 * sum(sent[-TREND_MINUTES:]) / TREND_MINUTES**4)  # the error of a slope through counts
+    if abs(slope) < SLOPE_SIGMAS * chance or len(settled(sent, LEVEL_MINUTES)) < LEVEL_MINUTES:
+        return 0.0
+    return slope
+
+
+def median_slope(counts: Sequence[int]) -> float:
+    """The median of the slopes between all pairs of five minutes, a minute (Theil and Sen)."""
+    steps = means(counts, STEP_MINUTES)
+    slopes = [(steps[j] - steps[i]) / (j - i) for i, j in combinations(range(len(steps)), 2)]
+    return median(slopes) / STEP_MINUTES
+
+
+def means(counts: Sequence[int], step: int) -> list[float]:
+    """The mean of each step of so many minutes; the last one ends with the last minute."""
+    first = len(counts) % step
+    return [sum(counts[i : i + step]) / step for i in range(first, len(counts), step)]
+
+
+def daily_wave(sent: Sequence[int]) -> Outlook | None:
+    """A sine of 24 hours through the arrivals, by least squares (a cosinor); None where it does not fit.
+
+    It goes through the present: what it misses now, it misses later, too.
+    """
+    if len(sent) < WAVE_MINUTES:
+        return None
+    values = means(sent, WAVE_STEP)
+    angles = [2 * pi * (i - len(values) + 0.5) * WAVE_STEP / DAY_MINUTES for i in range(len(values))]
+    rows = [(1.0, cos(angle), sin(angle)) for angle in angles]
+    solved = least_squares(rows, values)
+    if solved is None:
+        return None
+    base, even, odd = solved
+    mean = sum(values) / len(values)
+    total = sum((value - mean) ** 2 for value in values)
+    missed = sum(
+        (value - base - even * row[1] - odd * row[2]) ** 2 for value, row in zip(values, rows, strict=True)
+    )
+    if total <= 0 or 1 - missed / total < WAVE_FIT:
+        return None
+
+    def arrivals(minutes: float) -> float:
+        angle = 2 * pi * minutes / DAY_MINUTES
+        return base + even * cos(angle) + odd * sin(angle)
+
+    return arrivals
+
+
+Triple: TypeAlias = tuple[float, float, float]
+
+
+def least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | None:
+    """The three factors with which the rows come closest to the values; None where several do."""
+    matrix = [[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)]
+    right = [sum(row[i] * value for row, value in zip(rows, values, strict=True)) for i in range(3)]
+    whole = determinant(matrix)
+    if abs(whole) < 1e-6:
+        return None
+    found = [
+        determinant([[right[i] if j == k else matrix[i][j] for j in range(3)] for i in range(3)]) / whole
+        for k in range(3)
+    ]
+    return found[0], found[1], found[2]
+
+
+def determinant(m: Sequence[Sequence[float]]) -> float:
+    """Of a matrix of three rows."""
+    return (
+        m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
+        - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
+        + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
+    )

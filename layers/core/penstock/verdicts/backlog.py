@@ -1,0 +1,80 @@
+"""Whether a backlog grows or shrinks, and since when."""
+
+from math import sqrt
+from typing import Final
+
+from .series import Series
+
+LEAST_BACKLOG: Final = 10
+"""Fewer messages than these are no backlog."""
+BACKLOG_SECONDS: Final = 60
+"""A backlog is what takes consumers longer than this to work off."""
+TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
+"""The shortest of these times in which the backlog changed by more than chance says whether it grows."""
+SIGMAS: Final = 3
+"""Chance: this many times the square root of the number of messages that came, the spread of independent arrivals."""
+
+
+def has_backlog(visible: int, drain_rate: float) -> bool:
+    """Whether so many messages are more than consumers have at hand. `drain_rate`: messages a second."""
+    return visible >= LEAST_BACKLOG and visible >= BACKLOG_SECONDS * drain_rate
+
+
+def trend(series: Series) -> int:
+    """1: the backlog grows, -1: it shrinks, 0: for an hour it did neither by more than chance."""
+    values = series.visible
+    for minutes in TREND_MINUTES:
+        if minutes >= len(values):
+            break
+        change = values[-1] - values[-1 - minutes]
+        if abs(change) > chance(series, minutes):
+            return 1 if change > 0 else -1
+    return 0
+
+
+def chance(series: Series, minutes: int) -> float:
+    """How far the backlog of these last minutes moves without any cause."""
+    return max(LEAST_BACKLOG / 2, SIGMAS * sqrt(sum(series.sent[-minutes:])))
+
+
+def start_of_growth(series: Series) -> int:
+    """The index of the minute in which the present growth began: after the lowest backlog before it.
+
+    Going back, growth ends where the backlog was higher again by a fifth of all that it has grown since.
+    """
+    values = series.visible
+    lowest = len(values) - 1
+    top = floor = values[-1]
+    for index in range(len(values) - 1, -1, -1):
+        value = values[index]
+        if value < floor:
+            floor, lowest = value, index
+        elif value - floor > max(LEAST_BACKLOG, 0.2 * (top - floor)):
+            break
+    # The bottom may be flat: growth began where it was left for good.
+    edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
+    return next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest) + 1
+
+
+def start_of_draining(series: Series) -> int:
+    """The index of the minute after the peak of the backlog that is drained now.
+
+    Going back, the peak is passed where the backlog was lower again by a fifth of all that it has shrunk since.
+    """
+    values = series.visible
+    peak, place = values[-1], len(values) - 1
+    for index in range(len(values) - 1, -1, -1):
+        value = values[index]
+        if value > peak:
+            peak, place = value, index
+        elif peak - value > max(LEAST_BACKLOG, 0.2 * (peak - values[-1])):
+            break
+    return place + 1
+
+
+def minutes_of_backlog(series: Series, drain_rate: float) -> int:
+    """How many of the last minutes in a row ended with a backlog."""
+    return next(
+        (n for n, visible in enumerate(reversed(series.visible)) if not has_backlog(visible, drain_rate)),
+        len(series),
+    )

@@ -1,0 +1,73 @@
+"""Why a queue falls behind: the minutes since it does, compared with those before."""
+
+from typing import Final, NamedTuple
+
+from .series import Series
+from .types import Cause, Facts
+
+BEFORE_MINUTES: Final = 60
+SINCE_MINUTES: Final = 15
+ROSE: Final = 1.2
+"""Arrivals rose when they are this many times those before."""
+FELL: Final = 0.85
+"""Consumers take less when they take this part of what they took before."""
+SLOWER: Final = 1.3
+"""Each message takes this many times as long: then handlers are slow, else there are fewer of them."""
+TENANT_SHARE: Final = 0.5
+"""One group that sends more than this part of all is the cause, if arrivals rose."""
+
+
+class Change(NamedTuple):
+    """Messages a minute before and since: what came, what was done, and how many were in hand at once."""
+
+    arrivals_before: float
+    arrivals: float
+    drain_before: float
+    drain: float
+    in_flight_before: float
+    in_flight: float
+
+
+def change_since(series: Series, start: int) -> Change | None:
+    """The change at the minute with this index; None where no minute before it is known."""
+    before = slice(max(0, start - BEFORE_MINUTES), start)
+    since = slice(start, min(len(series), start + SINCE_MINUTES))
+    if not series.sent[before] or not series.sent[since]:
+        return None
+    means = [
+        sum(values[part]) / len(values[part])
+        for values in (series.sent, series.left, series.in_flight)
+        for part in (before, since)
+    ]
+    return Change(*means)
+
+
+def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
+    """Why the backlog grows since the minute with this index; None: it cannot be told.
+
+    Who takes less than before is the cause before who sends more: consumers that keep up take more when more comes.
+    """
+    change = change_since(series, start)
+    if change is None or not change.arrivals_before:
+        return Cause.ONE_TENANT if has_one_tenant(facts) else Cause.ARRIVALS_ROSE if change else None
+    if change.drain < FELL * change.drain_before and change.drain < FELL * change.arrivals:
+        return Cause.SLOW_HANDLERS if is_slower(change) else Cause.CONSUMERS_FELL
+    if change.arrivals > ROSE * change.arrivals_before:
+        return Cause.ONE_TENANT if has_one_tenant(facts) else Cause.ARRIVALS_ROSE
+    if has_one_tenant(facts):
+        return Cause.ONE_TENANT
+    return Cause.ARRIVALS_ROSE if change.arrivals > change.arrivals_before else None
+
+
+def is_slower(change: Change) -> bool:
+    """Whether a message takes longer than before: those in flight, divided by the rate at which they are done."""
+    if not change.drain or not change.drain_before or not change.in_flight_before:
+        return False
+    return change.in_flight / change.drain > SLOWER * change.in_flight_before / change.drain_before
+
+
+def has_one_tenant(facts: Facts) -> bool:
+    """Whether one group makes most of the work."""
+    return facts.noisy_groups > 0 or (
+        facts.top_group_share is not None and facts.top_group_share > TENANT_SHARE
+    )

@@ -1,0 +1,59 @@
+"""When a backlog will be gone: what comes is carried on, what consumers take stays as it is."""
+
+from datetime import datetime
+from math import sqrt
+from statistics import pstdev
+from typing import Final, NamedTuple
+
+from .arrivals import Outlook, outlook_of
+from .rates import settled
+from .series import MINUTE, Series
+from .types import Emptying
+
+STEP_MINUTES: Final = 5
+HORIZON_MINUTES: Final = 24 * 60
+LEAST_DOUBT: Final = 0.05
+"""Rates are never known better than this."""
+
+
+class Flow(NamedTuple):
+    """Messages a minute: what will come, what consumers take away, and how uncertain the difference is."""
+
+    arrivals: Outlook
+    drain: float
+    doubt: float
+
+
+def flow_of(series: Series, since: int) -> Flow:
+    """The flow, of which consumers have taken away so much since the minute with this index."""
+    left = settled(series.left[-max(2, len(series) - since) :])
+    drain = sum(left) / max(1, len(left))
+    arrivals = outlook_of(series)
+    coming = max(0.0, arrivals(0))
+    spread = sqrt((pstdev(left) ** 2 + coming) / max(1, len(left))) if left else 0.0
+    return Flow(arrivals, drain, 2 * spread + LEAST_DOUBT * (coming + drain))
+
+
+def emptying(backlog: int, flow: Flow, now: datetime) -> Emptying | None:
+    """When a backlog of so many messages will be gone; None for not within a day."""
+    at = minutes_to_empty(backlog, flow, 0)
+    if at is None:
+        return None
+    low = minutes_to_empty(backlog, flow, -flow.doubt)
+    high = minutes_to_empty(backlog, flow, flow.doubt)
+    return Emptying(
+        now + at * MINUTE,
+        now + (at if low is None else low) * MINUTE,
+        None if high is None else now + high * MINUTE,
+    )
+
+
+def minutes_to_empty(backlog: float, flow: Flow, more: float) -> float | None:
+    """Minutes until the backlog is gone, with so many more arrivals a minute than expected; None: not in a day."""
+    rest = backlog
+    for start in range(0, HORIZON_MINUTES, STEP_MINUTES):
+        net = flow.drain - max(0.0, flow.arrivals(start + STEP_MINUTES / 2)) - more
+        if net > 0 and rest <= net * STEP_MINUTES:
+            return start + rest / net
+        rest = max(rest - net * STEP_MINUTES, 0.0)
+    return None

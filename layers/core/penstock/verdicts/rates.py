@@ -1,0 +1,67 @@
+"""How fast messages come and go."""
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import median
+from typing import Final, NamedTuple
+
+from .series import Series
+
+RATE_MINUTES: Final = (5, 10, 15)
+"""Rates are of the shortest of these times in which enough happened."""
+ENOUGH_MESSAGES: Final = 100
+"""With so many messages a rate is known to about a tenth: the square root of a count is its usual error."""
+MOST_BURSTS: Final = 2
+"""Single minutes with a burst do not go on; more than these in a quarter of an hour do."""
+
+
+class Rates(NamedTuple):
+    """Messages a second over the last `minutes`."""
+
+    minutes: int
+    arrivals: float
+    drain: float
+
+
+def rates_of(series: Series) -> Rates:
+    """The rates of now."""
+    minutes = next((n for n in RATE_MINUTES if messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
+    seconds = 60 * max(1, min(minutes, len(series)))
+    return Rates(minutes, sum(series.sent[-minutes:]) / seconds, sum(series.left[-minutes:]) / seconds)
+
+
+def messages(series: Series, minutes: int) -> int:
+    """How many came in the last minutes, or went, whichever is more."""
+    return max(sum(series.sent[-minutes:]), sum(series.left[-minutes:]))
+
+
+LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)
+"""A rate that goes on is that of the longest of these times in which it has been the same, but for chance."""
+SIGMAS: Final = 3
+
+
+def settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
+    """The last minutes in which the counts have been the same, but for chance: at least five, at most so many."""
+    found = counts[-LEVEL_MINUTES[0] :]
+    for minutes in LEVEL_MINUTES[1:]:
+        earlier = counts[-minutes : -len(found)]
+        if minutes > min(most, len(counts)) or not earlier:
+            break
+        mean = steady_rate(found)
+        chance = SIGMAS * sqrt(max(mean, 1) * (1 / len(earlier) + 1 / len(found)))
+        if abs(steady_rate(earlier) - mean) > chance:
+            break
+        found = counts[-minutes:]
+    return found
+
+
+def steady_rate(counts: Sequence[int]) -> float:
+    """The mean of the minutes, a minute; without one or two bursts, which are not what comes next."""
+    if not counts:
+        return 0.0
+    middle = median(counts)
+    limit = middle + 6 * sqrt(middle) + 10
+    usual = [count for count in counts if count <= limit]
+    if len(counts) - len(usual) > MOST_BURSTS or not usual:
+        usual = list(counts)
+    return sum(usual) / len(usual)

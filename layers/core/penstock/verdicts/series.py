@@ -1,0 +1,98 @@
+"""The minutes of a queue without gaps: what is missing is filled in, so that rules can count back from now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from .types import Facts, Gauges, Minute
+
+MINUTE: Final = timedelta(minutes=1)
+SETTLE: Final = timedelta(seconds=15)
+"""What happened in a minute is known this long after its end: activity is added up every ten seconds."""
+
+
+@dataclass(slots=True)
+class Series:
+    """A value a minute, oldest first, of full minutes up to the last one that is known. Gauges are those at its end.
+
+    `now`: the gauges at present. `last_received_at`: the last receive that returned a message, None for none.
+    """
+
+    ends_at: datetime
+    now: Gauges
+    last_received_at: datetime | None = None
+    sent: list[int] = field(default_factory=list)
+    received: list[int] = field(default_factory=list)
+    redelivered: list[int] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    """Deleted, or moved to the dead-letter queue."""
+    dead_lettered: list[int] = field(default_factory=list)
+    visible: list[int] = field(default_factory=list)
+    in_flight: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.sent)
+
+    def start_of(self, index: int) -> datetime:
+        """When the minute with this index starts; `len(series)` is the minute after the last one."""
+        return self.ends_at - (len(self) - index) * MINUTE
+
+
+def series_of(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
+    """The series of a queue. `minutes`: newest last; those that start after `now` are left out.
+
+    A minute without a row is one in which nothing happened: what the queue held stays. A row without gauges was not
+    measured: what it holds is what it held, plus what came, less what went.
+    """
+    ends_at = (now.astimezone(UTC) - SETTLE).replace(second=0, microsecond=0)
+    rows = [row for row in minutes if row.starts_at <= now]
+    series = Series(ends_at, Gauges(ends_at, 0, 0, 0))
+    if rows:
+        _fill(series, rows, ends_at)
+    _set_present(series, rows, facts)
+    return series
+
+
+def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
+    found = {row.starts_at: row for row in rows if row.starts_at < ends_at}
+    at = rows[0].starts_at.astimezone(UTC)
+    visible = in_flight = delayed = 0
+    while at < ends_at:
+        row = found.get(at) or Minute(at)
+        left = row.deleted + row.dead_lettered
+        if row.visible is not None and row.in_flight is not None:
+            visible, in_flight, delayed = row.visible, row.in_flight, row.delayed or 0
+        elif row.sent or row.received or left:
+            total = max(0, visible + in_flight + delayed + row.sent - left)
+            visible = min(max(0, visible + row.sent - row.received), total)
+            delayed = min(delayed, total - visible)
+            in_flight = total - visible - delayed
+        series.sent.append(row.sent)
+        series.received.append(row.received)
+        series.redelivered.append(row.redelivered)
+        series.left.append(left)
+        series.dead_lettered.append(row.dead_lettered)
+        series.visible.append(visible)
+        series.in_flight.append(in_flight)
+        at += MINUTE
+
+
+def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
+    """The newest gauges: of the facts, else of a minute that is not over, else the last ones."""
+    receives = [row.last_received_at for row in rows if row.last_received_at is not None]
+    series.last_received_at = in_utc(max(receives, default=None))
+    oldest_at = next((row.oldest_at for row in reversed(rows) if row.visible is not None), None)
+    visible, in_flight = (series.visible[-1], series.in_flight[-1]) if len(series) else (0, 0)
+    series.now = Gauges(series.ends_at, visible, in_flight, 0, oldest_at)
+    for row in rows[-2:]:
+        if row.starts_at >= series.ends_at and row.visible is not None and row.in_flight is not None:
+            series.now = Gauges(row.starts_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
+    if facts.now is not None and facts.now.measured_at >= series.now.measured_at:
+        series.now = facts.now
+    series.now = series.now._replace(oldest_at=in_utc(series.now.oldest_at))
+
+
+def in_utc(at: datetime | None) -> datetime | None:
+    """The time in UTC: differences of times in one zone would leave out that its clocks were changed."""
+    return None if at is None else at.astimezone(UTC)

@@ -1,0 +1,121 @@
+"""What a verdict is made of, and what it says. docs/verdicts.md explains each of them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """How a queue is. The worst one comes first, and lists are in this order."""
+
+    STALLED = "stalled"
+    THROTTLED = "throttled"
+    POISONED = "poisoned"
+    FALLING_BEHIND = "falling_behind"
+    DRAINING = "draining"
+    OK = "ok"
+    IDLE = "idle"
+
+
+class Cause(StrEnum):
+    """Why a queue is as it is."""
+
+    NOBODY_RECEIVES = "nobody_receives"
+    IN_FLIGHT_LIMIT = "in_flight_limit"
+    ENDPOINT_DOWN = "endpoint_down"
+    POISON_GROUP = "poison_group"
+    HANDLERS_FAIL = "handlers_fail"
+    ONE_TENANT = "one_tenant"
+    CONSUMERS_FELL = "consumers_fell"
+    SLOW_HANDLERS = "slow_handlers"
+    ARRIVALS_ROSE = "arrivals_rose"
+
+
+class Minute(NamedTuple):
+    """What happened in a queue in a minute, and what it held when it was last measured in it: a row of queue.minute.
+
+    Gauges (`visible`, `in_flight`, `delayed`) are None when it was not measured in that minute. `oldest_at`: when its
+    oldest message entered; None also for an empty queue.
+    """
+
+    starts_at: datetime
+    sent: int = 0
+    received: int = 0
+    redelivered: int = 0
+    deleted: int = 0
+    dead_lettered: int = 0
+    visible: int | None = None
+    in_flight: int | None = None
+    delayed: int | None = None
+    oldest_at: datetime | None = None
+    last_received_at: datetime | None = None
+
+
+class Gauges(NamedTuple):
+    """What a queue held at a time."""
+
+    measured_at: datetime
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a verdict takes into account besides the minutes. What is not known keeps its default.
+
+    `in_flight_limit`: messages that may be in flight at once, None for any number. `dead_letters`: whether other queues
+    name this one as their dead-letter queue. `noisy_groups`: tenants that are set back now. `top_group_share`: the part
+    of the arrivals that the busiest group sent, 0 to 1. `paused_endpoints`: URLs that do not answer, whose
+    undelivered messages come into this queue. `now`: gauges that are newer than the last minute's.
+    """
+
+    fifo: bool = False
+    in_flight_limit: int | None = 120_000
+    dead_letters: bool = False
+    noisy_groups: int = 0
+    top_group_share: float | None = None
+    paused_endpoints: int = 0
+    now: Gauges | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Emptying:
+    """When the backlog will be gone if it goes on as it does: most likely `at`, and between `low` and `high`.
+
+    `high` is None when it may also never be.
+    """
+
+    at: datetime
+    low: datetime
+    high: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a queue is at a minute, since when, and why.
+
+    `since`: when that began; None: it has always been so, as far as the minutes go. `since_or_before`: it began at
+    `since` or earlier, before the first minute that was given. `cause_text`: a sentence in plain English, empty without
+    a cause. `empties`: None when nothing is to be drained, and when it will not be as things are. Rates are messages a
+    second over the last `rate_minutes` (5 to 15). `backlog`: messages that can be received now.
+    `consumers_now`: how many messages are handled at once, which is the number of consumers that take one message each
+    and are busy; `consumers_needed`: how many keep the lag at `target_lag_seconds` as things are. None: not known.
+    """
+
+    kind: Kind
+    since: datetime | None = None
+    since_or_before: bool = False
+    cause: Cause | None = None
+    cause_text: str = ""
+    empties: Emptying | None = None
+    arrival_rate: float = 0.0
+    drain_rate: float = 0.0
+    rate_minutes: int = 5
+    backlog: int = 0
+    seconds_since_receive: float | None = None
+    consumers_now: int | None = None
+    consumers_needed: int | None = None
+    target_lag_seconds: int = 300

@@ -1,0 +1,226 @@
+"""The rules, in the order in which they are asked: the first that applies gives the verdict. See docs/verdicts.md."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from . import backlog, poison, stalls
+from .causes import cause_of_growth
+from .consumers import consumers_of
+from .drain import emptying, flow_of
+from .rates import Rates, rates_of
+from .series import Series, series_of
+from .types import Cause, Emptying, Facts, Kind, Minute, Verdict
+from .words import CAUSES
+
+TARGET_LAG_SECONDS: Final = 300
+IDLE_MINUTES: Final = 5
+"""A queue in which nothing is and nothing happened for so long is idle."""
+LIMIT_SHARE: Final = 0.95
+"""From this part of the limit of messages in flight on, receives get less than they could."""
+STANDING_MINUTES: Final = 3
+"""A backlog that is younger is none yet: a batch has just arrived."""
+BATCH_SHARE: Final = 0.5
+"""A queue to which nothing is sent in this part of its minutes is fed in batches; one in which messages wait and nobody
+receives in them is emptied in batches."""
+BATCHES_TO_KNOW: Final = 3
+"""It has coped with a backlog that it has worked off so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a rule found. `start`: the index of the first minute of it, or a time."""
+
+    kind: Kind
+    start: int | datetime | None = None
+    cause: Cause | None = None
+    before_first_minute: bool = False
+    empties: Emptying | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that the rules look at."""
+
+    series: Series
+    facts: Facts
+    rates: Rates
+    now: datetime
+
+    @property
+    def visible(self) -> int:
+        """Messages that can be received at present."""
+        return self.series.now.visible
+
+
+def judge(
+    minutes: Sequence[Minute], facts: Facts, now: datetime, target_lag_seconds: int = TARGET_LAG_SECONDS
+) -> Verdict:
+    """The verdict on a queue. `minutes`: newest last, up to 25 hours; two hours do for most. `now`: has a time zone."""
+    now = now.astimezone(UTC)
+    series = series_of(minutes, facts, now)
+    case = Case(series, facts, rates_of(series), now)
+    found = next(found for rule in RULES if (found := rule(case)) is not None)
+    consumers = consumers_of(series, case.rates, case.visible, target_lag_seconds)
+    verdict = Verdict(
+        found.kind,
+        cause=found.cause,
+        cause_text=CAUSES[found.cause] if found.cause else "",
+        empties=found.empties,
+        arrival_rate=case.rates.arrivals,
+        drain_rate=case.rates.drain,
+        rate_minutes=case.rates.minutes,
+        backlog=case.visible,
+        seconds_since_receive=seconds_since_receive(series, now),
+        consumers_now=consumers.now,
+        consumers_needed=consumers.needed,
+        target_lag_seconds=target_lag_seconds,
+    )
+    return with_start(verdict, found, series)
+
+
+def asks_for_more(verdict: Verdict) -> bool:
+    """Whether minutes from longer ago may change the verdict: they tell what is usual, and when it began."""
+    return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
+
+
+def with_start(verdict: Verdict, found: Found, series: Series) -> Verdict:
+    """The verdict with the time since which it holds."""
+    if isinstance(found.start, int):
+        earlier = found.start <= 0 and len(series) > 0
+        return replace(verdict, since=series.start_of(max(0, found.start)), since_or_before=earlier)
+    return replace(verdict, since=found.start, since_or_before=found.before_first_minute)
+
+
+def seconds_since_receive(series: Series, now: datetime) -> float | None:
+    """None when no receive is known."""
+    if series.last_received_at is None:
+        return None
+    return max(0.0, (now - series.last_received_at).total_seconds())
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+def throttled(case: Case) -> Found | None:
+    """Consumers could take more and may not."""
+    series, limit = case.series, case.facts.in_flight_limit
+    if limit is not None and case.visible > 0 and series.now.in_flight >= LIMIT_SHARE * limit:
+        values = series.in_flight
+        first = next((i + 1 for i in range(len(values) - 1, -1, -1) if values[i] < LIMIT_SHARE * limit), 0)
+        return Found(Kind.THROTTLED, first, Cause.IN_FLIGHT_LIMIT)
+    if case.facts.paused_endpoints and any(series.sent[-RECENT_MINUTES:]):
+        return Found(Kind.THROTTLED, start_of_arrivals(series), Cause.ENDPOINT_DOWN)
+    return None
+
+
+RECENT_MINUTES: Final = 15
+
+
+def start_of_arrivals(series: Series) -> int:
+    """The index of the first of the minutes with arrivals that follow each other within RECENT_MINUTES."""
+    first = len(series)
+    for index in range(len(series) - 1, -1, -1):
+        if series.sent[index]:
+            first = index
+        elif first - index > RECENT_MINUTES:
+            break
+    return first
+
+
+def stalled(case: Case) -> Found | None:
+    """Messages wait for longer than is usual, and nobody receives any. Dead letters may lie where they are."""
+    wait = stalls.waiting(case.series, case.facts, case.now)
+    if wait is None or case.now - wait.since < wait.patience:
+        return None
+    if case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:]):
+        return None
+    return Found(Kind.STALLED, wait.since, Cause.NOBODY_RECEIVES, wait.before_first_minute)
+
+
+DEAD_LETTER_MINUTES: Final = 120
+"""A dead-letter queue has consumers when somebody received from it in this time."""
+
+
+def poisoned(case: Case) -> Found | None:
+    """Messages come again and again and are never done."""
+    if not poison.is_poisoned(case.series, case.rates.drain, case.now):
+        return None
+    cause = Cause.HANDLERS_FAIL if poison.handlers_fail(case.series) else Cause.POISON_GROUP
+    return Found(Kind.POISONED, poison.start_of_redeliveries(case.series), cause, empties=_emptying(case))
+
+
+def behind(case: Case) -> Found | None:
+    """A backlog that grows, or that stays: falling behind. One that shrinks: draining."""
+    series = case.series
+    if not backlog.has_backlog(case.visible, case.rates.drain) or lies_unread(case):
+        return None
+    if backlog.trend(series) < 0:
+        return Found(Kind.DRAINING, backlog.start_of_draining(series), empties=_emptying(case))
+    if backlog.minutes_of_backlog(series, case.rates.drain) < STANDING_MINUTES or copes_with(series):
+        return None
+    start = backlog.start_of_growth(series)
+    return Found(
+        Kind.FALLING_BEHIND, start, cause_of_growth(series, start, case.facts), empties=_emptying(case)
+    )
+
+
+def lies_unread(case: Case) -> bool:
+    """Whether these are dead letters that nobody receives."""
+    return case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:])
+
+
+def copes_with(series: Series) -> bool:
+    """Whether a queue that is fed or emptied in batches has worked off as large a backlog several times."""
+    rests = [
+        sum(1 for count in series.sent if not count),
+        sum(
+            1 for visible, count in zip(series.visible, series.received, strict=True) if visible and not count
+        ),
+    ]
+    if max(rests) < BATCH_SHARE * len(series):
+        return False
+    peaks: list[int] = []
+    peak = 0
+    for visible in series.visible:
+        if visible < backlog.LEAST_BACKLOG and peak:
+            peaks.append(peak)
+            peak = 0
+        elif visible >= backlog.LEAST_BACKLOG:
+            peak = max(peak, visible)
+    coped = sorted(peaks, reverse=True)[BATCHES_TO_KNOW - 1 : BATCHES_TO_KNOW]
+    return bool(coped) and series.visible[-1] <= 1.2 * coped[0]
+
+
+def _emptying(case: Case) -> Emptying | None:
+    series = case.series
+    if not backlog.has_backlog(case.visible, case.rates.drain):
+        return None
+    return emptying(case.visible, flow_of(series, backlog.start_of_draining(series)), case.now)
+
+
+def idle(case: Case) -> Found | None:
+    """Nothing is there, and for some minutes nothing happened. Dead letters that lie are idle, too."""
+    series = case.series
+    busy = [
+        index
+        for index in range(len(series))
+        if series.sent[index] or series.received[index] or series.left[index]
+    ]
+    last = busy[-1] + 1 if busy else 0
+    if len(series) - last < IDLE_MINUTES and len(series) > 0:
+        return None
+    if (series.now.visible or series.now.in_flight) and not lies_unread(case):
+        return None
+    return Found(Kind.IDLE, last if busy else None)
+
+
+def ok(case: Case) -> Found:
+    """Anything else: consumers keep up. Since the last minute with a backlog."""
+    values = case.series.visible
+    for index in range(len(values) - 1, -1, -1):
+        if backlog.has_backlog(values[index], case.rates.drain):
+            return Found(Kind.OK, index + 1)
+    return Found(Kind.OK)
+
+
+RULES: Final = (throttled, stalled, poisoned, behind, idle, ok)

@@ -1,0 +1,17 @@
+"""Causes in plain English."""
+
+from typing import Final
+
+from .types import Cause
+
+CAUSES: Final[dict[Cause, str]] = {
+    Cause.NOBODY_RECEIVES: "Messages wait and nobody receives them.",
+    Cause.IN_FLIGHT_LIMIT: "So many messages are in flight that no more are handed out until some are deleted.",
+    Cause.ENDPOINT_DOWN: "An endpoint does not answer; deliveries to it are paused, and what is given up comes here.",
+    Cause.POISON_GROUP: "Some messages are received again and again and never deleted.",
+    Cause.HANDLERS_FAIL: "Messages are received, and hardly any is deleted: handlers fail.",
+    Cause.ONE_TENANT: "One message group makes most of the work.",
+    Cause.CONSUMERS_FELL: "Consumers do less than before, though each message takes as long: some have stopped.",
+    Cause.SLOW_HANDLERS: "Consumers do less than before, since each message takes longer.",
+    Cause.ARRIVALS_ROSE: "More messages arrive than before.",
+}

@@ -1,0 +1,126 @@
+"""`penstock metrics lag`: verdicts on all queues of an account, as a table or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.aws.arn import queue_arn
+from penstock.drivers import run
+from penstock.postgres.statements.queues import LIST_QUEUES
+from penstock.verdicts import Kind
+from penstock_web.native.metrics.documents import QueueVerdict, verdict_of
+from penstock_web.queue_verdicts import MOST_QUEUES, badness, read_verdicts
+
+if TYPE_CHECKING:
+    from penstock.postgres.database import Database
+    from penstock.settings import Settings
+    from penstock.verdicts import Verdict
+
+STYLES: Final = {
+    Kind.STALLED: "bold red",
+    Kind.THROTTLED: "red",
+    Kind.POISONED: "red",
+    Kind.FALLING_BEHIND: "yellow",
+    Kind.DRAINING: "cyan",
+    Kind.OK: "green",
+    Kind.IDLE: "dim",
+}
+WIDTH_OF_A_FILE: Final = 160
+"""Columns of a table that is not written to a terminal."""
+
+
+class NamedVerdict(msgspec.Struct):
+    """A line of JSON."""
+
+    name: str
+    verdict: QueueVerdict
+
+
+def read_all(database: Database, settings: Settings, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
+    """The names of all queues of the account of QUEUE_ACCOUNT_ID and the verdicts on them, the worst first."""
+    found: list[tuple[str, Verdict]] = []
+    for names in pages(database, settings):
+        arns = {
+            queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name for name in names
+        }
+        operation = read_verdicts(list(arns), settings.queue_in_flight_limit, target_lag_seconds)
+        found += [(arns[arn], verdict) for arn, verdict in run(operation, database).items()]
+    return sorted(found, key=lambda queue: (*badness(queue[1]), queue[0]))
+
+
+def pages(database: Database, settings: Settings) -> Iterator[list[str]]:
+    """The names of the account's queues, at most MOST_QUEUES at a time."""
+    after: str | None = None
+    place = (settings.queue_account_id, settings.queue_region)
+    while rows := database.call(LIST_QUEUES, (*place, None, after, MOST_QUEUES)):
+        yield [row.name for row in rows]
+        after = rows[-1].name
+
+
+def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:
+    """A queue a line, with the members of `verdict` of GET /v1/metrics/lag."""
+    for name, verdict in queues:
+        print(msgspec.json.encode(NamedVerdict(name, verdict_of(verdict))).decode())
+
+
+def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> None:
+    """A table as wide as the terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH_OF_A_FILE
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("queue", "verdict", "since", "why"):
+        table.add_column(title, overflow="fold")
+    for title in ("backlog", "in/s", "out/s", "empty", "consumers"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, verdict in queues:
+        table.add_row(*cells(name, verdict))
+    console.print(table)
+    if len(queues) < number_of_all:
+        console.print(f"{number_of_all - len(queues)} more queues")
+
+
+def cells(name: str, verdict: Verdict) -> Iterator[Text]:
+    """The cells of a queue's row."""
+    yield Text(name)
+    yield Text(verdict.kind.value.replace("_", " "), STYLES[verdict.kind])
+    yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
+    yield Text(verdict.cause_text)
+    yield Text(f"{verdict.backlog:,}")
+    yield Text(rate(verdict.arrival_rate))
+    yield Text(rate(verdict.drain_rate))
+    yield Text(emptying(verdict))
+    yield Text(consumers(verdict))
+
+
+def moment(at: datetime | None) -> str:
+    """A time of the last 25 hours in UTC, or nothing."""
+    return "" if at is None else at.astimezone(UTC).strftime("%d %b %H:%M")
+
+
+def rate(per_second: float) -> str:
+    """Messages a second, to three digits."""
+    return f"{per_second:.3g}" if per_second < 1000 else f"{per_second:,.0f}"
+
+
+def emptying(verdict: Verdict) -> str:
+    """When the backlog will be gone, and between which times."""
+    empties = verdict.empties
+    if empties is None:
+        return "never" if verdict.kind is Kind.FALLING_BEHIND else ""
+    last = "never" if empties.high is None else empties.high.strftime("%H:%M")
+    return f"{empties.at:%H:%M} ({empties.low:%H:%M}-{last})"
+
+
+def consumers(verdict: Verdict) -> str:
+    """How many there are and how many are needed; ? for not known."""
+    if verdict.consumers_needed is None:
+        return ""
+    return f"{verdict.consumers_now or '?'} of {verdict.consumers_needed}"

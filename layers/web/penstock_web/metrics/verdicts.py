@@ -1,0 +1,113 @@
+"""Gives verdicts on the queues that /metrics names, from their last minutes, at most every ten seconds."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.verdicts import TARGET_LAG_SECONDS, Verdict
+from penstock_web.database.calls import ExecuteStatement
+from penstock_web.queue_verdicts import (
+    KEPT,
+    MOST_QUEUES,
+    RECENT,
+    ask_for_more,
+    by_queue,
+    each_verdict,
+    span_before,
+)
+
+from .exposition import format_family, format_labels
+from .families import DEAD_LETTER_QUEUE, SINCE_RECEIVE, UNTIL_EMPTY, VERDICT
+
+MAX_WAIT_SECONDS: Final = 1.0
+FRESH_SECONDS: Final = 10.0
+
+
+class Judged(NamedTuple):
+    """A queue, the verdict on it, and what it was given by."""
+
+    arn: str
+    verdict: Verdict
+    facts: VerdictFactsRow
+
+
+class VerdictReadings:
+    """Reads minutes and gives verdicts. `in_flight_limit`: the setting QUEUE_IN_FLIGHT_LIMIT."""
+
+    def __init__(self, call: ExecuteStatement, in_flight_limit: int) -> None:
+        self._call = call
+        self._in_flight_limit = in_flight_limit
+        self._task: asyncio.Task[list[Judged]] | None = None
+        self._started_at = float("-inf")
+        self._last: list[Judged] = []
+
+    async def __call__(self, arns: Sequence[str]) -> list[Judged]:
+        """Verdicts that are at most ten seconds old; older ones while these take longer than a second."""
+        loop = asyncio.get_running_loop()
+        if self._task is None or (self._task.done() and loop.time() - self._started_at > FRESH_SECONDS):
+            self._task = loop.create_task(self._read(arns))
+            self._started_at = loop.time()
+        await asyncio.wait([self._task], timeout=MAX_WAIT_SECONDS)
+        if self._task.done():
+            self._last = self._task.result()
+        return self._last
+
+    async def _read(self, arns: Sequence[str]) -> list[Judged]:
+        try:
+            return await self._judge_all(arns)
+        except Exception:  # noqa: BLE001 - after any error there are no verdicts, and an alert says so
+            return []
+
+    async def _judge_all(self, arns: Sequence[str]) -> list[Judged]:
+        found: dict[str, Judged] = {}
+        for start in range(0, len(arns), MOST_QUEUES):
+            found |= await self._judge(arns[start : start + MOST_QUEUES])
+        if longer := ask_for_more({arn: judged.verdict for arn, judged in found.items()}):
+            found |= await self._judge(longer, with_history=True)
+        return list(found.values())
+
+    async def _judge(self, arns: Sequence[str], with_history: bool = False) -> dict[str, Judged]:
+        facts = await self._call(READ_VERDICT_FACTS, [list(arns)])
+        if not facts:
+            return {}
+        span = span_before(facts[0].read_at, KEPT if with_history else RECENT)
+        rows = await self._call(READ_MINUTES, [list(arns), *span])
+        known = {row.arn: row for row in facts}
+        found = {}
+        for arn, verdict in each_verdict(facts, by_queue(rows), self._in_flight_limit, TARGET_LAG_SECONDS):
+            found[arn] = Judged(arn, verdict, known[arn])
+            await asyncio.sleep(0)  # lets requests run between two queues
+        return found
+
+
+def format_verdicts(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[str]:
+    """The text of each family. `label`: gives the label of a queue with this ARN. What is not known has no line."""
+    named = sorted((label(judged.arn), judged) for judged in verdicts)
+    lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
+    yield format_family(
+        VERDICT,
+        [
+            (format_labels(["queue", "verdict"], [name, judged.verdict.kind.value]), [1.0])
+            for name, judged in named
+        ],
+    )
+    yield format_family(
+        UNTIL_EMPTY,
+        [
+            (text, [max(0.0, (verdict.empties.at - judged.facts.read_at).total_seconds())])
+            for text, verdict, judged in lines
+            if verdict.empties is not None
+        ],
+    )
+    yield format_family(
+        SINCE_RECEIVE,
+        [
+            (text, [verdict.seconds_since_receive])
+            for text, verdict, _ in lines
+            if verdict.seconds_since_receive is not None
+        ],
+    )
+    yield format_family(
+        DEAD_LETTER_QUEUE, [(text, [1.0]) for text, _, judged in lines if judged.facts.dead_letters]
+    )

@@ -1,0 +1,108 @@
+"""Reads minutes and facts of queues and gives verdicts: for the REST API, the command line and /metrics."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from penstock.effects import Call, Compute, Operation
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
+from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, asks_for_more, judge
+
+MOST_QUEUES: Final = 200
+"""So many queues are read at once."""
+RECENT: Final = timedelta(hours=2)
+"""The minutes that do for most verdicts."""
+KEPT: Final = timedelta(hours=25)
+"""How long minutes are kept."""
+MOST_HISTORIES: Final = 20
+"""Of so many queues, the worst first, all minutes are read: 30,000 rows."""
+ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
+"""The worst kind first."""
+
+Histories = Mapping[int, Sequence[Minute]]
+
+
+def read_verdicts(
+    arns: Sequence[str], in_flight_limit: int, target_lag_seconds: int
+) -> Operation[dict[str, Verdict]]:
+    """The verdicts on queues, by ARN; those that do not exist are left out. At most MOST_QUEUES ARNs.
+
+    `in_flight_limit`: the setting QUEUE_IN_FLIGHT_LIMIT, 0 for none.
+    """
+    facts = yield from Call(READ_VERDICT_FACTS, (list(arns),))
+    if not facts:
+        return {}
+    now = facts[0].read_at
+    rows = yield from Call(READ_MINUTES, (list(arns), *span_before(now, RECENT)))
+    give = partial(verdicts_on, facts, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
+    verdicts = yield from Compute(partial(give, rows))
+    if longer := ask_for_more(verdicts):
+        rows = yield from Call(READ_MINUTES, (longer, *span_before(now, KEPT)))
+        known = [row for row in facts if row.arn in longer]
+        renumbered = [row._replace(n=longer.index(row.arn) + 1) for row in known]
+        give = partial(
+            verdicts_on, renumbered, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds
+        )
+        verdicts |= yield from Compute(partial(give, rows))
+    return verdicts
+
+
+def span_before(now: datetime, length: timedelta) -> tuple[datetime, datetime]:
+    """The start and the end of the minutes before now, and of the one that is not over."""
+    minute = now.replace(second=0, microsecond=0)
+    return minute - length, minute + timedelta(minutes=1)
+
+
+def verdicts_on(
+    facts: Iterable[VerdictFactsRow],
+    rows: Iterable[MinuteRow],
+    in_flight_limit: int,
+    target_lag_seconds: int,
+) -> dict[str, Verdict]:
+    """The verdicts on these queues, by ARN."""
+    return dict(each_verdict(facts, by_queue(rows), in_flight_limit, target_lag_seconds))
+
+
+def each_verdict(
+    facts: Iterable[VerdictFactsRow], histories: Histories, in_flight_limit: int, target_lag_seconds: int
+) -> Iterator[tuple[str, Verdict]]:
+    """The ARN of each queue and its verdict: one takes a few milliseconds at most."""
+    for row in facts:
+        known = facts_of(row, in_flight_limit)
+        yield row.arn, judge(histories.get(row.n, ()), known, row.read_at, target_lag_seconds)
+
+
+def by_queue(rows: Iterable[MinuteRow]) -> Histories:
+    """The minutes of each queue by its number."""
+    found: dict[int, list[Minute]] = {}
+    for row in rows:
+        found.setdefault(row.n, []).append(Minute(*row[1:]))
+    return found
+
+
+def facts_of(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
+    """What a verdict takes into account."""
+    gauges = None
+    if row.measured_at is not None and row.visible is not None and row.in_flight is not None:
+        gauges = Gauges(row.measured_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
+    return Facts(
+        fifo=row.fifo,
+        in_flight_limit=in_flight_limit or None,
+        dead_letters=row.dead_letters,
+        noisy_groups=row.noisy_groups,
+        top_group_share=row.top_group_share,
+        paused_endpoints=row.paused_endpoints,
+        now=gauges,
+    )
+
+
+def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
+    """The ARNs of the queues of which all minutes are to be read: the worst first, then the largest backlogs."""
+    asking = [arn for arn, verdict in verdicts.items() if asks_for_more(verdict)]
+    return sorted(asking, key=lambda arn: badness(verdicts[arn]))[:MOST_HISTORIES]
+
+
+def badness(verdict: Verdict) -> tuple[int, int]:
+    """What lists are ordered by: the worst kind first, then the largest backlog."""
+    return ORDER[verdict.kind], -verdict.backlog

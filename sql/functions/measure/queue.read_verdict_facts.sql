@@ -1,0 +1,36 @@
+-- queue.read_verdict_facts(arns): what a verdict on these queues needs besides their minutes, a row a queue that exists.
+-- n: the ARN's place in p_arns, from 1; at most 200.
+--   read_at            now, by the clock that minutes have
+--   dead_letters       other queues name it as their dead-letter queue
+--   noisy_groups       tenants of a fair queue that are set back
+--   top_group_share    of the newest hour that the metrics job has computed, if it is not older than two hours
+--   paused_endpoints   URLs that do not answer, whose deliveries end here when they are given up
+--   measured_at …      what was last measured of the queue; null: never
+-- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_window_pkey, lane_paused, webhook_waits_for.
+-- Cost: a look at one waiting delivery of each paused endpoint. Called by: as read_minutes.
+create or replace function queue.read_verdict_facts(p_arns text[])
+returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
+    top_group_share double precision, paused_endpoints int, measured_at timestamptz, visible bigint, in_flight bigint,
+    delayed bigint, oldest_at timestamptz)
+language sql stable as $$
+with paused as materialized (
+    select w.dead_letter_arn, count(*)::int as endpoints
+    from (select l.lane from queue.lane l where l.host is not null and l.paused_until is not null limit 1000) l
+    cross join lateral (
+        select x.dead_letter_arn from queue.webhook x
+        where x.waits_for = l.lane and x.state = 'pending' and x.waiting
+        order by x.due_at, x.webhook_id limit 1) w
+    where w.dead_letter_arn is not null group by 1)
+select u.n::int, q.arn, clock_timestamp(), q.fifo,
+    exists (select from queue.queues s where s.dead_letter_arn = q.arn), coalesce(m.noisy_groups, 0),
+    (select x.top_group_share from queue.metrics_window x
+     where x.window_seconds = 3600 and x.queue_id = q.queue_id and x.group_id = ''
+         and x.starts_at > clock_timestamp() - interval '2 hours'
+     order by x.starts_at desc limit 1),
+    coalesce(p.endpoints, 0), m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at
+from unnest(p_arns[1:200]) with ordinality u(arn, n)
+join queue.queues q on q.arn = u.arn
+left join queue.measurement m on m.queue_id = q.queue_id
+left join paused p on p.dead_letter_arn = q.arn
+order by u.n
+$$;

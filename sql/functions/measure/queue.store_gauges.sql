@@ -1,0 +1,41 @@
+-- queue.store_gauges(queue ids): counts what these queues hold now, and stores it in queue.measurement; and in the row of
+-- the present minute, when the queue has one, or holds something else than when it was counted last.
+-- Locks: rows of both tables; the caller holds a worker's row, so no two processes store the same queue's.
+-- Cost: count_messages for each queue. Called by: store_measurements, store_minutes.
+create or replace function queue.store_gauges(p_ids int[]) returns void
+language sql as $$
+with dead_lettered as (
+    delete from queue.dead_letter_count d where d.queue_id = any (p_ids) returning d.queue_id, d.messages),
+counted as materialized (
+    select q.queue_id, clock_timestamp() as measured_at, c.visible, c.in_flight, c.delayed, c.oldest,
+        (coalesce(m.visible, 0), coalesce(m.in_flight, 0), coalesce(m.delayed, 0))
+            is distinct from (c.visible, c.in_flight, c.delayed) as changed,
+        coalesce((select cardinality(n.noisy) from queue.noise n
+                  where n.queue_id = q.queue_id and n.judged_at > clock_timestamp() - interval '1 minute'), 0)
+            as noisy_groups
+    from queue.queues q
+    cross join lateral queue.count_messages(q.queue_id, q.fifo, q.shards) c
+    left join queue.measurement m on m.queue_id = q.queue_id
+    where q.queue_id = any (p_ids)),
+minute as (
+    insert into queue.minute as m (queue_id, starts_at, visible, in_flight, delayed, oldest_at, last_received_at)
+    select c.queue_id, date_trunc('minute', c.measured_at, 'UTC'), c.visible, c.in_flight, c.delayed, c.oldest,
+        (select p.last_received_at from queue.minute p
+         where p.queue_id = c.queue_id and p.starts_at <= c.measured_at order by p.starts_at desc limit 1)
+    from counted c
+    where c.changed or exists (
+        select from queue.minute p
+        where p.queue_id = c.queue_id and p.starts_at = date_trunc('minute', c.measured_at, 'UTC'))
+    on conflict (queue_id, starts_at) do update
+    set visible = excluded.visible, in_flight = excluded.in_flight, delayed = excluded.delayed,
+        oldest_at = excluded.oldest_at)
+insert into queue.measurement as m
+    (queue_id, measured_at, visible, in_flight, delayed, oldest_at, noisy_groups, dead_lettered)
+select c.queue_id, c.measured_at, c.visible, c.in_flight, c.delayed, c.oldest, c.noisy_groups,
+    coalesce((select sum(d.messages) from dead_lettered d where d.queue_id = c.queue_id), 0)
+from counted c
+on conflict (queue_id) do update
+set measured_at = excluded.measured_at, visible = excluded.visible, in_flight = excluded.in_flight,
+    delayed = excluded.delayed, oldest_at = excluded.oldest_at, noisy_groups = excluded.noisy_groups,
+    dead_lettered = m.dead_lettered + excluded.dead_lettered
+$$;

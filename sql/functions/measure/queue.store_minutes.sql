@@ -1,0 +1,63 @@
+-- queue.store_minutes(limit, most queues, pause ms): adds the rows of queue.activity to queue.minute, at most p_limit of
+-- them, and counts what these queues hold (store_gauges). Of more than p_most queues with activity the busiest get rows.
+-- Rows older than 25 hours go. All processes share the pause after a call: p_pause_ms (0: none), or 20 times as long as the
+-- call took, since dead rows of queue.activity that an old snapshot keeps are read again by each call.
+-- Returns how many rows of queue.activity were added and how many queues they were of; no row while the pause lasts, or
+-- while another process does it.
+-- Locks: the worker's row, skipped when locked. Index: minute_pkey, minute_starts_at.
+-- Called by: the workers `measure` and `collect`.
+create or replace function queue.store_minutes(p_limit int, p_most int, p_pause_ms int)
+returns table (calls bigint, queues int)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := clock_timestamp();
+    v_ids int[];
+begin
+    insert into queue.worker_position (worker, position, ran_at) values ('minutes', 0, '-infinity') on conflict do nothing;
+    perform from queue.worker_position w
+    where w.worker = 'minutes'      -- a time in the future, from before the clock went back, does not count
+        and (p_pause_ms = 0 or w.ran_at > v_now
+            or w.ran_at <= v_now - greatest(p_pause_ms, w.position) * interval '1 millisecond')
+    for update skip locked;
+    if not found then
+        return;
+    end if;
+    with taken as materialized (
+        delete from queue.activity a where a.ctid = any (array(select e.ctid from queue.activity e limit p_limit))
+        returning a.*),
+    summed as (
+        select t.queue_id, date_trunc('minute', t.happened_at, 'UTC') as starts_at, sum(t.sent) as sent,
+            sum(t.received) as received, sum(t.redelivered) as redelivered, sum(t.deleted) as deleted,
+            sum(t.dead_lettered) as dead_lettered, max(t.happened_at) filter (where t.received > 0) as last_received_at,
+            count(*) as calls
+        from taken t group by 1, 2),
+    busiest as materialized (
+        select s.queue_id from summed s
+        where s.queue_id in (select q.queue_id from queue.queues q)
+        group by s.queue_id order by sum(s.calls) desc limit p_most),
+    stored as (
+        insert into queue.minute as m (queue_id, starts_at, sent, received, redelivered, deleted, dead_lettered,
+            last_received_at)
+        select s.queue_id, s.starts_at, s.sent, s.received, s.redelivered, s.deleted, s.dead_lettered,
+            coalesce(s.last_received_at, (
+                select p.last_received_at from queue.minute p
+                where p.queue_id = s.queue_id and p.starts_at <= s.starts_at order by p.starts_at desc limit 1))
+        from summed s where s.queue_id in (select b.queue_id from busiest b)
+        order by s.queue_id, s.starts_at
+        on conflict (queue_id, starts_at) do update
+        set sent = m.sent + excluded.sent, received = m.received + excluded.received,
+            redelivered = m.redelivered + excluded.redelivered, deleted = m.deleted + excluded.deleted,
+            dead_lettered = m.dead_lettered + excluded.dead_lettered,
+            last_received_at = greatest(m.last_received_at, excluded.last_received_at))
+    select array(select b.queue_id from busiest b), (select count(*) from taken) into v_ids, calls;
+    perform queue.store_gauges(v_ids);
+    delete from queue.minute m where m.ctid = any (array(
+        select e.ctid from queue.minute e
+        where e.starts_at < v_now - interval '25 hours' order by e.starts_at limit 2 * p_most + 1000));
+    update queue.worker_position w
+    set ran_at = clock_timestamp(), position = 20 * extract(epoch from clock_timestamp() - v_now) * 1000
+    where w.worker = 'minutes';
+    queues := cardinality(v_ids);
+    return next;
+end $$;

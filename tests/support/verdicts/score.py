@@ -1,0 +1,122 @@
+"""How good verdicts are on made-up days, beside a naive rule: `python -m tests.support.verdicts.score`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from penstock.verdicts import Facts, Kind, Minute, Verdict, asks_for_more, judge
+
+from .days import SCENARIOS, Scenario
+from .simulation import MINUTE, START, Day, simulate
+
+LONGEST_DRAIN = 300
+TOLERANCE = 0.2
+LEAST_BACKLOG = 10
+AFTER = timedelta(seconds=20)
+"""So long after the end of a minute the question is asked."""
+
+
+@dataclass
+class Score:
+    """Of one day. `drains`: predicted and true minutes of the hourly answers about what emptied within five hours."""
+
+    right: int = 0
+    wrong: Counter[str] = field(default_factory=Counter)
+    drains: list[tuple[int, float | None, int]] = field(default_factory=list)
+
+    @property
+    def share_of_drains(self) -> float | None:
+        """Answers within a fifth of the truth."""
+        if not self.drains:
+            return None
+        return sum(is_close(said, true) for _, said, true in self.drains) / len(self.drains)
+
+
+def is_close(said: float | None, true: int) -> bool:
+    """Within a fifth of the truth; minutes are whole, so half a minute is none."""
+    return said is not None and abs(said - true) <= max(TOLERANCE * true, 1)
+
+
+def naive(minutes: list[Minute], _facts: Facts, now: datetime) -> Verdict:
+    """What many dashboards do: the rates of ten minutes, and their sign."""
+    recent = [row for row in minutes if row.starts_at >= now - 10 * MINUTE - AFTER]
+    visible = (recent[-1].visible or 0) if recent else 0
+    arrivals = sum(row.sent for row in recent) / 10
+    drain = sum(row.deleted + row.dead_lettered for row in recent) / 10
+    if not visible:
+        return Verdict(Kind.OK)
+    if not any(row.received for row in recent[-2:]):
+        return Verdict(Kind.STALLED)
+    if arrivals > drain:
+        return Verdict(Kind.FALLING_BEHIND)
+    return Verdict(Kind.DRAINING if visible > LEAST_BACKLOG else Kind.OK)
+
+
+def naive_drain(minutes: list[Minute], now: datetime) -> float | None:
+    recent = [row for row in minutes if row.starts_at >= now - 10 * MINUTE - AFTER]
+    net = sum(row.deleted + row.dead_lettered - row.sent for row in recent) / 10
+    visible = (recent[-1].visible or 0) if recent else 0
+    return visible / net if net > 0 else None
+
+
+def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_naive: bool = False) -> Score:
+    """The score of a day. `minutes`: what a verdict sees."""
+    found = Score()
+    for minute in range(minutes // 2, scenario.plan.minutes, every):
+        hourly = minute % 60 == 0
+        kinds = scenario.expected(minute) if scenario.expected else frozenset()
+        if not hourly and not kinds:
+            continue
+        rows, now = day.until(minute, minutes), START + minute * MINUTE + AFTER
+        verdict = (
+            naive(rows, scenario.facts, now)
+            if by_naive
+            else answer(day, minute, scenario.facts, now, minutes)
+        )
+        if kinds:
+            found.right += verdict.kind in kinds
+            if verdict.kind not in kinds:
+                found.wrong[verdict.kind] += 1
+        true = day.empty_after(minute)
+        if hourly and day.visible[minute - 1] >= LEAST_BACKLOG and true and 5 <= true <= LONGEST_DRAIN:
+            said = naive_drain(rows, now) if by_naive else minutes_until(verdict, now)
+            found.drains.append((minute, said, true))
+    return found
+
+
+def answer(day: Day, minute: int, facts: Facts, now: datetime, minutes: int) -> Verdict:
+    """As the service gives it: of two hours, and where that may not do, of 25."""
+    verdict = judge(day.until(minute, minutes), facts, now)
+    return judge(day.until(minute, 1500), facts, now) if asks_for_more(verdict) else verdict
+
+
+def minutes_until(verdict: Verdict, now: datetime) -> float | None:
+    return (verdict.empties.at - now) / MINUTE if verdict.empties else None
+
+
+def main() -> None:
+    totals = [[0, 0, 0], [0, 0, 0]]
+    for name, scenario in SCENARIOS.items():
+        day = simulate(scenario.plan)
+        line = f"{name:32}"
+        for index, by_naive in enumerate((False, True)):
+            found = score(scenario, day, by_naive=by_naive)
+            close = sum(is_close(said, true) for _, said, true in found.drains)
+            totals[index][0] += close
+            totals[index][1] += sum(said is not None for _, said, _ in found.drains)
+            totals[index][2] += len(found.drains)
+            wrong = ", ".join(f"{kind} {count}" for kind, count in found.wrong.items())
+            line += f" | right {found.right:4} wrong {found.wrong.total():4} ({wrong})"
+            line += f" drains {close}/{len(found.drains)}"
+            if not by_naive:
+                line += " " + " ".join(
+                    f"{m // 60}h:{'-' if s is None else round(s)}/{t}" for m, s, t in found.drains[:9]
+                )
+        print(line)  # noqa: T201
+    print(totals)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

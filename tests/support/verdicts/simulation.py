@@ -1,0 +1,230 @@
+"""A queue and its consumers, five seconds a step: the minutes that a service would store, and the truth.
+
+Each consumer takes one message at a time, and handling ends with the same probability in each step (exponential
+times). Arrivals are Poisson. A consumer that stops leaves its messages in flight until the visibility timeout; a bad
+message is never done, and comes again until it has been received `max_receives` times.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from penstock.verdicts import Minute
+
+STEP_SECONDS = 5
+MANY_TIMES = 50  # more receives of a message are not told apart
+START = datetime(2026, 11, 2, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Plan:
+    """How a queue is used. Functions of the minute of the day: arrivals a minute, consumers, seconds for a message.
+
+    `bad_share`: of the messages that never succeed. `consumers` is also told how many messages wait.
+    `partial_seconds`: how often the row of the present minute is kept, 0 for not.
+    """
+
+    arrivals: Callable[[float], float]
+    consumers: Callable[[float, int], int]
+    handling_seconds: Callable[[float], float]
+    bad_share: Callable[[float], float] = lambda _minute: 0.0
+    max_receives: int = 5
+    partial_seconds: int = 0
+    visibility_seconds: int = 30
+    minutes: int = 24 * 60
+
+
+@dataclass
+class Day:
+    """What was stored, and what was there at the end of each minute."""
+
+    minutes: list[Minute] = field(default_factory=list)
+    visible: list[int] = field(default_factory=list)
+    partial: dict[int, Minute] = field(default_factory=dict)
+    """By second of the day: the row of the minute that is not over."""
+
+    def at_second(self, second: int, minutes: int = 120) -> list[Minute]:
+        """The rows that are stored at this second, with the minute that is not over as far as it was known."""
+        rows = self.until(second // 60, minutes)
+        known = self.partial.get(second)
+        return [*rows, known] if known and second % 60 else rows
+
+    def until(self, minute: int, minutes: int = 120) -> list[Minute]:
+        """The rows of the last minutes up to the end of this one."""
+        first, end = START + (minute - minutes) * MINUTE, START + minute * MINUTE
+        return [row for row in self.minutes if first <= row.starts_at < end]
+
+    def empty_after(self, minute: int, few: int = 10) -> int | None:
+        """So many minutes later fewer than `few` messages wait; None: never on that day."""
+        for index in range(minute, len(self.visible)):
+            if self.visible[index] < few:
+                return index + 1 - minute
+        return None
+
+
+@dataclass
+class Returning:
+    """Messages that become visible at a step: `bad` ones by how often they were received."""
+
+    at: int
+    good: int = 0
+    bad: dict[int, int] = field(default_factory=dict)
+
+
+def poisson(rng: random.Random, mean: float) -> int:
+    """A number of independent arrivals."""
+    if mean > 50:
+        return max(0, round(rng.gauss(mean, math.sqrt(mean))))
+    limit, product, count = math.exp(-mean), rng.random(), 0
+    while product > limit:
+        product *= rng.random()
+        count += 1
+    return count
+
+
+def binomial(rng: random.Random, n: int, share: float) -> int:
+    """How many of n happen."""
+    if n > 60:
+        spread = math.sqrt(n * share * (1 - share))
+        return min(n, max(0, round(rng.gauss(n * share, spread))))
+    return sum(rng.random() < share for _ in range(n))
+
+
+def simulate(plan: Plan, seed: int = 1) -> Day:
+    """The day of a queue."""
+    return Simulation(plan, random.Random(seed)).run()
+
+
+class Simulation:
+    def __init__(self, plan: Plan, rng: random.Random) -> None:
+        self.plan, self.rng = plan, rng
+        self.good = 0  # visible
+        self.again = 0  # of these, received before
+        self.bad: dict[int, int] = {}  # visible, by how often they were received
+        self.in_flight = 0  # good ones that consumers have
+        self.hidden = 0  # in flight, and nobody has them
+        self.returning: deque[Returning] = deque()
+        self.step = 0
+        self.entered: deque[tuple[int, int]] = deque()  # (step, messages) of arrivals, for the oldest
+        self.entered_count = 0
+        self.bad_entered: deque[int] = deque()  # the steps in which bad ones came
+        self.last_received_at: datetime | None = None
+
+    def run(self) -> Day:
+        day = Day()
+        for minute in range(self.plan.minutes):
+            counts = dict.fromkeys(("sent", "received", "redelivered", "deleted", "dead_lettered"), 0)
+            for part in range(60 // STEP_SECONDS):
+                self._step(minute + part * STEP_SECONDS / 60, counts)
+                second = self.step * STEP_SECONDS
+                if self.plan.partial_seconds and second % self.plan.partial_seconds == 0:
+                    day.partial[second] = self._row(minute, counts)
+            day.visible.append(self._visible())
+            row = self._row(minute, counts)
+            if any(counts.values()) or row.visible or row.in_flight:
+                day.minutes.append(row)
+        return day
+
+    def _row(self, minute: int, counts: dict[str, int]) -> Minute:
+        visible, in_flight = self._visible(), self.in_flight + self.hidden
+        return Minute(
+            START + minute * MINUTE, **counts, visible=visible, in_flight=in_flight, delayed=0,
+            oldest_at=self._oldest(visible + in_flight), last_received_at=self.last_received_at,
+        )  # fmt: skip
+
+    def _visible(self) -> int:
+        return self.good + sum(self.bad.values())
+
+    def _now(self) -> datetime:
+        return START + timedelta(seconds=self.step * STEP_SECONDS)
+
+    def _oldest(self, total: int) -> datetime | None:
+        """As if messages were done in the order in which they came; bad ones stay."""
+        if not total:
+            return None
+        while len(self.entered) > 1 and self.entered_count - self.entered[0][1] >= total:
+            self.entered_count -= self.entered.popleft()[1]
+        first = min([self.entered[0][0], *list(self.bad_entered)[:1]])
+        return START + timedelta(seconds=first * STEP_SECONDS)
+
+    def _step(self, minute: float, counts: dict[str, int]) -> None:
+        plan, rng = self.plan, self.rng
+        self._return_hidden()
+        came = poisson(rng, plan.arrivals(minute) * STEP_SECONDS / 60)
+        bad = binomial(rng, came, plan.bad_share(minute)) if came else 0
+        if came:
+            counts["sent"] += came
+            self.good += came - bad
+            self.bad[0] = self.bad.get(0, 0) + bad
+            self.entered.append((self.step, came))
+            self.entered_count += came
+            self.bad_entered.extend([self.step] * bad)
+        consumers = plan.consumers(minute, self._visible())
+        if consumers < self.in_flight:  # some stopped; what they had comes again
+            lost = self.in_flight - consumers
+            self.in_flight -= lost
+            self.hidden += lost
+            self.returning.append(Returning(self.step + plan.visibility_seconds // STEP_SECONDS, good=lost))
+        self._work(consumers, counts)
+        self.step += 1
+
+    def _work(self, consumers: int, counts: dict[str, int]) -> None:
+        """What consumers take and finish in a step: as many as they can handle, or as there are."""
+        work = self.in_flight + self.good
+        handled = STEP_SECONDS / self.plan.handling_seconds(self.step * STEP_SECONDS / 60)
+        # Where consumers keep up, those in hand at the end are what came in the time that one takes.
+        resting = poisson(
+            self.rng, self.plan.arrivals(self.step * STEP_SECONDS / 60) / 60 * STEP_SECONDS / handled
+        )
+        able = poisson(self.rng, min(consumers, work) * handled) if work else 0
+        done = min(max(0, work - min(resting, consumers)), able)
+        in_flight = min(consumers, work - done)
+        taken = done + in_flight - self.in_flight
+        again = min(self.again, max(0, taken))
+        self.good -= taken
+        self.again -= again
+        self.in_flight = in_flight
+        counts["deleted"] += done
+        counts["received"] += taken
+        counts["redelivered"] += again
+        bad = self._take_bad(consumers, counts) if consumers else 0
+        if taken or bad:
+            self.last_received_at = self._now()
+
+    def _take_bad(self, places: int, counts: dict[str, int]) -> int:
+        back = Returning(self.step + self.plan.visibility_seconds // STEP_SECONDS)
+        received = 0
+        for times, number in sorted(self.bad.items()):
+            some = min(number, places - received)
+            self.bad[times] -= some
+            if times >= self.plan.max_receives:
+                counts["dead_lettered"] += some
+                for _ in range(some):
+                    self.bad_entered.popleft()
+                continue
+            received += some
+            counts["redelivered"] += some if times else 0
+            if some:
+                after = min(times + 1, MANY_TIMES)
+                back.bad[after] = back.bad.get(after, 0) + some
+        counts["received"] += received
+        self.hidden += received
+        if back.bad:
+            self.returning.append(back)
+        return received
+
+    def _return_hidden(self) -> None:
+        while self.returning and self.returning[0].at <= self.step:
+            back = self.returning.popleft()
+            self.good += back.good
+            self.again += back.good
+            self.hidden -= back.good + sum(back.bad.values())
+            for times, number in back.bad.items():
+                self.bad[times] = self.bad.get(times, 0) + number
+            self.again += back.good

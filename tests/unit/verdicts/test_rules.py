@@ -1,0 +1,254 @@
+"""Each rule of docs/verdicts.md on minutes of known numbers; expected is what that page says of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from penstock.verdicts import Cause, Facts, Gauges, Kind, Minute, Verdict, asks_for_more, judge
+
+NOW = datetime(2026, 11, 2, 12, 0, 20, tzinfo=UTC)
+NOON = NOW.replace(second=0)
+MINUTE = timedelta(minutes=1)
+STEADY = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight": 5, "delayed": 0}
+
+
+def minute(ago: int, **columns: Any) -> Minute:
+    """The minute that began so many minutes before noon. The last receive is in it when it has any."""
+    start = NOON - ago * MINUTE
+    known = {**STEADY, **columns}
+    if known["received"]:
+        known.setdefault("last_received_at", start + timedelta(seconds=59))
+    return Minute(start, **known)
+
+
+def steady(first: int, last: int = 1, **columns: Any) -> list[Minute]:
+    """Minutes that are all alike."""
+    return [minute(ago, **columns) for ago in range(first, last - 1, -1)]
+
+
+def growing(since: int, by: int, **columns: Any) -> list[Minute]:
+    """An hour without a backlog, then one that grows."""
+    grown = [minute(ago, visible=by * (since + 1 - ago), **columns) for ago in range(since, 0, -1)]
+    return steady(since + 60, since + 1) + grown
+
+
+def verdict(minutes: list[Minute], **facts: Any) -> Verdict:
+    return judge(minutes, Facts(**facts), NOW)
+
+
+def kind(minutes: list[Minute], **facts: Any) -> Kind:
+    return verdict(minutes, **facts).kind
+
+
+# --- nothing wrong ---------------------------------------------------------------------------------------------------
+def test_without_minutes_it_is_idle() -> None:
+    assert verdict([]) == Verdict(Kind.IDLE, rate_minutes=15)
+
+
+def test_consumers_that_keep_up() -> None:
+    found = verdict(steady(60))
+    assert (found.kind, found.since, found.cause, found.empties) == (Kind.OK, None, None, None)
+    assert (found.arrival_rate, found.drain_rate, found.rate_minutes) == (5, 5, 5)
+
+
+def test_nothing_for_five_minutes_is_idle() -> None:
+    quiet = steady(60, 6, in_flight=0)
+    assert (kind(quiet), verdict(quiet).since) == (Kind.IDLE, NOON - 5 * MINUTE)
+    assert kind([*quiet, minute(5, in_flight=0)]) is Kind.OK
+
+
+def test_rates_of_a_slow_queue_are_those_of_a_quarter_of_an_hour() -> None:
+    found = verdict(steady(60, sent=3, received=3, deleted=3))
+    assert (found.rate_minutes, found.arrival_rate) == (15, 3 / 60)
+
+
+# --- stalled ---------------------------------------------------------------------------------------------------------
+def stopped(ago: int, **columns: Any) -> list[Minute]:
+    """So many minutes ago the last receive."""
+    last = NOON - ago * MINUTE
+    rest = {"received": 0, "deleted": 0, "in_flight": 0, "last_received_at": last, **columns}
+    return steady(60, ago + 1) + [minute(n, visible=300 * (ago + 1 - n), **rest) for n in range(ago, 0, -1)]
+
+
+def test_nobody_receives() -> None:
+    found = verdict(stopped(10))
+    assert (found.kind, found.cause, found.since) == (
+        Kind.STALLED, Cause.NOBODY_RECEIVES, NOON - 10 * MINUTE,
+    )  # fmt: skip
+    assert (found.seconds_since_receive, found.empties) == (620, None)
+
+
+def test_ninety_seconds_are_a_stall_and_less_are_none() -> None:
+    assert kind(stopped(1)) is not Kind.STALLED  # 80 seconds ago
+    assert kind(stopped(2)) is Kind.STALLED
+
+
+def test_a_wait_begins_when_messages_come() -> None:
+    """The last receive was an hour ago, and the queue was empty until just now."""
+    idle = steady(120, 61)
+    came = minute(
+        1, sent=1, received=0, deleted=0, visible=1, in_flight=0, oldest_at=NOON - 10 * timedelta(seconds=1)
+    )
+    assert kind([*idle, came._replace(last_received_at=NOON - 60 * MINUTE)]) is not Kind.STALLED
+
+
+def test_all_in_flight_is_no_stall() -> None:
+    """Consumers ask and get nothing, since nothing can be received."""
+    assert kind(steady(10, sent=0, received=0, deleted=0, visible=0, in_flight=200)) is not Kind.STALLED
+
+
+def test_slow_handlers_are_no_stall() -> None:
+    """One message every two minutes: seven of these must be missing while messages are in flight."""
+    slow = [
+        minute(ago, sent=1, received=ago % 2, deleted=ago % 2, visible=40, in_flight=4)
+        for ago in range(60, 5, -1)
+    ]
+    waiting: dict[str, Any] = {"sent": 1, "received": 0, "deleted": 0, "visible": 40}
+    waiting["last_received_at"] = NOON - 5 * MINUTE
+    assert kind([*slow, *steady(5, in_flight=4, **waiting)]) is not Kind.STALLED
+    assert kind([*slow, *steady(5, in_flight=0, **waiting)]) is Kind.STALLED
+
+
+def test_a_fifo_queue_waits_longer_while_messages_are_in_flight() -> None:
+    """The group of a message in flight waits for it."""
+    assert kind(stopped(5, in_flight=1), fifo=True) is not Kind.STALLED
+    assert kind(stopped(5, in_flight=1)) is Kind.STALLED
+    assert kind(stopped(11, in_flight=1), fifo=True) is Kind.STALLED
+
+
+def test_a_wait_that_was_seen_five_times_is_usual() -> None:
+    """A consumer that comes once an hour."""
+
+    def day(hours: int) -> list[Minute]:
+        waits: dict[str, Any] = {"sent": 5, "received": 0, "deleted": 0, "in_flight": 0}
+        comes = {"sent": 5, "received": 300, "deleted": 300, "visible": 0, "in_flight": 0}
+        found = []
+        for ago in range(hours * 60 + 40, 0, -1):
+            since = (hours * 60 + 40 - ago) % 60
+            waits["last_received_at"] = NOON - (ago + since) * MINUTE
+            found.append(minute(ago, visible=5 * since, **waits) if since else minute(ago, **comes))
+        return found
+
+    assert kind(day(6)) is not Kind.STALLED
+    assert kind(day(3)) is Kind.STALLED
+
+
+def test_dead_letters_may_lie() -> None:
+    lies = [minute(30, sent=5, received=0, deleted=0, visible=5, in_flight=0)]
+    assert (kind(lies), kind(lies, dead_letters=True)) == (Kind.STALLED, Kind.IDLE)
+    assert kind(stopped(20), dead_letters=True) is Kind.STALLED  # somebody used to receive
+
+
+# --- what was not measured -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("nulls", [1, 3, 10])
+def test_minutes_that_were_not_measured_change_nothing(nulls: int) -> None:
+    for minutes in (steady(60), stopped(20), growing(20, 200, sent=500)):
+        first = NOON - nulls * MINUTE
+        nothing: dict[str, Any] = dict.fromkeys(("visible", "in_flight", "delayed", "oldest_at"))
+        unmeasured = [row._replace(**nothing) if row.starts_at >= first else row for row in minutes]
+        assert kind(unmeasured) is kind(minutes)
+
+
+def test_a_minute_without_a_row_is_one_without_change() -> None:
+    assert kind(stopped(30)[:-20]) is Kind.STALLED
+    assert kind(steady(60, 30, in_flight=0)) is Kind.IDLE
+
+
+def test_newer_gauges_win() -> None:
+    now = Gauges(NOW, visible=0, in_flight=0, delayed=0)
+    assert kind(stopped(10), now=now) is not Kind.STALLED
+
+
+def test_the_zone_of_the_times_means_nothing() -> None:
+    zone = timezone(timedelta(hours=5, minutes=30))
+    there = [row._replace(starts_at=row.starts_at.astimezone(zone)) for row in growing(20, 200, sent=500)]
+    assert judge(there, Facts(), NOW.astimezone(zone)) == judge(growing(20, 200, sent=500), Facts(), NOW)
+
+
+# --- throttled and poisoned ------------------------------------------------------------------------------------------
+def test_the_limit_of_messages_in_flight() -> None:
+    full = steady(60, 11) + steady(10, visible=50, received=0, deleted=0, in_flight=120_000)
+    found = verdict(full)
+    assert (found.kind, found.cause, found.since) == (
+        Kind.THROTTLED,
+        Cause.IN_FLIGHT_LIMIT,
+        NOON - 10 * MINUTE,
+    )
+    assert kind(full, in_flight_limit=None) is not Kind.THROTTLED
+
+
+def test_an_endpoint_that_is_down() -> None:
+    comes = [minute(3, sent=7, received=0, deleted=0, visible=7, in_flight=0)]
+    found = verdict(comes, paused_endpoints=1, dead_letters=True)
+    assert (found.kind, found.cause) == (Kind.THROTTLED, Cause.ENDPOINT_DOWN)
+
+
+def test_messages_that_come_again_and_end_as_dead_letters() -> None:
+    found = verdict(steady(60, 13) + steady(12, redelivered=12, dead_lettered=3))
+    assert (found.kind, found.cause, found.since) == (Kind.POISONED, Cause.POISON_GROUP, NOON - 12 * MINUTE)
+
+
+def test_one_restart_of_consumers_is_no_poison() -> None:
+    assert kind([*steady(60, 4), minute(3, redelivered=200), *steady(2)]) is Kind.OK
+
+
+def test_a_message_that_stays_while_others_pass() -> None:
+    stuck = {"redelivered": 2, "visible": 1}
+    assert kind(steady(60, oldest_at=NOON - 90 * MINUTE, **stuck)) is Kind.POISONED
+    assert kind(steady(60, oldest_at=NOON - MINUTE, **stuck)) is Kind.OK
+
+
+def test_handlers_that_all_fail() -> None:
+    found = verdict(steady(60, 13) + steady(12, received=500, redelivered=300, deleted=0, in_flight=300))
+    assert (found.kind, found.cause) == (Kind.POISONED, Cause.HANDLERS_FAIL)
+
+
+# --- backlogs --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("minutes", "facts", "cause"),
+    [
+        (growing(20, 200, sent=500), {}, Cause.ARRIVALS_ROSE),
+        (growing(20, 200, sent=500), {"noisy_groups": 1}, Cause.ONE_TENANT),
+        (growing(20, 200, sent=500), {"top_group_share": 0.6}, Cause.ONE_TENANT),
+        (growing(20, 200, received=100, deleted=100, in_flight=2), {}, Cause.CONSUMERS_FELL),
+        (growing(20, 200, received=100, deleted=100, in_flight=5), {}, Cause.SLOW_HANDLERS),
+    ],
+)
+def test_falling_behind(minutes: list[Minute], facts: dict[str, Any], cause: Cause) -> None:
+    found = verdict(minutes, **facts)
+    assert (found.kind, found.cause, found.since) == (Kind.FALLING_BEHIND, cause, NOON - 20 * MINUTE)
+    assert (found.empties, found.backlog) == (None, 4000)
+    assert asks_for_more(found)
+
+
+def test_consumers_needed() -> None:
+    """Five messages in hand, 300 done a minute: a second each. 500 a minute arrive, and 4,000 wait."""
+    found = judge(growing(20, 200, sent=500), Facts(), NOW, target_lag_seconds=100)
+    assert (found.consumers_now, found.consumers_needed) == (5, 49)  # 500 / 60 + 4,000 / 100 = 48.3
+    assert verdict(steady(60)).consumers_now is None  # some may have nothing to do
+    assert verdict(steady(60, sent=0, received=0, deleted=0, in_flight=0)).consumers_needed is None
+
+
+def test_draining_until_it_is_empty() -> None:
+    """At 200 a minute 2,000 take ten minutes more."""
+    peak = [minute(ago, visible=4000) for ago in range(60, 10, -1)]
+    found = verdict(
+        peak
+        + [minute(ago, received=500, deleted=500, visible=2000 + 200 * (ago - 1)) for ago in range(10, 0, -1)]
+    )
+    assert (found.kind, found.since) == (Kind.DRAINING, NOON - 10 * MINUTE)
+    assert found.empties is not None
+    assert found.empties.at - NOW == timedelta(minutes=10)
+    assert found.empties.low <= found.empties.at
+    assert found.empties.high is None or found.empties.high >= found.empties.at
+
+
+def test_a_batch_is_no_backlog_until_it_stands() -> None:
+    quiet = steady(60, 4, sent=0, received=0, deleted=0, in_flight=0)
+    loads = minute(3, sent=5000, received=200, deleted=200, visible=4800)
+    works = [minute(ago, sent=0, received=200, deleted=200, visible=4200 + 200 * ago) for ago in (2, 1)]
+    assert kind([*quiet, minute(1, sent=5000, received=200, deleted=200, visible=4800)]) is Kind.OK
+    assert kind([*quiet, loads, *works]) is Kind.DRAINING
