@@ -55,7 +55,9 @@ def main() -> None:
     print(
         f"{LIFE_DAYS} days, forecasts every {EVERY_MINUTES} minutes of the last {JUDGED_DAYS}, level {LEVEL:.0%}"
     )
-    for line in lines(options.process or list(PROCESSES), range(options.seeds)):
+    for line in lines(
+        options.process or list(PROCESSES), range(options.first_seed, options.first_seed + options.seeds)
+    ):
         print(line, flush=True)
     print(f"{time.process_time() - began:.0f} s of processor time")
 
@@ -64,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     made.add_argument("--process", action="append", choices=list(PROCESSES), help="default: all")
     made.add_argument("--seeds", type=int, default=3, help="lives of each; default: %(default)s")
+    made.add_argument("--first-seed", type=int, default=0, help="default: %(default)s")
     return made
 
 

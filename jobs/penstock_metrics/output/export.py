@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from pyspark.sql import functions as F
@@ -98,7 +98,7 @@ def _finish(
 
 
 @contextmanager
-def _turn(address: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+def _turn(address: str) -> Iterator[psycopg.Connection[Any]]:
     with open_connection(address) as connection:
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         yield connection
@@ -106,7 +106,7 @@ def _turn(address: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
 
 def _write(
     database: Database,
-    connection: psycopg.Connection[tuple[object, ...]],
+    connection: psycopg.Connection[Any],
     target: Target,
     dataset: Dataset,
     slots: Sequence[Slot],
@@ -114,7 +114,7 @@ def _write(
     """Writes the files of these slots. Returns their names and numbers of rows."""
     if not slots:
         return {}
-    pieces = list(_pieces(connection, dataset, slots))
+    pieces = list(_pieces(connection, dataset, slots)) or ["false"]
     part = F.lit(dataset.parts[0]) if dataset.part is None else F.col(dataset.part)
     day = F.date_format(dataset.time, "yyyy-MM-dd")
     keyed = database.read({dataset.table: pieces}).select(
@@ -127,9 +127,7 @@ def _write(
     return {row["name"]: row["rows"] for row in found}
 
 
-def _pieces(
-    connection: psycopg.Connection[tuple[object, ...]], dataset: Dataset, slots: Sequence[Slot]
-) -> Iterator[str]:
+def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]) -> Iterator[str]:
     """Conditions, so that a reader has some ten thousand rows: of windows of a minute an hour, of others a day."""
     if dataset is MESSAGES:
         days = sorted({slot.day for slot in slots})
@@ -137,12 +135,26 @@ def _pieces(
         for piece in history_pieces(connection, "queue.history", _day(days[0])[0] - _CLOCKS):
             yield f"{piece} and ({inside})"
         return
-    for slot in slots:
+    for slot in _with_rows(connection, dataset, slots):
         start, end = _day(slot.day)
         step = timedelta(hours=1) if slot.part == 60 else timedelta(days=1)
         while start < end:
             yield f"t.window_seconds = {slot.part} and {_between('t.starts_at', start, start + step)}"
             start += step
+
+
+def _with_rows(
+    connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]
+) -> Iterator[Slot]:
+    """Those slots of which windows are stored: a queue's past may have years without any."""
+    days = [_day(slot.day)[0] for slot in slots]
+    found = connection.execute(
+        "select a.place from unnest(%s::int[], %s::timestamptz[]) with ordinality as a(seconds, day, place)"
+        f" where exists (select from {dataset.source} t where t.window_seconds = a.seconds and t.starts_at >= a.day"
+        " and t.starts_at < a.day + interval '1 day') order by 1".encode(),
+        ([slot.part for slot in slots], days),
+    ).fetchall()
+    yield from (slots[place - 1] for (place,) in found)
 
 
 def _between(column: str, start: datetime, end: datetime) -> str:

@@ -46,7 +46,8 @@ def stored(database: Database) -> Iterator[Connection]:
             db.execute(
                 "insert into queue.history (first_received_at, queue_id, group_id, receive_count, outcome, sent_at,"
                 " finished_at) select %(at)s, %(queue)s, %(group)s, 1, 'deleted',"
-                " array[%(at)s, %(at)s + '1 s'::interval], array[%(at)s + '30 s'::interval, %(at)s + '3 min'::interval]",
+                " array[%(at)s, %(at)s + '1 s'::interval],"
+                " array[%(at)s + '30 s'::interval, %(at)s + '3 min'::interval]",
                 {"at": START, "queue": queue, "group": group},
             )
         db.execute("select queue.drop_queue(arn) from queue.queues where name = 'bills'")
