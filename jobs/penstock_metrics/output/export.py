@@ -151,7 +151,7 @@ def _with_rows(
     found = connection.execute(
         "select a.place from unnest(%s::int[], %s::timestamptz[]) with ordinality as a(seconds, day, place)"
         f" where exists (select from {dataset.source} t where t.window_seconds = a.seconds and t.starts_at >= a.day"
-        " and t.starts_at < a.day + interval '1 day') order by 1".encode(),
+        " and t.starts_at < a.day + interval '24 hours') order by 1".encode(),
         ([slot.part for slot in slots], days),
     ).fetchall()
     yield from (slots[place - 1] for (place,) in found)
