@@ -178,6 +178,7 @@ create table queue.fifo_message (
     attributes jsonb,
     system jsonb,
     answer_bytes jsonb,
+    redelivered_at timestamp with time zone[],
     constraint fifo_message_pkey PRIMARY KEY (id)
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX fifo_message_of_group ON queue.fifo_message USING btree (group_key, id) WHERE (group_key > 0);
@@ -213,7 +214,10 @@ create view queue.finished_message as (
     receive_count integer,
     outcome text,
     recorded_at timestamp with time zone,
-    transaction xid8
+    transaction xid8,
+    entered_at timestamp with time zone,
+    entered_by text,
+    redelivered_at timestamp with time zone[]
 );
 
 create view queue.finished_webhook as (
@@ -248,7 +252,10 @@ create table queue.history (
     sent_at timestamp with time zone[] not null,
     finished_at timestamp with time zone[] not null,
     group_ids text[],
-    transaction xid8 not null default pg_current_xact_id()
+    transaction xid8 not null default pg_current_xact_id(),
+    entered_at timestamp with time zone[],
+    entered_by text,
+    redelivered_at timestamp with time zone[]
 ) partition by RANGE (recorded_at);
 CREATE INDEX history_queue ON ONLY queue.history USING btree (queue_id, recorded_at);
 CREATE INDEX history_recorded_at ON ONLY queue.history USING brin (recorded_at);
@@ -316,6 +323,7 @@ create table queue.lease (
     outcome text,
     has_tenants boolean,
     nonce integer default (1 + (floor((random() * (2147483647)::double precision)))::integer),
+    redelivered_at timestamp with time zone[],
     constraint lease_pkey PRIMARY KEY (queue_id, shard, pos)
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX lease_visible_at ON queue.lease USING btree (queue.time_key(queue_id, (shard)::integer), visible_at);
@@ -329,7 +337,10 @@ create view queue.live_message as (
     receive_count integer,
     outcome text,
     state text,
-    visible_at timestamp with time zone
+    visible_at timestamp with time zone,
+    entered_at timestamp with time zone,
+    entered_by text,
+    redelivered_at timestamp with time zone[]
 );
 
 create table queue.log (
@@ -827,6 +838,8 @@ create table queue.side (
     attributes jsonb,
     system jsonb,
     answer_bytes jsonb,
+    entered_at timestamp with time zone,
+    redelivered_at timestamp with time zone[],
     constraint side_pkey PRIMARY KEY (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX side_sent_at ON queue.side USING btree (queue.time_key(queue_id, '-1'::integer), sent_at);
@@ -1000,6 +1013,10 @@ function queue.add_history_day(p_name text, p_day date)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
+function queue.add_redelivery(p_times timestamp with time zone[], p_at timestamp with time zone)
+    returns timestamp with time zone[]
+    language sql immutable;
+
 function queue.add_sandbox_number(p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_most integer)
     returns TABLE(error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1155,6 +1172,10 @@ function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_
 function queue.clear_range(p_queue_id integer, p_shard integer, p_after bigint, p_to bigint, p_cursor bigint)
     returns void
     language plpgsql;
+
+function queue.client_system(p_system jsonb)
+    returns jsonb
+    language sql immutable;
 
 function queue.compact_dead_letter_counts(p_limit integer)
     returns void
@@ -1403,6 +1424,10 @@ function queue.end_of_clock_change(p_local timestamp without time zone, p_zone t
 function queue.end_user(p_account_id text, p_name text)
     returns TABLE(found boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.entered_by(p_system jsonb)
+    returns text
+    language sql immutable;
 
 function queue.epoch_ms(p_at timestamp with time zone)
     returns bigint
@@ -1901,7 +1926,7 @@ function queue.passes_over_all(p_arn text, p_answer_bytes integer, p_answer_form
     language plpgsql;
 
 function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer, p_bytes bigint DEFAULT NULL::bigint)
-    returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text)
+    returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text)
     language sql stable;
 
 function queue.policies_changed(p_policies jsonb)
@@ -2028,6 +2053,10 @@ function queue.read_metrics(p_arn text, p_window_seconds integer, p_group_id tex
     returns TABLE(starts_at timestamp with time zone, ends_at timestamp with time zone, computed_at timestamp with time zone, arrivals bigint, deliveries bigint, redeliveries bigint, deletions bigint, dead_lettered bigint, purged bigint, expired bigint, moved bigint, depth bigint, waiting bigint, received bigint, oldest_age_us bigint, visible bigint, in_flight bigint, delayed bigint, groups integer, top_group_share double precision, gini double precision, latencies text, hot_groups text)
     language sql stable;
 
+function queue.read_minutes(p_arns text[], p_from timestamp with time zone, p_to timestamp with time zone)
+    returns TABLE(n integer, starts_at timestamp with time zone, sent bigint, received bigint, redelivered bigint, deleted bigint, dead_lettered bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, last_received_at timestamp with time zone)
+    language sql stable;
+
 function queue.read_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text, receiver text)
     language sql stable;
@@ -2042,6 +2071,10 @@ function queue.read_schedule_group(p_account_id text, p_region text, p_name text
 
 function queue.read_topic_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text, receiver text)
+    language sql stable;
+
+function queue.read_verdict_facts(p_arns text[])
+    returns TABLE(n integer, arn text, read_at timestamp with time zone, fifo boolean, dead_letters boolean, noisy_groups integer, top_group_share double precision, paused_endpoints integer, measured_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone)
     language sql stable;
 
 function queue.ready_queues(p_arns text[])

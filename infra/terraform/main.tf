@@ -204,3 +204,26 @@ module "pooler" {
   client_group_ids   = var.pooler_client_group_ids
   log_retention_days = var.log_retention_days
 }
+
+module "metrics" {
+  source = "./modules/metrics"
+  count  = var.metrics_image == "" ? 0 : 1
+
+  name        = "${var.name}-metrics"
+  cluster_arn = aws_ecs_cluster.this.arn
+  image       = var.metrics_image
+  schedule    = var.metrics_schedule
+  environment = {
+    DATABASE_URL           = "postgresql://${local.direct}" # past the pooler: connections of a run share a snapshot
+    QUEUE_ACCOUNT_ID       = var.account_id
+    QUEUE_METRICS_TIMEZONE = var.metrics_timezone
+    LOG_LEVEL              = var.log_level
+  }
+  password_secret    = module.password.secret_arn
+  cpu                = var.metrics_cpu
+  memory             = var.metrics_memory
+  architecture       = var.architecture
+  subnet_ids         = var.private_subnet_ids
+  security_group_ids = [aws_security_group.tasks.id]
+  log_retention_days = var.log_retention_days
+}

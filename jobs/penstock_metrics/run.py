@@ -162,9 +162,9 @@ def _write(
 
 
 def _concerns(span: Span) -> Column:
-    """Condition: messages that were in a queue in the span, or were sent, received or ended in it."""
-    first = F.least("sent_us", "received_us", "finished_us")
-    last = F.greatest("sent_us", "received_us", "finished_us")
+    """Condition: messages that were in a queue in the span, or came, were received or ended in it."""
+    first = F.least("entered_us", "received_us", "finished_us")
+    last = F.greatest("entered_us", "received_us", "finished_us", F.array_max("redelivered_us"))
     low, high = span.bounds(3600)
     return (first < high) & ((last >= low) | F.col("finished_us").isNull())
 

@@ -1,12 +1,16 @@
 -- queue.finished_message: the history, one row for each message that has ended. Queries should limit recorded_at, by
 -- which the table is partitioned and indexed. transaction is the one that recorded the row; when it is below
 -- pg_snapshot_xmin, every session sees the row. Together with queue.live_message, in one snapshot, it has each message
--- of a queue that keeps history exactly once.
+-- of a queue that keeps history exactly once. entered_at, entered_by: when and how it came into this queue: sent (rows of
+-- release 0.0.3 and before say only this), dead_lettered or moved. redelivered_at: the receives after the first, the first
+-- 100 of them; null: none, or not known.
 -- Read by: the metrics job.
 create or replace view queue.finished_message as
 select h.queue_id, coalesce(h.each_group_id, h.group_id) as group_id, h.sent_at, h.first_received_at, h.finished_at,
-    h.receive_count, h.outcome, h.recorded_at, h.transaction
+    h.receive_count, h.outcome, h.recorded_at, h.transaction, coalesce(h.entered_at, h.sent_at) as entered_at,
+    coalesce(h.entered_by, 'sent') as entered_by, h.redelivered_at
 from (
     select k.queue_id, k.group_id, k.first_received_at, k.receive_count, k.outcome, k.recorded_at, k.transaction,
-        unnest(k.group_ids) as each_group_id, unnest(k.sent_at) as sent_at, unnest(k.finished_at) as finished_at
+        k.entered_by, k.redelivered_at, unnest(k.group_ids) as each_group_id, unnest(k.sent_at) as sent_at,
+        unnest(k.entered_at) as entered_at, unnest(k.finished_at) as finished_at
     from queue.history k) h;

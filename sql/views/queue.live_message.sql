@@ -1,7 +1,7 @@
 -- queue.live_message: one row for each message in the tables: waiting, leased, skipped, in the slow path, FIFO; also
 -- messages that ended, whose rows have not been cleaned into the history yet (finished_at, outcome; no state), unless
 -- their queue keeps no history. state: visible, in_flight, delayed, at the time the transaction began. Messages of
--- deleted queues are left out.
+-- deleted queues are left out. entered_at, entered_by, redelivered_at: as queue.finished_message.
 -- Cost: everything in the tables; index log_pkey, lease_pkey. Read by: the metrics job.
 create or replace view queue.live_message as
 with cursor as materialized (
@@ -13,7 +13,8 @@ with cursor as materialized (
     where not q.fifo),
 found as (
     select l.queue_id, l.system ->> 'MessageGroupId' as group_id, l.sent_at, null::timestamptz as first_received_at,
-        null::timestamptz as finished_at, 0 as receive_count, null::text as outcome, l.sent_at as visible_at
+        null::timestamptz as finished_at, 0 as receive_count, null::text as outcome, l.sent_at as visible_at,
+        l.sent_at as entered_at, l.system, null::timestamptz[] as redelivered_at
     from cursor c
     cross join lateral (        -- offset 0: the planner reads each shard's (below, each lease's) range of the log
         select k.queue_id, k.system, k.sent_at from queue.log k
@@ -22,12 +23,12 @@ found as (
     select l.queue_id, l.group_id, l.sent_at, l.first_received_at, l.finished_at, l.receive_count,
         case when l.finished_at is null then null when l.left_before then 'deleted'
             else coalesce(l.outcome, 'deleted') end,
-        case when l.visible_at = 'infinity' then l.sent_at else l.visible_at end
+        case when l.visible_at = 'infinity' then l.sent_at else l.visible_at end, l.sent_at, l.system, l.redelivered_at
     from cursor c
     join queue.lease x on x.queue_id = c.queue_id and x.shard = c.shard and x.pos > c.low
     cross join lateral (
-        select k.queue_id, k.system ->> 'MessageGroupId' as group_id, k.sent_at, x.first_received_at, x.receive_count,
-            x.outcome, x.visible_at, coalesce(k.id = any (x.gone), false) as left_before,
+        select k.queue_id, k.system ->> 'MessageGroupId' as group_id, k.sent_at, k.system, x.first_received_at,
+            x.receive_count, x.redelivered_at, x.outcome, x.visible_at, coalesce(k.id = any (x.gone), false) as left_before,
             k.id = any (x.ids) as open,
             case when k.id = any (x.ids) then null
                 when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
@@ -36,14 +37,18 @@ found as (
     where l.open or (l.finished_at is not null and c.keeps_history)     -- the others moved to the slow path
     union all
     select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,
-        s.visible_at
+        s.visible_at, coalesce(s.entered_at, s.sent_at), s.system, s.redelivered_at
     from queue.side s where s.queue_id in (select q.queue_id from queue.queues q)
     union all
-    select m.queue_id, g.group_id, m.sent_at, m.first_received_at, null, m.receive_count, null, m.visible_at
+    select m.queue_id, g.group_id, m.sent_at, m.first_received_at, null, m.receive_count, null, m.visible_at, m.sent_at,
+        m.system, m.redelivered_at
     from queue.fifo_message m join queue.fifo_group g on g.group_key = m.group_key
     where m.queue_id in (select q.queue_id from queue.queues q))
 select f.queue_id, f.group_id, f.sent_at, f.first_received_at, f.finished_at, f.receive_count, f.outcome,
     case when f.finished_at is not null then null when f.visible_at <= now() then 'visible'
         when f.receive_count > 0 then 'in_flight' else 'delayed' end as state,
-    f.visible_at
+    f.visible_at, f.entered_at,
+    case when f.system ? 'DeadLetterQueueSourceArn' then 'dead_lettered'      -- as queue.entered_by, which readers may not
+        else coalesce(f.system ->> 'EnteredBy', 'sent') end as entered_by,    -- call
+    f.redelivered_at
 from found f;

@@ -36,10 +36,12 @@ class Table:
 
 
 _MESSAGE: Final = (
-    "queue_id int, group_id string, sent_at timestamp, first_received_at timestamp, finished_at timestamp, \
-receive_count int, outcome string"
+    "queue_id int, group_id string, entered_at timestamp, first_received_at timestamp, finished_at timestamp, \
+redelivered_at array<timestamp>, receive_count int, outcome string"
 )
-_SELECT: Final = "queue_id, group_id, sent_at, first_received_at, finished_at, receive_count, outcome"
+_SELECT: Final = (
+    "queue_id, group_id, entered_at, first_received_at, finished_at, redelivered_at, receive_count, outcome"
+)
 FINISHED: Final = Table("queue.finished_message", _MESSAGE, _SELECT)
 LIVE: Final = Table("queue.live_message", f"{_MESSAGE}, state string", f"{_SELECT}, state")
 _DURATION: Final = "measure string, began_at timestamp, ended_at timestamp"

@@ -23,6 +23,7 @@ _SPARK: Final = {
     _REAL: "double",
     pa.list_(_INT): "array<int>",
     pa.list_(_COUNT): "array<bigint>",
+    pa.list_(_TIME): "array<timestamp>",
 }
 
 INSTALLATION: Final = ".installation"  # no queue can have this name, nor one of DELETED
@@ -121,11 +122,23 @@ MESSAGES: Final = Dataset(
     "queue.finished_message",
     _QUEUE
     | _same(_TEXT, "group_id")
-    | _same(_TIME, "sent_at", "first_received_at", "finished_at")
+    | _same(_TIME, "sent_at", "entered_at", "first_received_at", "finished_at")
+    | _same(pa.list_(_TIME), "redelivered_at")
     | _same(_INT, "receive_count")
-    | _same(_TEXT, "outcome"),
+    | _same(_TEXT, "entered_by", "outcome"),
     "finished_at",
     (0,),
-    ("finished_at", "sent_at", "queue_id", "group_id", "first_received_at", "receive_count", "outcome"),
+    (
+        "finished_at",
+        "sent_at",
+        "queue_id",
+        "group_id",
+        "entered_at",
+        "first_received_at",
+        "receive_count",
+        "outcome",
+        "entered_by",
+        "redelivered_at",
+    ),
 )
 DATASETS: Final = (WINDOWS, LATENCIES, MESSAGES)

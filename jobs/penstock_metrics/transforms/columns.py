@@ -1,7 +1,9 @@
 """Shared by the transforms: names of columns, times as whole microseconds, sums.
 
-A message is (queue_id, group_id, sent_us, received_us, finished_us, receive_count, outcome); group_id is '' for none;
-received_us and finished_us are null until it is received and has ended. Times are bigint microseconds since 1970, UTC.
+A message is (queue_id, group_id, entered_us, received_us, finished_us, redelivered_us, receive_count, outcome);
+group_id is '' for none. entered_us: when it came into this queue: when it was sent, or moved into its dead-letter
+queue. received_us and finished_us are null until it is received and has ended. redelivered_us: an array of the times of
+receives after the first, as far as they are known, or null. Times are bigint microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -62,9 +64,10 @@ def messages_of(raw: DataFrame) -> DataFrame:
     return raw.select(
         "queue_id",
         F.coalesce("group_id", F.lit(WHOLE_QUEUE)).alias("group_id"),
-        F.unix_micros("sent_at").alias("sent_us"),
+        F.unix_micros("entered_at").alias("entered_us"),
         F.unix_micros("first_received_at").alias("received_us"),
         F.unix_micros("finished_at").alias("finished_us"),
+        F.transform("redelivered_at", F.unix_micros).alias("redelivered_us"),
         "receive_count",
         "outcome",
         *(name for name in ("state",) if name in raw.columns),

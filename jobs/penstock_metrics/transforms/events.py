@@ -1,12 +1,13 @@
 """Counts of windows: arrivals, deliveries, ends of messages; and how unevenly groups sent.
 
-    messages.transform(grouped_by_minutes)          counts by the minutes of sending, receipt and end: much fewer rows
+    messages.transform(grouped_by_minutes)          counts by the minutes of arrival, receipt and end: much fewer rows
             .transform(counts_by_minute(now_us))    counts by queue, group and minute
             .transform(in_windows(days, span))
             .transform(totals)                      counts by window, queue and group
 
-The times of deliveries after the first are not stored. These deliveries count in the window in which the message ended,
-or, if it has not ended, in the window of the run.
+The times of deliveries after the first are stored up to a number (queue.add_redelivery), and were not by release 0.0.3.
+Deliveries whose time is not known count in the window in which the message ended, or, if it has not ended, in the
+window of the run.
 """
 
 from __future__ import annotations
@@ -36,22 +37,27 @@ _SAME_WINDOW: Final = ("window_seconds", "queue_id", "starts_us", "ends_us")
 
 
 def grouped_by_minutes(messages: DataFrame) -> DataFrame:
-    """Messages that were sent, received and ended in the same minutes, in one row. Exact: windows are whole minutes."""
+    """Messages that came, were received and ended in the same minutes, in one row. Exact: windows are whole minutes.
+
+    again: the deliveries after the first whose times are not known.
+    """
     minutes = {
-        "sent_us": minute_of(F.col("sent_us")),
+        "entered_us": minute_of(F.col("entered_us")),
         "received_us": minute_of(F.col("received_us")),
         "finished_us": minute_of(F.col("finished_us")),
+        "redelivered_us": F.transform("redelivered_us", minute_of),
     }
+    known = F.coalesce(F.array_size("redelivered_us"), F.lit(0))
     return messages.groupBy(*GROUP, *(at.alias(name) for name, at in minutes.items()), "outcome").agg(
         F.count("*").alias("messages"),
-        F.min("sent_us").alias("oldest_us"),
-        F.sum(F.greatest(F.col("receive_count") - 1, F.lit(0))).alias("again"),
+        F.min("entered_us").alias("oldest_us"),
+        F.sum(F.greatest(F.col("receive_count") - 1 - known, F.lit(0))).alias("again"),
     )
 
 
 def summed_by_minutes(cube: DataFrame) -> DataFrame:
     """Merges rows of the same minutes, which those of a whole queue have for each of its groups, into one."""
-    minutes = ("sent_us", "received_us", "finished_us", "outcome")
+    minutes = ("entered_us", "received_us", "finished_us", "redelivered_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(
         F.sum("messages").alias("messages"),
         F.min("oldest_us").alias("oldest_us"),
@@ -67,13 +73,15 @@ def counts_by_minute(now_us: int) -> Transform:
         ended = {name: F.when(F.col("outcome") == outcome, n) for outcome, name in ENDINGS.items()}
         again_at = F.coalesce(finished, F.lit(now_us // MINUTE * MINUTE))
         events = F.array(
-            _event(F.col("sent_us"), arrivals=n),
+            _event(F.col("entered_us"), arrivals=n),
             _event(F.col("received_us"), deliveries=n),
             _event(
                 F.when(F.col("again") > 0, again_at), deliveries=F.col("again"), redeliveries=F.col("again")
             ),
             _event(finished, **ended),
         )
+        again = F.transform("redelivered_us", lambda at: _event(at, deliveries=n, redeliveries=n))
+        events = F.when(again.isNull(), events).otherwise(F.concat(events, again))
         exploded = cube.select(*GROUP, F.explode(events).alias("event")).select(*GROUP, "event.*")
         return exploded.where("at_us is not null").groupBy(*GROUP, "at_us").agg(*sums(COUNTS))
 

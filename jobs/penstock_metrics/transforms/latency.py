@@ -31,12 +31,12 @@ _PERCENTILES: Final = tuple(f"p{percent}_us" for percent in PERCENTILES)
 
 def durations(messages: DataFrame) -> DataFrame:
     """(queue_id, group_id, measure, at_us, us) for each message: wait, processing, lag. us may be negative."""
-    sent, received, finished = (F.col(name) for name in ("sent_us", "received_us", "finished_us"))
+    entered, received, finished = (F.col(name) for name in ("entered_us", "received_us", "finished_us"))
     deleted = F.when(F.col("outcome") == "deleted", finished)
     measured = F.array(
-        _duration("wait", received, sent),
+        _duration("wait", received, entered),
         _duration("processing", deleted, received),
-        _duration("lag", deleted, sent),
+        _duration("lag", deleted, entered),
     )
     exploded = messages.select(*GROUP, F.explode(measured).alias("d")).select(*GROUP, "d.*")
     return exploded.where("us is not null")

@@ -1,7 +1,7 @@
 """The number of messages in a queue at the end of each window, and the age of the oldest.
 
-Windows end at whole minutes: a message is in the queue at E when its minute of sending is before E and the minute of
-its end is not. A message that ended before it was sent (clocks differ) never counts.
+Windows end at whole minutes: a message is in the queue at E when the minute in which it came is before E and the
+minute of its end is not. A message that ended before it came (clocks differ) never counts.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
 def changes(cube: DataFrame) -> DataFrame:
     """Changes of depth and waiting (messages not yet received), from the moment at_us on."""
-    n, sent, finished = F.col("messages"), F.col("sent_us"), F.col("finished_us")
+    n, entered, finished = F.col("messages"), F.col("entered_us"), F.col("finished_us")
     touched = F.least("received_us", finished)
     events = F.array(
-        _change(sent, n, n),
-        _change(F.when(touched.isNotNull(), F.greatest(sent, touched)), F.lit(0), -n),
-        _change(F.when(finished.isNotNull(), F.greatest(sent, finished)), -n, F.lit(0)),
+        _change(entered, n, n),
+        _change(F.when(touched.isNotNull(), F.greatest(entered, touched)), F.lit(0), -n),
+        _change(F.when(finished.isNotNull(), F.greatest(entered, finished)), -n, F.lit(0)),
     )
     exploded = (
         cube.select(*GROUP, F.explode(events).alias("e")).select(*GROUP, "e.*").where("at_us is not null")
@@ -78,9 +78,9 @@ def windows_with_messages(days: DataFrame, span: Span) -> Transform:
 
 
 def oldest(moments: DataFrame) -> Transform:
-    """oldest_us: when the oldest message at each of `moments` was sent; null when there is none.
+    """oldest_us: when the oldest message at each of `moments` came; null when there is none.
 
-    In the order of sending, only a message that ends later than all earlier ones can ever be the oldest. The ends of
+    In the order of arrival, only a message that ends later than all earlier ones can ever be the oldest. The ends of
     these rise, and the oldest at a moment is the first of them that ends at the moment or later.
     """
 
@@ -93,7 +93,7 @@ def oldest(moments: DataFrame) -> Transform:
         )
         lasting = (
             cube.withColumn("ended_us", ended)
-            .where(F.col("ended_us") > F.col("sent_us"))
+            .where(F.col("ended_us") > F.col("entered_us"))
             .withColumn("before_us", F.max("ended_us").over(before))
             .where("before_us is null or ended_us > before_us")
             .select(*GROUP, F.col("ended_us").alias("at_us"), "oldest_us", F.lit(0).alias("asked"))

@@ -14,7 +14,9 @@ from . import events, latency, occupancy
 from .columns import GROUP, WHOLE_QUEUE, WINDOW, Checkpoint, with_whole_queues
 from .windows import in_windows
 
-_CUBE = ("sent_us", "received_us", "finished_us", "outcome", "messages", "oldest_us", "again")
+_CUBE = (
+    "entered_us", "received_us", "finished_us", "redelivered_us", "outcome", "messages", "oldest_us", "again"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

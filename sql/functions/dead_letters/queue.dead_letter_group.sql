@@ -37,15 +37,17 @@ begin
     with moved as (
         delete from queue.fifo_message m where m.id = any (v_ids) returning m.*),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
-        select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, v_group_id, array[m.sent_at],
-            array[p_now]
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
+            entered_by, finished_at)
+        select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.redelivered_at, v_group_id,
+            array[m.sent_at], queue.entered_by(m.system), array[p_now]
         from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message
     select r.* from (select * from moved order by id) m
     cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
         'id', nextval('queue.fifo_id'), 'group_key', v_target_key, 'visible_at', p_now, 'sent_at', p_now,
         'queue_id', v_target, 'deduplication_id', m.message_id, 'receive_count', 0, 'first_received_at', null,
+        'redelivered_at', null,
         'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null))) r;
     insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, cardinality(v_ids));
     insert into queue.activity (queue_id, sent, dead_lettered)

@@ -27,28 +27,31 @@ begin
         cross join lateral (
             select f.ctid, f.* from queue.fifo_message f where f.id = u.id and f.queue_id = p_queue_id limit 1) m
         where m.message_id = coalesce(u.message_id, m.message_id)) f;
+    if p_archives then      -- on its own: in the statement below it would cost also when nothing is archived
+        insert into queue.archive overriding user value
+        select r.* from queue.fifo_message m
+        cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(m) || jsonb_build_object(
+            'public_id', queue.public_id(-2, m.id), 'archived_at', clock_timestamp())) r
+        where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count);
+    end if;
     with deleted as (
         delete from queue.fifo_message m
         where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count)
         returning m.*),
-    archived as (
-        insert into queue.archive overriding user value
-        select r.* from deleted d
-        cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(d) || jsonb_build_object(
-            'public_id', queue.public_id(-2, d.id), 'archived_at', clock_timestamp())) r
-        where p_archives),
     counted as (
         insert into queue.activity (queue_id, deleted)
         select p_queue_id, count(*) from deleted d having count(*) > 0),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, group_ids, sent_at,
-            finished_at)
-        select p_queue_id, 'deleted', d.receive_count, d.first_received_at,
-            case when min(g.name) = max(g.name) then min(g.name) end,
-            case when min(g.name) <> max(g.name) then array_agg(g.name order by d.id) end,
-            array_agg(d.sent_at order by d.id), array_agg(v_now)
-        from deleted d cross join lateral (select d.system ->> 'MessageGroupId' as name) g
-        where p_keeps_history group by d.receive_count, d.first_received_at)
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
+            group_id, group_ids, sent_at, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by,
+            case when min(d.name) = max(d.name) then min(d.name) end,
+            case when min(d.name) <> max(d.name) then array_agg(d.name) end, array_agg(d.sent_at), array_agg(v_now)
+        from (      -- sorted once, for the groups and for the lists
+            select m.receive_count, m.first_received_at, m.redelivered_at, queue.entered_by(m.system) as entered_by,
+                m.system ->> 'MessageGroupId' as name, m.sent_at
+            from deleted m where p_keeps_history order by 1, 2, 3, 4, m.id) d
+        group by d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by)
     select array_agg(d.id) into v_deleted from deleted d;
     perform queue.update_groups(v_groups);
     return query

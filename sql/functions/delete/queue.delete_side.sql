@@ -20,22 +20,26 @@ begin
                         else s.message_id = u.message_id end
                 for update)
         from unnest(p_ids, p_message_ids) u(id, message_id));
+    if p_archives then      -- on its own: in the statement below it would cost also when nothing is archived
+        insert into queue.archive overriding user value
+        select r.* from queue.side s
+        cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(s) || jsonb_build_object(
+            'public_id', queue.public_id(s.shard, s.id), 'archived_at', clock_timestamp())) r
+        where s.ctid = any (v_rows);
+    end if;
     with deleted as (
         delete from queue.side s
         where s.ctid = any (v_rows) returning s.*),
-    archived as (
-        insert into queue.archive overriding user value
-        select r.* from deleted d
-        cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(d) || jsonb_build_object(
-            'public_id', queue.public_id(d.shard, d.id), 'archived_at', clock_timestamp())) r
-        where p_archives),
     counted as (
         insert into queue.activity (queue_id, deleted)
         select p_queue_id, count(*) from deleted d having count(*) > 0),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
-        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.system ->> 'MessageGroupId',
-            array[d.sent_at], array[clock_timestamp()]
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
+            entered_at, entered_by, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.redelivered_at,
+            d.system ->> 'MessageGroupId', array[d.sent_at],
+            case when d.entered_at is not null then array[d.entered_at] end, queue.entered_by(d.system),
+            array[clock_timestamp()]
         from deleted d where p_keeps_history)
     select array_agg(d.id) into v_deleted from deleted d;
     return coalesce(v_deleted, '{}');

@@ -27,13 +27,14 @@ begin
             where m.group_key = v_group.group_key and m.group_key > 0 and m.sent_at < coalesce(p_before, 'infinity')
             returning m.*),
         recorded as (
-            insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at,
-                finished_at)
+            insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
+                group_id, sent_at, finished_at)
             select p_queue_id, case when p_before is null then 'purged' else 'expired' end, g.receive_count,
-                g.first_received_at, v_group.group_id, array_agg(g.sent_at), array_agg(clock_timestamp())
+                g.first_received_at, g.redelivered_at, queue.entered_by(g.system), v_group.group_id, array_agg(g.sent_at),
+                array_agg(clock_timestamp())
             from gone g
             where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
-            group by g.receive_count, g.first_received_at)
+            group by g.receive_count, g.first_received_at, g.redelivered_at, queue.entered_by(g.system))
         select count(*) into v_messages from gone;
         perform queue.update_groups(array[v_group.group_key]);
         v_all := v_all + v_messages;

@@ -23,12 +23,17 @@ begin
         delete from queue.side s
         where s.ctid = any (v_rows) returning s.*),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
+            group_id, sent_at, entered_at, finished_at)
         select p_queue_id, case when p_before is null then 'purged' else 'expired' end, g.receive_count,
-            g.first_received_at, g.system ->> 'MessageGroupId', array_agg(g.sent_at), array_agg(clock_timestamp())
+            g.first_received_at, g.redelivered_at, queue.entered_by(g.system), g.system ->> 'MessageGroupId',
+            array_agg(g.sent_at),
+            case when count(g.entered_at) > 0 then array_agg(coalesce(g.entered_at, g.sent_at)) end,
+            array_agg(clock_timestamp())
         from gone g
         where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
-        group by g.receive_count, g.first_received_at, g.system ->> 'MessageGroupId')
+        group by g.receive_count, g.first_received_at, g.redelivered_at, queue.entered_by(g.system),
+            g.system ->> 'MessageGroupId')
     select count(*) into v_messages from gone;
     return v_messages;
 end $$;

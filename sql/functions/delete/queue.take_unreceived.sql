@@ -33,9 +33,9 @@ begin
             'public_id', queue.public_id(p_shard, p_id), 'archived_at', clock_timestamp(), 'receive_count', 0)) r;
     end if;
     if p_keeps_history then
-        insert into queue.history (queue_id, outcome, receive_count, group_id, sent_at, finished_at)
-        values (p_queue_id, 'deleted', 0, v_message.system ->> 'MessageGroupId', array[v_message.sent_at],
-            array[clock_timestamp()]);
+        insert into queue.history (queue_id, outcome, receive_count, entered_by, group_id, sent_at, finished_at)
+        values (p_queue_id, 'deleted', 0, queue.entered_by(v_message.system), v_message.system ->> 'MessageGroupId',
+            array[v_message.sent_at], array[clock_timestamp()]);
     end if;
     return true;
 end $$;

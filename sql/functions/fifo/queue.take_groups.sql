@@ -129,7 +129,8 @@ begin
     with taken as (
         update queue.fifo_message m
         set visible_at = v_now + p_visibility, receive_count = m.receive_count + 1,
-            first_received_at = coalesce(m.first_received_at, v_now)
+            first_received_at = coalesce(m.first_received_at, v_now),
+            redelivered_at = case when m.receive_count > 0 then queue.add_redelivery(m.redelivered_at, v_now) end
         where m.ctid = any (v_places)
         returning m.*),
     counted as (

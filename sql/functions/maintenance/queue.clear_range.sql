@@ -21,21 +21,23 @@ begin
          where o.ids <> '{}' and k.id > p_after)
     into v_done, v_kept;
     if (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id) then
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_ids, sent_at, finished_at)
-        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, m.group_ids, m.sent_at, m.finished_at
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
+            group_ids, sent_at, finished_at)
+        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, x.redelivered_at, m.entered_by, m.group_ids,
+            m.sent_at, m.finished_at
         from queue.lease x
         cross join lateral (        -- aggregated inside: the planner must go from each lease to its range of the log
-            select f.outcome, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
+            select f.outcome, f.entered_by, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
                 array_agg(f.sent_at) as sent_at, array_agg(f.finished_at) as finished_at
             from (
-                select l.sent_at, l.system ->> 'MessageGroupId' as group_id,
+                select l.sent_at, l.system ->> 'MessageGroupId' as group_id, queue.entered_by(l.system) as entered_by,
                     case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
                     case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
                         as finished_at
                 from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
             where f.finished_at is not null     -- null: it moved to queue.side, where it is recorded
-            group by f.outcome) m
+            group by f.outcome, f.entered_by) m
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
     end if;
     delete from queue.lease x

@@ -1,12 +1,21 @@
 -- queue.peek_messages(arn, state, after, limit, bytes): messages of a queue that are visible, in_flight or delayed, in the
 -- order of their public ids after p_after, without receiving them. At most p_limit, and none after those that have
--- p_bytes of bodies and attributes (null: any number). Takes no lock.
+-- p_bytes of bodies and attributes (null: any number). entered_at_ms, entered_by (sent, dead_lettered, moved): when and how it
+-- came into this queue. Takes no lock.
 -- Index: log_pkey, lease_pkey, side_pkey, fifo_message_of_group. Called by: GET /v1/queues/{name}/messages/peek.
 drop function if exists queue.peek_messages(text, text, bigint, int);
+do $$ begin     -- `create or replace` cannot add columns to the result
+    if 'entered_at_ms' <> all ((
+        select proargnames from pg_proc
+        where oid = to_regprocedure('queue.peek_messages(text, text, bigint, int, bigint)'))::text[])
+    then
+        drop function queue.peek_messages(text, text, bigint, int, bigint);
+    end if;
+end $$;
 create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int,
     p_bytes bigint default null)
 returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,
-    body text, attributes text, system text, group_id text)
+    body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text)
 language sql stable as $$
 with q as (select * from queue.queues where arn = p_arn),
 cursor as (
@@ -18,7 +27,7 @@ cursor as (
     where not q.fifo),
 found as (
     (select queue.public_id(l.shard, l.id) as public_id, 0 as receive_count, l.message_id, l.sent_at,
-        l.sent_at as visible_at, l.body, l.attributes, l.system
+        l.sent_at as entered_at, l.sent_at as visible_at, l.body, l.attributes, l.system
     from cursor c cross join lateral (
         select * from queue.log l
         where l.queue_id = c.queue_id and l.shard = c.shard
@@ -26,7 +35,7 @@ found as (
         order by l.id limit p_limit + 1) l
     where p_state = 'visible')
     union all
-    (select queue.public_id(l.shard, l.id), x.receive_count, l.message_id, l.sent_at,
+    (select queue.public_id(l.shard, l.id), x.receive_count, l.message_id, l.sent_at, l.sent_at,
         case when x.visible_at = 'infinity' then l.sent_at else x.visible_at end, l.body,
         l.attributes, l.system
     from cursor c
@@ -35,18 +44,19 @@ found as (
     join queue.log l on l.queue_id = x.queue_id and l.shard = x.shard and l.id = any (x.ids)
         and l.id between x.first_id and x.pos)
     union all
-    (select queue.public_id(s.shard, s.id), s.receive_count, s.message_id, s.sent_at, s.visible_at, s.body,
-        s.attributes, s.system
+    (select queue.public_id(s.shard, s.id), s.receive_count, s.message_id, s.sent_at,
+        coalesce(s.entered_at, s.sent_at), s.visible_at, s.body, s.attributes, s.system
     from q join queue.side s on s.queue_id = q.queue_id
     where queue.message_state(s.visible_at, s.receive_count) = p_state)
     union all
-    (select queue.public_id(-2, m.id), m.receive_count, m.message_id, m.sent_at, m.visible_at, m.body, m.attributes,
-        m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
+    (select queue.public_id(-2, m.id), m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at, m.body,
+        m.attributes, m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
     from q join queue.fifo_group g on g.queue_id = q.queue_id join queue.fifo_message m on m.group_key = g.group_key
         and m.group_key > 0
     where queue.message_state(m.visible_at, m.receive_count) = p_state))
 select f.public_id, f.receive_count, f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(f.visible_at),
-    f.body, f.attributes::text, f.system::text, f.system ->> 'MessageGroupId'
+    f.body, f.attributes::text, queue.client_system(f.system)::text, f.system ->> 'MessageGroupId',
+    queue.epoch_ms(f.entered_at), coalesce(queue.entered_by(f.system), 'sent')
 from (
     select p.*, sum(octet_length(p.body) + queue.json_bytes(p.attributes))
         over (order by p.public_id rows between unbounded preceding and 1 preceding) as bytes_before

@@ -31,15 +31,17 @@ begin
     with gone as (
         delete from queue.fifo_message m where m.id = any (v_ids) returning m.*),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
-        select p_queue_id, 'moved', g.receive_count, g.first_received_at, p_group_id, array[g.sent_at], array[v_now]
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
+            entered_by, finished_at)
+        select p_queue_id, 'moved', g.receive_count, g.first_received_at, g.redelivered_at, p_group_id, array[g.sent_at],
+            queue.entered_by(g.system), array[v_now]
         from gone g where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message
     select r.* from (select * from gone order by id) m
     cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
         'id', nextval('queue.fifo_id'), 'group_key', v_key, 'queue_id', v_target.queue_id,
         'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
-        'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null,
+        'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null, 'redelivered_at', null,
         'system', queue.move_system(m.system))) r;
     perform queue.update_groups(array[v_key]);
     perform queue.update_groups(array[p_group_key]);

@@ -19,9 +19,11 @@ begin
     with gone as (
         delete from queue.side s where s.ctid = any (v_due.places) returning s.*),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
-        select p_queue_id, 'moved', g.receive_count, g.first_received_at, g.system ->> 'MessageGroupId',
-            array[g.sent_at], array[v_now]
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
+            entered_at, entered_by, finished_at)
+        select p_queue_id, 'moved', g.receive_count, g.first_received_at, g.redelivered_at, g.system ->> 'MessageGroupId',
+            array[g.sent_at], case when g.entered_at is not null then array[g.entered_at] end,
+            queue.entered_by(g.system), array[v_now]
         from gone g where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     select count(*)::int as moved, array_agg(
             coalesce(p_destination, g.system ->> 'DeadLetterQueueSourceArn') order by g.visible_at, g.id) as targets,

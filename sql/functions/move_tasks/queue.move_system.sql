@@ -1,5 +1,7 @@
 -- queue.move_system(system): the system attributes of a message that a move task takes out of a dead-letter queue:
--- without those about its dead-letter queue and its receives. Called by: move_side, move_log, move_groups.
+-- without those about its dead-letter queue and its receives, and with ours that says how it came into the other queue
+-- (entered_by). Called by: send_moved, move_group.
 create or replace function queue.move_system(p_system jsonb) returns jsonb
 language sql immutable parallel safe
-return nullif(p_system - 'DeadLetterQueueSourceArn' - 'ApproximateReceiveCount' - 'ApproximateFirstReceiveTimestamp', '{}');
+return coalesce(p_system, '{}') - 'DeadLetterQueueSourceArn' - 'ApproximateReceiveCount'
+    - 'ApproximateFirstReceiveTimestamp' || '{"EnteredBy": "moved"}';

@@ -1,6 +1,8 @@
 -- queue.count_messages(queue, fifo, shards): messages that can be received now, in flight, and delayed; when the
--- oldest and the newest were sent. Cost: two index probes a shard, the open leases and the slow path; FIFO: every
--- message. total: ids given out so far by the log and messages in the slow path (FIFO: messages now).
+-- oldest and the newest came into the queue (Developer Guide, "Setting-up dead-letter queue retention in Amazon SQS":
+-- ApproximateAgeOfOldestMessage goes by when a message moved to the dead-letter queue, retention by when it was sent).
+-- Cost: two index probes a shard, the open leases and the slow path; FIFO: every message. total: ids given out so far by
+-- the log and messages in the slow path (FIFO: messages now).
 -- Called by: describe_queue.
 create or replace function queue.count_messages(
     p_queue_id int, p_fifo boolean, p_shards int, out visible bigint, out in_flight bigint, out delayed bigint,
@@ -53,7 +55,8 @@ begin
         from cursor c
         join queue.lease x on x.queue_id = p_queue_id and x.shard = c.shard and x.pos > c.low and x.ids <> '{}'),
     slow as (
-        select s.visible_at <= v_now as ready, s.receive_count > 0 as received, s.shard = -1 as born_here, s.sent_at
+        select s.visible_at <= v_now as ready, s.receive_count > 0 as received, s.shard = -1 as born_here,
+            coalesce(s.entered_at, s.sent_at) as entered_at
         from queue.side s where s.queue_id = p_queue_id)
     select coalesce(c.visible, 0) + coalesce(l.ready, 0) + coalesce(s.ready, 0),
         coalesce(l.in_flight, 0) + coalesce(s.in_flight, 0), coalesce(s.delayed, 0),
@@ -69,6 +72,6 @@ begin
         (select count(*) filter (where k.ready) as ready,
             count(*) filter (where not k.ready and k.received) as in_flight,
             count(*) filter (where not k.ready and not k.received) as delayed,
-            count(*) filter (where k.born_here) as total, min(k.sent_at) as oldest, max(k.sent_at) as newest
+            count(*) filter (where k.born_here) as total, min(k.entered_at) as oldest, max(k.entered_at) as newest
          from slow k) s;
 end $$;

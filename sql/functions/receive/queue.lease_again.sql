@@ -17,6 +17,8 @@ declare
     -- the handles of the receive before still fit; a lease of release 0.0.2 may have no nonce
     v_nonce int := coalesce(p_lease.nonce, queue.lease_nonce());
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
+    v_redelivered_at timestamptz[] := case when p_lease.receive_count > 0       -- else they were skipped (take_fair)
+        then queue.add_redelivery(p_lease.redelivered_at, p_now) end;
 begin
     if array_remove(p_lease.gone_at, null) <> '{}' then
         v_gone_at := queue.record_acknowledged(p_lease.queue_id, p_lease.shard, p_lease);
@@ -26,9 +28,9 @@ begin
     end if;
     if v_split > 0 then
         insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id, receive_count,
-            shard, nonce, ids, gone, gone_at)
+            shard, nonce, ids, gone, gone_at, redelivered_at)
         select p.pos, p.first_id, p_now + p_visibility, v_first_received_at, '-infinity', 0, p_lease.queue_id,
-            p_lease.receive_count + 1, p_lease.shard, v_nonce, p.ids, g.ids, g.at
+            p_lease.receive_count + 1, p_lease.shard, v_nonce, p.ids, g.ids, g.at, v_redelivered_at
         from (
             select max(u.id) as pos, coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
                 array_agg(u.id order by u.id) as ids
@@ -42,6 +44,7 @@ begin
         first_id = case when v_split > 0 then v_ids[v_split] + 1 else x.first_id end,
         visible_at = case when v_all then p_now + p_visibility else x.visible_at end,
         receive_count = x.receive_count + v_all::int,
+        redelivered_at = case when v_all then v_redelivered_at else x.redelivered_at end,
         first_received_at = case when v_all then v_first_received_at else x.first_received_at end
     where x.queue_id = p_lease.queue_id and x.shard = p_lease.shard and x.pos = p_lease.pos;
     return query

@@ -35,9 +35,9 @@ begin
                     and l.id between v_lease.first_id and v_lease.pos     -- bounds the index scan; an array alone may not
                 order by l.id) l
             cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
-                'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'queue_id', v_target, 'shard', -1,
-                'receive_count', 0, 'system', queue.dead_letter_system(p_queue_id, l.system, v_lease.receive_count,
-                    v_lease.first_received_at))) r;
+                'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'entered_at', v_moved_at, 'queue_id', v_target,
+                'shard', -1, 'receive_count', 0, 'system', queue.dead_letter_system(p_queue_id, l.system,
+                    v_lease.receive_count, v_lease.first_received_at))) r;
             get diagnostics v_rows = row_count;
             insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
             insert into queue.activity (queue_id, sent, dead_lettered)

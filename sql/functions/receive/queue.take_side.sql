@@ -32,15 +32,17 @@ begin
                 where due.receive_count >= p_max_receive_count))
             returning s.*),
         recorded as (
-            insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
-            select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.system ->> 'MessageGroupId',
-                array[m.sent_at], array[p_now]
+            insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id,
+                sent_at, entered_at, entered_by, finished_at)
+            select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.redelivered_at,
+                m.system ->> 'MessageGroupId', array[m.sent_at],
+                case when m.entered_at is not null then array[m.entered_at] end, queue.entered_by(m.system), array[p_now]
             from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
         insert into queue.side
         select r.* from moved m
         cross join lateral jsonb_populate_record(m::queue.side, jsonb_build_object(
             'id', nextval('queue.side_id'), 'visible_at', p_now, 'queue_id', v_target, 'shard', -1, 'receive_count', 0,
-            'first_received_at', null,
+            'first_received_at', null, 'redelivered_at', null, 'entered_at', p_now,
             'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at))) r;
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
@@ -54,7 +56,8 @@ begin
     with taken as (
         update queue.side s
         set visible_at = p_now + p_visibility, receive_count = s.receive_count + 1,
-            first_received_at = coalesce(s.first_received_at, p_now)
+            first_received_at = coalesce(s.first_received_at, p_now),
+            redelivered_at = case when s.receive_count > 0 then queue.add_redelivery(s.redelivered_at, p_now) end
         where s.ctid = any (array(
             select r.ctid from queue.side r
             where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now

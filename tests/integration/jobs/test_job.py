@@ -165,13 +165,23 @@ def hours(connection: Connection) -> tuple[int, int]:
 def test_what_is_in_the_tables_and_in_the_history_counts_once(
     spark: SparkSession, database: Database, recent: Connection
 ) -> None:
-    """Three are sent, two received, one of them deleted; it is in the history only after cleaning. One was before."""
+    """Three are sent, two received, one of them deleted; it is in the history only after cleaning. One was before.
+
+    One of the two is received a second time: that counts in its minute.
+    """
     recent.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
+    recent.execute("select queue.receive('orders', 0, 1)")
     received = recent.execute("select msg_id from queue.receive('orders', 300, 2)").fetchall()
     assert len(received) == 2
     recent.execute("select queue.delete('orders', %s)", received[0])
     shot(spark, database)
     assert hours(recent) == (4, 2)
+    again = recent.execute(
+        "select redeliveries::int from queue.metrics_window w join queue.lease x"
+        " on x.redelivered_at[1] >= w.starts_at and x.redelivered_at[1] < w.ends_at"
+        " where window_seconds = 60 and redeliveries > 0"
+    ).fetchall()
+    assert again == [(1,)]
     row = recent.execute(
         "select sum(visible)::int, sum(in_flight)::int, sum(delayed)::int, min(depth) from queue.metrics_window"
         " where window_seconds = 60 and visible is not null"

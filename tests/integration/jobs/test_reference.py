@@ -19,6 +19,8 @@ from tests.support.jobs.history_generator import (
     write_steady,
 )
 from tests.support.jobs.reference import Connection, compute
+from tests.support.sql.calls import create, purge, queue_id, receive, redrive, send, value
+from tests.support.sql.move_tasks import run, start
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 SECOND = 1_000_000
@@ -26,9 +28,9 @@ SECOND = 1_000_000
 SHORT, LONG = date(2026, 3, 29), date(2026, 10, 25)
 ROW = """
 insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, group_id, group_ids,
-    sent_at, finished_at)
+    sent_at, entered_at, redelivered_at, finished_at)
 values (%(recorded)s, %(received)s, %(queue)s, %(receives)s, %(outcome)s, %(group)s, %(groups)s, %(sent)s,
-    %(finished)s)"""
+    %(entered)s, %(redelivered)s, %(finished)s)"""
 DIGEST = """
 select md5(string_agg(h::text, ' ' order by h))
 from (select sent_at, finished_at, group_ids, outcome from queue.history) h"""
@@ -55,6 +57,7 @@ def at(text: str) -> datetime:
 def record(db: Connection, queue: int, sent: list[datetime], finished: list[datetime], **more: Any) -> None:
     """One row of the history: received once and deleted, unless `more` says otherwise."""
     row = {"receives": 1, "outcome": "deleted", "group": None, "groups": None, "received": sent[0]}
+    row |= {"entered": None, "redelivered": None}
     row |= {"queue": queue, "sent": sent, "finished": finished, "recorded": max(finished), **more}
     db.execute(ROW.encode(), row)
 
@@ -197,6 +200,82 @@ def test_every_fate_is_counted_where_it_happened(db: Connection) -> None:
         (0, 0, 0, 0, 2, 0, 0),
     ]
     assert latency(db, DAY, "measure") == []
+
+
+def test_redeliveries_count_in_their_minutes(db: Connection) -> None:
+    """Two of four are known; the others count where the message ended."""
+    (queue,) = make_queues(db, 1)
+    known = [at("05-10T00:02:00"), at("05-10T00:02:59")]
+    record(db, queue, [at("05-10T00:00:10")], [at("05-10T00:05:00")], receives=5, redelivered=known)
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    assert windows(db, MINUTE, "deliveries, redeliveries") == [(1, 0), (0, 0), (2, 2), (0, 0), (0, 0), (2, 2)]
+
+
+MINUTES_PASS = """
+update queue.log set sent_at = sent_at - %(d)s;
+update queue.side set sent_at = sent_at - %(d)s, entered_at = entered_at - %(d)s,
+    first_received_at = first_received_at - %(d)s;
+update queue.fifo_message set sent_at = sent_at - %(d)s, first_received_at = first_received_at - %(d)s,
+    redelivered_at = array(select r - %(d)s from unnest(redelivered_at) r);
+update queue.lease set first_received_at = first_received_at - %(d)s, done_at = done_at - %(d)s,
+    redelivered_at = array(select r - %(d)s from unnest(redelivered_at) r);
+update queue.history set sent_at = array(select s - %(d)s from unnest(sent_at) s),
+    entered_at = array(select s - %(d)s from unnest(entered_at) s),
+    finished_at = array(select f - %(d)s from unnest(finished_at) f),
+    redelivered_at = array(select r - %(d)s from unnest(redelivered_at) r),
+    first_received_at = first_received_at - %(d)s"""
+
+
+@pytest.mark.parametrize("suffix", ["", ".fifo"])
+def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(
+    db: Connection, suffix: str
+) -> None:
+    """20 messages: sent; received two minutes later, once more after another one; dead letters two minutes after that;
+    moved back in the next minute, purged in the one after.
+    """
+    began = value(db, "select clock_timestamp()").astimezone(UTC)
+    dead = create(db, "dead" + suffix)
+    arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 2))
+
+    def minutes_pass(minutes: int, rest: timedelta = timedelta(0)) -> None:
+        for statement in MINUTES_PASS.split(";"):
+            db.execute(statement.encode(), {"d": timedelta(minutes=minutes) + rest})
+
+    send(db, arn, *["m"] * 20, group="g" if suffix else None)
+    minutes_pass(2)
+    assert len(receive(db, arn, 20, visibility=0, lease_size=20)) == 20
+    minutes_pass(1)
+    assert len(receive(db, arn, 20, visibility=0, lease_size=20)) == 20
+    minutes_pass(2)
+    assert receive(db, arn, 20) == []
+    minutes_pass(1)
+    run(db, start(db, dead))
+    minutes_pass(1)
+    purge(db, arn)
+    minutes_pass(1, timedelta(seconds=began.second, microseconds=began.microsecond))
+    day = began.replace(hour=0, minute=0, second=0, microsecond=0)
+    compute(db, day - timedelta(days=1), day + timedelta(days=1))
+    columns = "starts_at, arrivals, deliveries, redeliveries, dead_lettered, moved, purged, depth"
+
+    def found(queue: str) -> list[tuple[Any, ...]]:
+        rows = windows(db, MINUTE, columns, f"group_id = '' and queue_id = {queue_id(db, queue)}")
+        first = rows[0][0]
+        return [((row[0] - first) // timedelta(minutes=1), *row[1:]) for row in rows]
+
+    assert found(arn) == [
+        (0, 20, 0, 0, 0, 0, 0, 20),
+        (1, 0, 0, 0, 0, 0, 0, 20),
+        (2, 0, 20, 0, 0, 0, 0, 20),
+        (3, 0, 20, 20, 0, 0, 0, 20),
+        (4, 0, 0, 0, 0, 0, 0, 20),
+        (5, 0, 0, 0, 20, 0, 0, 0),
+        (6, 20, 0, 0, 0, 0, 0, 20),
+        (7, 0, 0, 0, 0, 0, 20, 0),
+    ]
+    assert found(dead) == [
+        (0, 20, 0, 0, 0, 0, 0, 20),
+        (1, 0, 0, 0, 0, 20, 0, 0),
+    ]
 
 
 def test_groups_and_their_skew(db: Connection) -> None:

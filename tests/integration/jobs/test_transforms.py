@@ -20,14 +20,16 @@ KEY = ("window_seconds", "queue_id", "group_id", "starts_us", "ends_us")
 
 
 def test_times_become_microseconds(spark: SparkSession) -> None:
-    sent = datetime(2026, 3, 29, 1, 0, 0, 123_456, tzinfo=UTC)
+    entered = datetime(2026, 3, 29, 1, 0, 0, 123_456, tzinfo=UTC)
     raw = spark.createDataFrame(
-        [(7, None, sent, None, None, 0, None)],
-        "queue_id int, group_id string, sent_at timestamp, first_received_at timestamp, finished_at timestamp,"
-        " receive_count int, outcome string",
+        [(7, None, entered, None, None, None, 0, None), (8, None, entered, None, None, [entered], 2, None)],
+        "queue_id int, group_id string, entered_at timestamp, first_received_at timestamp, finished_at timestamp,"
+        " redelivered_at array<timestamp>, receive_count int, outcome string",
     )
-    assert rows_of(raw.transform(messages_of), "queue_id", "group_id", "sent_us", "received_us") == [
-        (7, "", micros(sent), None)
+    columns = ("queue_id", "group_id", "entered_us", "received_us", "redelivered_us")
+    assert rows_of(raw.transform(messages_of), *columns) == [
+        (7, "", micros(entered), None, None),
+        (8, "", micros(entered), None, [micros(entered)]),
     ]
 
 
@@ -50,6 +52,27 @@ def test_what_happens_in_the_minutes_of_a_life(spark: SparkSession) -> None:
         ("g", at(0), 1, 0, 0, 0, 0, 0, 0, 0),
         ("g", at(1), 0, 1, 0, 0, 0, 0, 0, 0),
         ("g", at(4), 0, 0, 0, 0, 1, 0, 0, 0),
+    ]
+
+
+def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) -> None:
+    """As far as their times are known; the others where the message ended, or in the minute of the run."""
+    rows = messages(
+        spark,
+        message(0.1, 0.9, 5.5, count=4, again=(1.5, 1.9, 3.2)),
+        message(0.2, 0.9, 5.5, count=6, again=(1.6, 1.7, 3.9)),
+        message(0.3, 0.9, None, count=3, again=(4.0,)),
+    )
+    cube = rows.transform(events.grouped_by_minutes)
+    assert cube.count() == 2
+    happened = cube.transform(events.counts_by_minute(at(7.5)))
+    assert rows_of(happened, "at_us", "arrivals", "deliveries", "redeliveries") == [
+        (at(0), 3, 3, 0),
+        (at(1), 0, 4, 4),
+        (at(3), 0, 2, 2),
+        (at(4), 0, 1, 1),
+        (at(5), 0, 2, 2),
+        (at(7), 0, 1, 1),
     ]
 
 

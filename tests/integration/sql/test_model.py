@@ -2,7 +2,7 @@
 
 A message is visible or hidden, and ends once. Time stands still: what is hidden is hidden for an hour, what is shown is
 shown at once. After each call the counts must agree; before the end and at the end every message is in the views of the
-metrics job exactly once, with what became of it.
+metrics job exactly once, with what became of it and a time for each of its receives after the first.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ from tests.support.sql.calls import Connection, Counts, Delivery
 HIDDEN = 3600
 _EACH_ONCE = """
 select coalesce(m.group_id, ''), m.receive_count, coalesce(m.outcome, m.state), m.first_received_at is not null,
-    m.finished_at is not null
+    m.finished_at is not null, coalesce(cardinality(m.redelivered_at), 0),
+    m.first_received_at < all (coalesce(m.redelivered_at, '{}')), m.entered_at = m.sent_at, m.entered_by
 from (
-    select queue_id, group_id, first_received_at, finished_at, receive_count, outcome, state from queue.live_message
+    select queue_id, group_id, first_received_at, finished_at, receive_count, outcome, state, redelivered_at, sent_at,
+        entered_at, entered_by
+    from queue.live_message
     union all
-    select queue_id, group_id, first_received_at, finished_at, receive_count, outcome, null
+    select queue_id, group_id, first_received_at, finished_at, receive_count, outcome, null, redelivered_at, sent_at,
+        entered_at, entered_by
     from queue.finished_message) m
 where m.queue_id = %s"""
 _numbers = count()
@@ -46,6 +50,14 @@ class Message:
     def state(self) -> str:
         """While it is alive, as SQS counts it."""
         return "visible" if not self.hidden else "in_flight" if self.receive_count else "delayed"
+
+    def seen(self) -> tuple[object, ...]:
+        """Its row of _EACH_ONCE."""
+        received, ended = self.receive_count > 0, self.outcome is not None
+        again = max(self.receive_count - 1, 0)
+        return (
+            self.group, self.receive_count, self.outcome or self.state, received, ended, again, True, True, "sent"
+        )  # fmt: skip
 
 
 @dataclass
@@ -206,10 +218,7 @@ class Queue:
     def check_views(self) -> None:
         """Live and finished messages together: each exactly once."""
         seen = self.db.execute(_EACH_ONCE, (calls.queue_id(self.db, self.arn),)).fetchall()
-        expected = Counter(
-            (m.group, m.receive_count, m.outcome or m.state, m.receive_count > 0, m.outcome is not None)
-            for m in self.messages.values()
-        )
+        expected = Counter(message.seen() for message in self.messages.values())
         assert Counter(seen) == expected
 
     def finish(self) -> None:

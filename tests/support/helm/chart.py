@@ -38,8 +38,9 @@ class Rendered:
 
     @cached_property
     def workloads(self) -> dict[str, Object]:
-        """Deployments and jobs, by name."""
-        return {**self.of("Deployment"), **self.of("Job")}
+        """Deployments, jobs and what the jobs of schedules are made from, by name."""
+        scheduled = {name: each["spec"]["jobTemplate"] for name, each in self.of("CronJob").items()}
+        return {**self.of("Deployment"), **self.of("Job"), **scheduled}
 
     @cached_property
     def pods(self) -> dict[str, Object]:

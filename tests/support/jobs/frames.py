@@ -8,8 +8,8 @@ from penstock_metrics.span import HOUR, MINUTE
 
 BASE = 490_000 * HOUR  # 2025-11-24 16:00 UTC
 MESSAGE = (
-    "queue_id int, group_id string, sent_us bigint, received_us bigint, finished_us bigint, receive_count int,"
-    " outcome string"
+    "queue_id int, group_id string, entered_us bigint, received_us bigint, finished_us bigint,"
+    " redelivered_us array<bigint>, receive_count int, outcome string"
 )
 
 
@@ -19,18 +19,27 @@ def at(minutes: float) -> int:
 
 
 def message(
-    sent: float,
+    entered: float,
     received: float | None = None,
     finished: float | None = None,
     outcome: str | None = None,
     *,
     group: str = "",
     count: int = 1,
-    queue: int = 1,
+    again: tuple[float, ...] | None = None,
 ) -> tuple[object, ...]:
-    """A row. `outcome`: deleted, when it has ended and nothing else is said."""
+    """A row of queue 1. `outcome`: deleted when it has ended, unless said. `again`: the known redeliveries."""
     times = (None if m is None else at(m) for m in (received, finished))
-    return (queue, group, at(sent), *times, count, outcome or (None if finished is None else "deleted"))
+    known = None if again is None else [at(minute) for minute in again]
+    return (
+        1,
+        group,
+        at(entered),
+        *times,
+        known,
+        count,
+        outcome or (None if finished is None else "deleted"),
+    )
 
 
 def messages(spark: SparkSession, *rows: tuple[object, ...]) -> DataFrame:

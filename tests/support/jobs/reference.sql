@@ -35,23 +35,24 @@ analyze oracle_calendar;
 -- Messages that were there, or of which something happened, from the beginning of the span on. Rows are recorded after
 -- the message ended; a day more is for clocks that were set back.
 create temp table oracle_message as
-select m.queue_id, m.group_id collate "C" as group_id, m.sent_at, m.first_received_at, m.finished_at, m.receive_count,
-    m.outcome, m.state
+select m.queue_id, m.group_id collate "C" as group_id, m.entered_at, m.first_received_at, m.finished_at,
+    m.redelivered_at, m.receive_count, m.outcome, m.state
 from (
-    select queue_id, group_id, sent_at, first_received_at, finished_at, receive_count, outcome, null as state
+    select queue_id, group_id, entered_at, first_received_at, finished_at, redelivered_at, receive_count, outcome,
+        null as state
     from queue.finished_message
     where recorded_at >= (select s.from_at from oracle_span s) - interval '1 day'
     union all
-    select queue_id, group_id, sent_at, first_received_at, finished_at, receive_count, outcome, state
+    select queue_id, group_id, entered_at, first_received_at, finished_at, redelivered_at, receive_count, outcome, state
     from queue.live_message) m, oracle_span s
-where least(m.sent_at, m.first_received_at, m.finished_at) < s.to_at
-    and (m.sent_at >= s.from_at or m.first_received_at >= s.from_at or m.finished_at >= s.from_at
-        or m.finished_at is null);
+where least(m.entered_at, m.first_received_at, m.finished_at) < s.to_at
+    and (m.entered_at >= s.from_at or m.first_received_at >= s.from_at or m.finished_at >= s.from_at
+        or s.from_at <= any (m.redelivered_at) or m.finished_at is null);
 analyze oracle_message;
 
--- What happened in each minute. A message is in the queue from sent_at until finished_at, never when its clocks say that
+-- What happened in each minute. A message is in the queue from entered_at until finished_at, never when its clocks say that
 -- it ended first; it waits until it is received or ends. What was there before counts in the minute before the span.
--- Receives after the first have no time of their own: they count where the message ended, or in the minute of the run.
+-- Receives after the first whose time is not known count where the message ended, or in the minute of the run.
 create temp table oracle_minute as
 with event as (
     select m.queue_id, m.group_id, greatest(date_bin('1 minute', e.at, timestamptz 'epoch'), s.before) as minute,
@@ -63,15 +64,19 @@ with event as (
     from oracle_message m
     cross join (select x.*, x.from_at - interval '1 minute' as before from oracle_span x) s
     cross join lateral (select least(m.finished_at, m.first_received_at) as at) wait_over
-    cross join lateral (values
-        (m.sent_at, 1, 0, 0, null, case when m.finished_at < m.sent_at then 0 else 1 end,
-            case when wait_over.at < m.sent_at then 0 else 1 end),
+    cross join lateral (
+        values
+        (m.entered_at, 1, 0, 0, null, case when m.finished_at < m.entered_at then 0 else 1 end,
+            case when wait_over.at < m.entered_at then 0 else 1 end),
         (m.first_received_at, 0, 1, 0, null, 0,
-            case when m.first_received_at = wait_over.at and wait_over.at >= m.sent_at then -1 else 0 end),
-        (coalesce(m.finished_at, now()), 0, 0, greatest(m.receive_count - 1, 0), m.outcome,
-            case when m.finished_at >= m.sent_at then -1 else 0 end,
-            case when m.first_received_at = wait_over.at or m.finished_at is null or wait_over.at < m.sent_at
-                then 0 else -1 end))
+            case when m.first_received_at = wait_over.at and wait_over.at >= m.entered_at then -1 else 0 end),
+        (coalesce(m.finished_at, now()), 0, 0,
+            greatest(m.receive_count - 1 - coalesce(cardinality(m.redelivered_at), 0), 0), m.outcome,
+            case when m.finished_at >= m.entered_at then -1 else 0 end,
+            case when m.first_received_at = wait_over.at or m.finished_at is null or wait_over.at < m.entered_at
+                then 0 else -1 end)
+        union all
+        select again.at, 0, 0, 1, null, 0, 0 from unnest(m.redelivered_at) again(at))
         e(at, arrivals, first_deliveries, redeliveries, ended, depth, waiting)
     where e.at < s.to_at)
 select e.queue_id, e.group_id, e.minute, sum(e.arrivals)::int as arrivals,
@@ -148,23 +153,23 @@ select g.size, g.queue_id, g.group_id, g.starts_at, g.ends_at, g.whole, g.arriva
 from oracle_group g where g.place <= 100;
 analyze oracle_row;
 
--- The oldest message at the end of a window is the first one sent of all that end then or later, if it was sent before.
+-- The oldest message at the end of a window is the first one that came of all that end then or later, if it came before.
 -- Whoever came and went within a minute was there at no end.
 create temp table oracle_oldest as
 with stay as (
-    select m.queue_id, m.group_id, m.sent_at, coalesce(m.finished_at, 'infinity') as finished_at
+    select m.queue_id, m.group_id, m.entered_at, coalesce(m.finished_at, 'infinity') as finished_at
     from oracle_message m
-    where m.finished_at is null or date_bin('1 minute', m.sent_at, timestamptz 'epoch')
+    where m.finished_at is null or date_bin('1 minute', m.entered_at, timestamptz 'epoch')
         < date_bin('1 minute', m.finished_at, timestamptz 'epoch')),
 line as (
-    select y.queue_id, '' as group_id, y.finished_at as at, 0 as kind, y.sent_at, null::int as size from stay y
+    select y.queue_id, '' as group_id, y.finished_at as at, 0 as kind, y.entered_at, null::int as size from stay y
     union all
-    select y.queue_id, y.group_id, y.finished_at, 0, y.sent_at, null from stay y where y.group_id is not null
+    select y.queue_id, y.group_id, y.finished_at, 0, y.entered_at, null from stay y where y.group_id is not null
     union all
     select r.queue_id, r.group_id, r.ends_at, 1, null, r.size from oracle_row r where r.depth > 0)
 select l.size, l.queue_id, l.group_id, l.at as ends_at, l.oldest
 from (
-    select l.*, min(l.sent_at) over (partition by l.queue_id, l.group_id order by l.at desc, l.kind) as oldest
+    select l.*, min(l.entered_at) over (partition by l.queue_id, l.group_id order by l.at desc, l.kind) as oldest
     from line l) l
 where l.kind = 1;
 
@@ -202,13 +207,13 @@ select v.measure, v.queue_id, v.group_id, date_bin('1 minute', v.at, timestamptz
     greatest(v.us, 0) as us, v.us < 0 as negative
 from (
     select 1 as measure, m.queue_id, m.group_id, m.first_received_at as at,
-        pg_temp.microseconds(m.sent_at, m.first_received_at) as us
+        pg_temp.microseconds(m.entered_at, m.first_received_at) as us
     from oracle_message m where m.first_received_at is not null
     union all
     select 2, m.queue_id, m.group_id, m.finished_at, pg_temp.microseconds(m.first_received_at, m.finished_at)
     from oracle_message m where m.outcome = 'deleted' and m.first_received_at is not null
     union all
-    select 3, m.queue_id, m.group_id, m.finished_at, pg_temp.microseconds(m.sent_at, m.finished_at)
+    select 3, m.queue_id, m.group_id, m.finished_at, pg_temp.microseconds(m.entered_at, m.finished_at)
     from oracle_message m where m.outcome = 'deleted'
     union all
     select 4, 0, null, r.fired_at, pg_temp.microseconds(r.scheduled_for, r.fired_at)

@@ -96,7 +96,11 @@ class Transaction(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredMessage(msgspec.Struct, omit_defaults=True):
-    """A message as it is read. Times are RFC 3339, UTC."""
+    """A message as it is read. Times are RFC 3339, UTC.
+
+    Peeking also tells when and how it came into this queue (`entered_by`: sent, dead_lettered, moved), which for a dead
+    letter is later than when it was sent (`enqueued_at`).
+    """
 
     id: int
     read_count: int
@@ -108,6 +112,8 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     archive_id: int | msgspec.UnsetType = msgspec.UNSET
     archived_at: str | msgspec.UnsetType = msgspec.UNSET
     group_id: str | None = None
+    entered_at: str | msgspec.UnsetType = msgspec.UNSET
+    entered_by: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class SentId(msgspec.Struct, omit_defaults=True):

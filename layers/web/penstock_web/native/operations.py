@@ -269,6 +269,8 @@ def peek(
             message=json_or_string(row.body),
             headers=to_headers(row.attributes),
             group_id=row.group_id,
+            entered_at=format_timestamp(row.entered_at_ms),
+            entered_by=row.entered_by,
         )
         for row in rows
     ]

@@ -250,6 +250,22 @@ def test_peek_does_not_consume_and_goes_on_after_an_id(http: httpx.Client) -> No
     assert [message["id"] for message in in_flight] == ids
 
 
+def test_peek_tells_when_and_how_a_message_came(http: httpx.Client) -> None:
+    """A dead letter keeps the time of its sending (Developer Guide, "Setting-up dead-letter queue retention")."""
+    http.post("/v1/queues", json={"name": "dead"}).raise_for_status()
+    policy = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": 1}
+    http.patch("/v1/queues/orders", json={"attributes": {"RedrivePolicy": policy}}).raise_for_status()
+    send(http, 1)
+    (sent,) = http.get("/v1/queues/orders/messages/peek").json()
+    assert sent["entered_by"] == "sent"
+    assert sent["entered_at"] == sent["enqueued_at"]
+    assert len(receive(http, vt=0)) == 1
+    assert receive(http) == []
+    (dead,) = http.get("/v1/queues/dead/messages/peek").json()
+    assert dead["entered_by"] == "dead_lettered"
+    assert dead["enqueued_at"] == sent["enqueued_at"] < dead["entered_at"]
+
+
 def test_the_archive_keeps_deleted_messages(http: httpx.Client) -> None:
     http.patch("/v1/queues/orders", json={"attributes": {"archive": True}}).raise_for_status()
     ids = [send(http, number, headers={"n": number}) for number in range(2)]

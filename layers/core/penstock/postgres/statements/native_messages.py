@@ -6,7 +6,10 @@ from penstock.effects import Statement
 
 
 class PeekedRow(NamedTuple):
-    """A message that was looked at and not received. `attributes`, `system`: JSON."""
+    """A message that was looked at and not received. `attributes`, `system`: JSON.
+
+    `entered_at_ms`, `entered_by`: when and how it came into this queue: sent, dead_lettered, moved.
+    """
 
     public_id: int
     receive_count: int
@@ -17,6 +20,8 @@ class PeekedRow(NamedTuple):
     attributes: str | None
     system: str | None
     group_id: str | None
+    entered_at_ms: int
+    entered_by: str
 
 
 PEEK_MESSAGES = Statement(
