@@ -131,7 +131,7 @@ def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequen
     """Conditions, so that a reader has some ten thousand rows: of windows of a minute an hour, of others a day."""
     if dataset is MESSAGES:
         days = sorted({slot.day for slot in slots})
-        inside = " or ".join(f"({_between(dataset.time, *_day(day))})" for day in days)
+        inside = " or ".join(f"({_between(dataset.time, *stretch)})" for stretch in _stretches(days))
         for piece in history_pieces(connection, "queue.history", _day(days[0])[0] - _CLOCKS):
             yield f"{piece} and ({inside})"
         return
@@ -155,6 +155,13 @@ def _with_rows(
         ([slot.part for slot in slots], days),
     ).fetchall()
     yield from (slots[place - 1] for (place,) in found)
+
+
+def _stretches(days: Sequence[date]) -> Iterator[tuple[datetime, datetime]]:
+    """(start, end) of each run of days that follow each other."""
+    starts = [day for day in days if day - timedelta(days=1) not in days]
+    ends = [day for day in days if day + timedelta(days=1) not in days]
+    yield from ((_day(first)[0], _day(last)[1]) for first, last in zip(starts, ends, strict=True))
 
 
 def _between(column: str, start: datetime, end: datetime) -> str:
