@@ -135,26 +135,29 @@ def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequen
         for piece in history_pieces(connection, "queue.history", _day(days[0])[0] - _CLOCKS):
             yield f"{piece} and ({inside})"
         return
-    for slot in _with_rows(connection, dataset, slots):
-        start, end = _day(slot.day)
-        step = timedelta(hours=1) if slot.part == 60 else timedelta(days=1)
-        while start < end:
-            yield f"t.window_seconds = {slot.part} and {_between('t.starts_at', start, start + step)}"
-            start += step
+    for seconds, start, end in _with_rows(connection, dataset, list(map(_span_of, slots))):
+        yield f"t.window_seconds = {seconds} and {_between('t.starts_at', start, end)}"
+
+
+def _span_of(slot: Slot) -> tuple[int, datetime, datetime]:
+    """(window_seconds, start, end)."""
+    return slot.part, *_day(slot.day)
 
 
 def _with_rows(
-    connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]
-) -> Iterator[Slot]:
-    """Those slots of which windows are stored: a queue's past may have years without any."""
-    days = [_day(slot.day)[0] for slot in slots]
-    found = connection.execute(
-        "select a.place from unnest(%s::int[], %s::timestamptz[]) with ordinality as a(seconds, day, place)"
-        f" where exists (select from {dataset.source} t where t.window_seconds = a.seconds and t.starts_at >= a.day"
-        " and t.starts_at < a.day + interval '24 hours') order by 1".encode(),
-        ([slot.part for slot in slots], days),
+    connection: psycopg.Connection[Any], dataset: Dataset, spans: Sequence[tuple[int, datetime, datetime]]
+) -> Sequence[tuple[int, datetime, datetime]]:
+    """The hours (of windows of a minute) and days of these spans of which windows are stored."""
+    rows = connection.execute(
+        "select a.seconds, s.at, s.at + s.step from unnest(%s::int[], %s::timestamptz[], %s::timestamptz[])"
+        " as a(seconds, low, high)"
+        " cross join lateral (select make_interval(hours => case when a.seconds = 60 then 1 else 24 end) as step) x"
+        " cross join lateral (select g as at, x.step from generate_series(a.low, a.high - x.step, x.step) g) s"
+        f" where exists (select from {dataset.source} t where t.window_seconds = a.seconds and t.starts_at >= s.at"
+        " and t.starts_at < s.at + s.step) order by 1, 2".encode(),
+        list(map(list, zip(*spans, strict=True))),
     ).fetchall()
-    yield from (slots[place - 1] for (place,) in found)
+    return [(seconds, start, end) for seconds, start, end in rows]
 
 
 def _stretches(days: Sequence[date]) -> Iterator[tuple[datetime, datetime]]:

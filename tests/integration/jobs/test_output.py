@@ -20,7 +20,7 @@ from penstock_metrics.output.datasets import DATASETS, Dataset
 from penstock_metrics.output.days import Kept
 from penstock_metrics.output.export import Target, export
 from penstock_metrics.output.iceberg import Tables
-from penstock_metrics.output.place import Place
+from penstock_metrics.output.place import Note, Place
 from tests.support.database import Database
 from tests.support.sql.metric_rows import add_latency, add_run, add_window, new_queue
 
@@ -104,10 +104,24 @@ def done(spark: SparkSession, database: Database, folder: Path, kept: Kept = FOR
 
 
 def test_files_have_what_postgresql_has(
-    spark: SparkSession, database: Database, stored: Connection, tmp_path: Path
+    spark: SparkSession,
+    database: Database,
+    stored: Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By day (UTC) and queue, also of deleted ones. A second export changes nothing; a third, only what changed."""
-    done(spark, database, tmp_path)
+    """By day (UTC) and queue. The first export ends before it has noted what it did; the next does what is left.
+
+    Then minutes and messages are older than they are kept: their files have more than PostgreSQL, and stay.
+    """
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(exports, "_finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            done(spark, database, tmp_path)
     check_files(tmp_path, stored)
     days = ("day=2026-03-28", "day=2026-03-29")
     assert folders_of(tmp_path, "messages") == [
@@ -117,27 +131,13 @@ def test_files_have_what_postgresql_has(
         f"{days[0]}/queue=.installation", f"{days[0]}/queue=orders", f"{days[1]}/queue=orders",
     ]  # fmt: skip
     before = files_of(tmp_path)
-    done(spark, database, tmp_path)
-    run(stored, START, START + 4 * MINUTE)
-    done(spark, database, tmp_path)
-    assert files_of(tmp_path) == before
-    stored.execute(
-        "update queue.metrics_window set arrivals = 99 where starts_at = %s", (START + 2 * MINUTE,)
-    )
-    stored.execute("delete from queue.metrics_latency where queue_id = 0")
-    run(stored, START, START + 4 * MINUTE)
+    change(stored)
     done(spark, database, tmp_path)
     check_files(tmp_path, stored)
-    changed = {name.rpartition("/")[0] for name, _ in files_of(tmp_path).items() ^ before.items()}
-    assert changed == {"windows/day=2026-03-29/queue=orders", "latencies/day=2026-03-28/queue=.installation"}
-
-
-def test_days_that_may_be_gone_in_part_are_not_replaced(
-    spark: SparkSession, database: Database, stored: Connection, tmp_path: Path
-) -> None:
-    """Minutes and the history are kept for 30 days: later their files have more than PostgreSQL."""
-    done(spark, database, tmp_path, Kept(30, 30))
-    check_files(tmp_path, stored)
+    assert changed(before, files_of(tmp_path)) == {
+        "windows/day=2026-03-29/queue=orders",
+        "latencies/day=2026-03-28/queue=.installation",
+    }
     before = files_of(tmp_path)
     stored.execute("truncate queue.history")
     stored.execute("delete from queue.metrics_window where window_seconds = 60")
@@ -145,28 +145,19 @@ def test_days_that_may_be_gone_in_part_are_not_replaced(
     run(stored, START, START + 4 * MINUTE)
     texts = done(spark, database, tmp_path, Kept(30, 30))
     assert "not replaced, as rows of these days may be gone: 2026-03-28 to 2026-03-29" in texts
-    changed = before.keys() ^ files_of(tmp_path).keys()
-    assert {Path(name).name[:5] for name in changed} == {"3600-"}
-    assert len(changed) == 2
+    assert changed(before, files_of(tmp_path)) == {"windows/day=2026-03-28/queue=bills"}
 
 
-def test_an_export_that_ended_early_is_done_again(
-    spark: SparkSession,
-    database: Database,
-    stored: Connection,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
+def change(db: Connection) -> None:
+    """Another run finds other arrivals in one minute, and no webhooks."""
+    db.execute("update queue.metrics_window set arrivals = 99 where starts_at = %s", (START + 2 * MINUTE,))
+    db.execute("delete from queue.metrics_latency where queue_id = 0")
+    run(db, START, START + 4 * MINUTE)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(exports, "_finish", killed)
-        with pytest.raises(KeyboardInterrupt):
-            done(spark, database, tmp_path)
-    stored.execute("delete from queue.metrics_window where window_seconds = 3600")
-    done(spark, database, tmp_path)
-    check_files(tmp_path, stored)
+
+def changed(before: dict[str, int], after: dict[str, int]) -> set[str]:
+    """The folders in which a file came, went, or was written again."""
+    return {name.rpartition("/")[0] for name, _ in before.items() ^ after.items()}
 
 
 @pytest.fixture
@@ -195,36 +186,28 @@ def test_iceberg_tables_have_what_postgresql_has(
 
     def shot() -> None:
         export(Source(spark, database.dsn), target, FOR_EVER, lambda _: None)
+        check_tables()
+
+    def check_tables() -> None:
+        for dataset in DATASETS:
+            assert scanned(catalog, dataset) == ordered(from_postgresql(stored, dataset))
 
     def snapshots() -> list[int]:
         return [len(catalog.load_table(f"penstock.{dataset.name}").snapshots()) for dataset in DATASETS]
 
     shot()
-    for dataset in DATASETS:
-        assert scanned(catalog, dataset) == ordered(from_postgresql(stored, dataset))
     first = snapshots()
     condition = "queue_name = 'orders' and starts_at >= '2026-03-29T00:00:00+00:00'"
     plans = catalog.load_table("penstock.windows").scan(condition)
     assert [Path(task.file.file_path).parent.name for task in plans.plan_files()] == ["queue=orders"]
-    run(stored, START, START + 4 * MINUTE)
-    shot()
-    assert snapshots() == first
-    stored.execute(
-        "update queue.metrics_window set arrivals = 99 where starts_at = %s", (START + 2 * MINUTE,)
-    )
-    stored.execute("delete from queue.metrics_latency where queue_id = 0")
-    run(stored, START, START + 4 * MINUTE)
     before = files_of(folder)
+    change(stored)
     shot()
-    for dataset in DATASETS:
-        assert scanned(catalog, dataset) == ordered(from_postgresql(stored, dataset))
-    assert before.keys() < files_of(folder).keys()
+    assert [after > count for after, count in zip(snapshots(), first, strict=True)] == [True, True, False]
+    assert before.items() < files_of(folder).items()
     note = place.read_note()
     assert len(note.unused) == 2
-    note.unused = dict.fromkeys(note.unused, 0.0)
-    place.write_note(note)
-    run(stored, START, START + 4 * MINUTE)
-    shot()
-    assert len(before.keys() - files_of(folder).keys()) == 2
-    for dataset in DATASETS:
-        assert scanned(catalog, dataset) == ordered(from_postgresql(stored, dataset))
+    exports._finish(target, Note(note.run_id, dict.fromkeys(note.unused, 0.0)), {}, [])
+    assert before.keys() - files_of(folder).keys() == note.unused.keys()
+    assert place.read_note() == Note(note.run_id)
+    check_tables()
