@@ -1130,11 +1130,11 @@ function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit integer, p_unt
     language plpgsql;
 
 function queue.claim_schedule_retries(p_limit integer, p_per_second integer DEFAULT 0)
-    returns TABLE(retry_id bigint, topic text, input text)
+    returns TABLE(retry_id bigint, topic text, input text, name text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.claim_schedules(p_limit integer, p_per_second integer DEFAULT 0)
-    returns TABLE(now timestamp with time zone, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, window_seconds integer, catchup boolean, catchup_limit integer, max_age_seconds integer, next_fire_at timestamp with time zone, topic text)
+    returns TABLE(now timestamp with time zone, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, window_seconds integer, catchup boolean, catchup_limit integer, max_age_seconds integer, next_fire_at timestamp with time zone, topic text, name text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.claim_shard(p_queue_id integer, p_shards integer)

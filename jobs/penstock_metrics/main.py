@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from types import FrameType
+from typing import Final, NoReturn
 from zoneinfo import ZoneInfo
 
 import psycopg
@@ -20,6 +24,7 @@ from penstock_web.system_account import LocalError
 from .attempts import LostError, repeated
 from .continuous import follow
 from .database.read import Database
+from .database.runs import is_interrupt
 from .output.options import NoCatalogError, add_options, exporter
 from .run import RequestedDays, compute, no_progress, print_progress
 from .span import zone_of
@@ -28,6 +33,8 @@ from .spark.session import open_session, submitted
 
 # The lowest priority of a system, so that the job does not slow the service down.
 NICE: Final = 19
+INTERRUPTED: Final = 130
+"""Exit status after Ctrl-C or SIGTERM. The run is recorded as interrupted; the next one computes what it left."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,6 +100,8 @@ def _run(options: argparse.Namespace) -> int:
     if not submitted():
         os.nice(options.nice)
     session = open_session(options.master, options.jdbc_jar or "")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     database = Database(session, address, jdbc=bool(options.jdbc_jar))
     try:
         if options.continuous:
@@ -101,11 +110,24 @@ def _run(options: argparse.Namespace) -> int:
             run = repeated(lambda: compute(database, requested, report=report), report)
             report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows written")
             export(database, report)
-    except KeyboardInterrupt:
-        return 130
+    except BaseException as error:
+        if not is_interrupt(error):
+            raise
+        report("stopped")
+        # Of the calls that broke off, threads of Spark would tell at length, and Java.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        with suppress(Exception):
+            session.sparkContext.setLogLevel("OFF")
+        return INTERRUPTED
     finally:
-        session.stop()
+        with suppress(Exception):
+            session.stop()
     return 0
+
+
+def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
+    logging.disable(logging.CRITICAL)  # so would Py4J
+    raise KeyboardInterrupt
 
 
 def instant(text: str | None, zone: ZoneInfo) -> datetime | None:

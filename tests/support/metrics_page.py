@@ -7,6 +7,7 @@ from penstock_web.metrics.families import (
     DATABASE_UP,
     MEASUREMENT_AGE,
     QUEUE_GAUGES,
+    QUEUE_VERDICTS,
     QUEUES_MEASURED,
     READINGS,
     Family,
@@ -18,7 +19,8 @@ def families() -> list[tuple[Family, tuple[str, ...]]]:
     own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
     read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
     queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family, _ in QUEUE_GAUGES]
-    return [*own, (DATABASE_UP, ()), *queues, (MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ()), *read]
+    of_all = [(MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ())]
+    return [*own, (DATABASE_UP, ()), *queues, *of_all, *QUEUE_VERDICTS.items(), *read]
 
 
 def table() -> list[str]:

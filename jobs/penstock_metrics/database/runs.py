@@ -115,9 +115,16 @@ def changes_of(since: datetime, low: int, high: int | None = None) -> str:
     )
 
 
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether the process was told to stop: by this error, or by what led to it, as to a broken call of Spark's."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def reason(error: BaseException) -> str:
     """The error in one line. An executor's error from PostgreSQL is a line within the text of Spark's exception."""
-    if isinstance(error, KeyboardInterrupt):
+    if is_interrupt(error):
         return "interrupted"
     text = str(error)
     found = re.findall(r"^\s*((?:psycopg|adbc_driver_manager)\.\S+: .*)$", text, re.MULTILINE)

@@ -9,7 +9,8 @@ and the other fields that the caller gives:
     log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
 
 The container uses the standard library; Lambda uses powertools' Logger, whose keys are brought into this form.
-No code logs every request at `info`: metrics count requests, logs report what is unusual.
+No code logs every request at `info`: metrics count requests, logs report what is unusual. The container's access log
+(`penstock_web.access_log`) has every request, for who asks for it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, without a newline."""
         line: dict[str, Any] = {
-            "timestamp": _timestamp(record.created),
+            "timestamp": as_timestamp(record.created),
             "level": record.levelname,
             "message": record.getMessage(),
             "service": SERVICE,
@@ -55,7 +56,8 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str, ensure_ascii=False)
 
 
-def _timestamp(seconds: float) -> str:
+def as_timestamp(seconds: float) -> str:
+    """Seconds since 1970 as a time of log lines."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
@@ -91,7 +93,7 @@ def lambda_logger(level: str) -> Logger:
 
     class Formatter(LambdaPowertoolsFormatter):
         def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
-            return _timestamp(record.created)
+            return as_timestamp(record.created)
 
     order = ["timestamp", "level", "message", "service", "request_id"]
     logger = Logger(

@@ -61,6 +61,8 @@ class Autoscaler:
 
 SCENARIOS: dict[str, Scenario] = {
     "steady": Scenario(Plan(lambda _: 300, lambda *_: 10, lambda _: 1.5), spans()),
+    "nearly full": Scenario(Plan(lambda _: 45, lambda *_: 1, lambda _: 1.2), spans()),
+    "full": Scenario(Plan(lambda _: 950, lambda *_: 20, lambda _: 1.2), spans()),
     "quiet": Scenario(Plan(lambda _: 0.2, lambda *_: 1, lambda _: 2), spans()),
     "idle": Scenario(Plan(lambda m: 5 if m < 60 else 0, lambda *_: 1, lambda _: 2), spans()),
     "slow handlers by nature": Scenario(

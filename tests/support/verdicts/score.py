@@ -1,7 +1,8 @@
-"""How good verdicts are on made-up days, beside a naive rule: `python -m tests.support.verdicts.score`."""
+"""How good verdicts are on made-up days, beside a naive rule: `python -m tests.support.verdicts.score SEED …`."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -97,23 +98,28 @@ def minutes_until(verdict: Verdict, now: datetime) -> float | None:
 
 
 def main() -> None:
-    totals = [[0, 0, 0], [0, 0, 0]]
+    seeds = [int(text) for text in sys.argv[1:]] or [1]
+    totals = [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
     for name, scenario in SCENARIOS.items():
-        day = simulate(scenario.plan)
         line = f"{name:32}"
-        for index, by_naive in enumerate((False, True)):
-            found = score(scenario, day, by_naive=by_naive)
-            close = sum(is_close(said, true) for _, said, true in found.drains)
-            totals[index][0] += close
-            totals[index][1] += sum(said is not None for _, said, _ in found.drains)
-            totals[index][2] += len(found.drains)
-            wrong = ", ".join(f"{kind} {count}" for kind, count in found.wrong.items())
-            line += f" | right {found.right:4} wrong {found.wrong.total():4} ({wrong})"
-            line += f" drains {close}/{len(found.drains)}"
-            if not by_naive:
-                line += " " + " ".join(
-                    f"{m // 60}h:{'-' if s is None else round(s)}/{t}" for m, s, t in found.drains[:9]
-                )
+        days = [simulate(scenario.plan, seed) for seed in seeds]
+        for total, by_naive in zip(totals, (False, True), strict=True):
+            scores = [score(scenario, day, by_naive=by_naive) for day in days]
+            drains = [drain for found in scores for drain in found.drains]
+            numbers = [
+                sum(found.right for found in scores),
+                sum(found.wrong.total() for found in scores),
+                sum(is_close(said, true) for _, said, true in drains),
+                sum(said is not None for _, said, _ in drains),
+                len(drains),
+            ]
+            total[:] = [a + b for a, b in zip(total, numbers, strict=True)]
+            wrong = ", ".join(
+                f"{kind} {count}" for kind, count in sum((f.wrong for f in scores), Counter()).items()
+            )
+            line += " | right {:5} wrong {:4} ({}) drains {} of {} answers, {} asked".format(
+                *numbers[:2], wrong, *numbers[2:]
+            )
         print(line)  # noqa: T201
     print(totals)  # noqa: T201
 

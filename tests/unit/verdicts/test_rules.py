@@ -60,6 +60,11 @@ def test_nothing_for_five_minutes_is_idle() -> None:
     assert kind([*quiet, minute(5, in_flight=0)]) is Kind.OK
 
 
+def test_a_queue_that_is_used_since_this_minute_is_not_idle() -> None:
+    """No minute is over yet."""
+    assert kind([minute(0, in_flight=0, last_received_at=NOON + timedelta(seconds=5))]) is Kind.OK
+
+
 def test_rates_of_a_slow_queue_are_those_of_a_quarter_of_an_hour() -> None:
     found = verdict(steady(60, sent=3, received=3, deleted=3))
     assert (found.rate_minutes, found.arrival_rate) == (15, 3 / 60)
@@ -155,6 +160,16 @@ def test_minutes_that_were_not_measured_change_nothing(nulls: int) -> None:
 def test_a_minute_without_a_row_is_one_without_change() -> None:
     assert kind(stopped(30)[:-20]) is Kind.STALLED
     assert kind(steady(60, 30, in_flight=0)) is Kind.IDLE
+
+
+def test_a_queue_in_which_nothing_has_changed_for_long_is_stalled() -> None:
+    """Minutes without change have no rows, and rows go after 25 hours: what was measured last is all that is known."""
+    days_ago = NOON - timedelta(days=3)
+    found = verdict([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago))
+    assert (found.kind, found.since, found.since_or_before) == (Kind.STALLED, days_ago, True)
+    assert kind([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=NOW)) is not Kind.STALLED
+    lying = Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago)
+    assert kind([], now=lying, dead_letters=True) is Kind.IDLE
 
 
 def test_newer_gauges_win() -> None:

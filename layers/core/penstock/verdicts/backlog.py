@@ -12,7 +12,10 @@ BACKLOG_SECONDS: Final = 60
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
 """The shortest of these times in which the backlog changed by more than chance says whether it grows."""
 SIGMAS: Final = 3
-"""Chance: this many times the square root of the number of messages that came, the spread of independent arrivals."""
+"""Chance: so many times the square root of the messages that came and went, which is the spread of independent ones."""
+NOISE_MINUTES: Final = 5
+STANDING_SECONDS: Final = 300
+"""A backlog that neither grows nor shrinks is one when it is this long a work."""
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:
@@ -34,14 +37,16 @@ def trend(series: Series) -> int:
 
 def chance(series: Series, minutes: int) -> float:
     """How far the backlog of these last minutes moves without any cause."""
-    return max(LEAST_BACKLOG / 2, SIGMAS * sqrt(sum(series.sent[-minutes:])))
+    return max(LEAST_BACKLOG / 2, SIGMAS * sqrt(sum(series.sent[-minutes:]) + sum(series.left[-minutes:])))
 
 
 def start_of_growth(series: Series) -> int:
     """The index of the minute in which the present growth began: after the lowest backlog before it.
 
-    Going back, growth ends where the backlog was higher again by a fifth of all that it has grown since.
+    Going back, growth ends where the backlog was higher again by a fifth of all that it has grown since, and by more
+    than chance in five minutes.
     """
+    noise = max(LEAST_BACKLOG, chance(series, NOISE_MINUTES))
     values = series.visible
     lowest = len(values) - 1
     top = floor = values[-1]
@@ -49,7 +54,7 @@ def start_of_growth(series: Series) -> int:
         value = values[index]
         if value < floor:
             floor, lowest = value, index
-        elif value - floor > max(LEAST_BACKLOG, 0.2 * (top - floor)):
+        elif value - floor > max(noise, 0.2 * (top - floor)):
             break
     # The bottom may be flat: growth began where it was left for good.
     edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
@@ -59,15 +64,17 @@ def start_of_growth(series: Series) -> int:
 def start_of_draining(series: Series) -> int:
     """The index of the minute after the peak of the backlog that is drained now.
 
-    Going back, the peak is passed where the backlog was lower again by a fifth of all that it has shrunk since.
+    Going back, the peak is passed where the backlog was lower again by a fifth of all that it has shrunk since, and by
+    more than chance in five minutes.
     """
+    noise = max(LEAST_BACKLOG, chance(series, NOISE_MINUTES))
     values = series.visible
     peak, place = values[-1], len(values) - 1
     for index in range(len(values) - 1, -1, -1):
         value = values[index]
         if value > peak:
             peak, place = value, index
-        elif peak - value > max(LEAST_BACKLOG, 0.2 * (peak - values[-1])):
+        elif peak - value > max(noise, 0.2 * (peak - values[-1])):
             break
     return place + 1
 

@@ -16,7 +16,8 @@ DEAD_LETTERED_SHARE: Final = 0.005
 """Or so much of what leaves goes to the dead-letter queue, in at least two of the minutes."""
 DEAD_LETTER_MINUTES: Final = 2
 STUCK: Final = timedelta(minutes=10)
-"""Or the oldest message is older than this, while what is sent now would be done in a fifth of the time."""
+"""Or the oldest message is older than this, and either it has been the oldest for so long while others were done, or
+what is sent now would be done in a fifth of the time."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
 """When less than this part of what is received for the first time is done, all handlers fail, and not some messages."""
@@ -38,12 +39,14 @@ def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Whether the oldest message is much older than the backlog explains."""
+    """Whether the oldest message stays while others pass, or is much older than the backlog explains."""
     if series.now.oldest_at is None or drain_rate <= 0:
         return False
     age = now - series.now.oldest_at
     in_turn = timedelta(seconds=(series.now.visible + series.now.in_flight) / drain_rate)
-    return age > STUCK and age > STUCK_FACTOR * in_turn
+    before = series.oldest_at[-POISON_MINUTES] if len(series) >= POISON_MINUTES else None
+    stays = before is not None and before == series.now.oldest_at
+    return age > STUCK and (stays or age > STUCK_FACTOR * in_turn)
 
 
 def handlers_fail(series: Series) -> bool:

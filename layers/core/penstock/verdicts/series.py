@@ -30,6 +30,7 @@ class Series:
     dead_lettered: list[int] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
     in_flight: list[int] = field(default_factory=list)
+    oldest_at: list[datetime | None] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.sent)
@@ -58,11 +59,13 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
     found = {row.starts_at: row for row in rows if row.starts_at < ends_at}
     at = rows[0].starts_at.astimezone(UTC)
     visible = in_flight = delayed = 0
+    oldest_at = None
     while at < ends_at:
         row = found.get(at) or Minute(at)
         left = row.deleted + row.dead_lettered
         if row.visible is not None and row.in_flight is not None:
             visible, in_flight, delayed = row.visible, row.in_flight, row.delayed or 0
+            oldest_at = row.oldest_at
         elif row.sent or row.received or left:
             total = max(0, visible + in_flight + delayed + row.sent - left)
             visible = min(max(0, visible + row.sent - row.received), total)
@@ -75,12 +78,13 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
         series.dead_lettered.append(row.dead_lettered)
         series.visible.append(visible)
         series.in_flight.append(in_flight)
+        series.oldest_at.append(oldest_at)
         at += MINUTE
 
 
 def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     """The newest gauges: of the facts, else of a minute that is not over, else the last ones."""
-    receives = [row.last_received_at for row in rows if row.last_received_at is not None]
+    receives = [at for row in rows if (at := last_receive(row)) is not None]
     series.last_received_at = in_utc(max(receives, default=None))
     oldest_at = next((row.oldest_at for row in reversed(rows) if row.visible is not None), None)
     visible, in_flight = (series.visible[-1], series.in_flight[-1]) if len(series) else (0, 0)
@@ -91,6 +95,14 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     if facts.now is not None and facts.now.measured_at >= series.now.measured_at:
         series.now = facts.now
     series.now = series.now._replace(oldest_at=in_utc(series.now.oldest_at))
+
+
+def last_receive(row: Minute) -> datetime | None:
+    """The last receive in this minute or before; where only their number is known, the end of the minute."""
+    known = row.last_received_at
+    if row.received and (known is None or known < row.starts_at):
+        return row.starts_at + MINUTE
+    return known
 
 
 def in_utc(at: datetime | None) -> datetime | None:

@@ -35,7 +35,8 @@ def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     """None when nothing waits.
 
     The wait begins with the last receive; when there was none since messages came, with these: not before the oldest
-    one in the queue, and not before the first of the minutes in a row that ended with messages.
+    one in the queue, and not before the first of the minutes in a row that ended with messages. Without any minute
+    nothing has changed for as long as was looked back: then it began with the oldest message.
     """
     if series.now.visible <= 0:
         return None
@@ -45,14 +46,15 @@ def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
             break
         run += 1
     first = len(series) - run
+    if not len(series):
+        return Waiting(series.now.oldest_at or now, patience(series, facts), before_first_minute=True)
     bounds = [series.start_of(first)]
     if series.last_received_at is not None:
         bounds.append(series.last_received_at)
     if series.now.oldest_at is not None:
         bounds.append(series.now.oldest_at)
     since = min(max(bounds), now)
-    reaches_back = first == 0 and len(series) > 0 and since <= series.start_of(0)
-    return Waiting(since, patience(series, facts), reaches_back)
+    return Waiting(since, patience(series, facts), first == 0 and since <= series.start_of(0))
 
 
 def patience(series: Series, facts: Facts) -> timedelta:

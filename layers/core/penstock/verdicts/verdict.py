@@ -10,7 +10,7 @@ from .causes import cause_of_growth
 from .consumers import consumers_of
 from .drain import emptying, flow_of
 from .rates import Rates, rates_of
-from .series import Series, series_of
+from .series import MINUTE, Series, series_of
 from .types import Cause, Emptying, Facts, Kind, Minute, Verdict
 from .words import CAUSES
 
@@ -154,7 +154,10 @@ def behind(case: Case) -> Found | None:
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain) or lies_unread(case):
         return None
-    if backlog.trend(series) < 0:
+    trend = backlog.trend(series)
+    if trend == 0 and case.visible < backlog.STANDING_SECONDS * case.rates.drain:
+        return None
+    if trend < 0:
         return Found(Kind.DRAINING, backlog.start_of_draining(series), empties=_emptying(case))
     if backlog.minutes_of_backlog(series, case.rates.drain) < STANDING_MINUTES or copes_with(series):
         return None
@@ -210,6 +213,9 @@ def idle(case: Case) -> Found | None:
     if len(series) - last < IDLE_MINUTES and len(series) > 0:
         return None
     if (series.now.visible or series.now.in_flight) and not lies_unread(case):
+        return None
+    received = series.last_received_at
+    if received is not None and case.now - received < IDLE_MINUTES * MINUTE:
         return None
     return Found(Kind.IDLE, last if busy else None)
 

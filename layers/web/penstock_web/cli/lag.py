@@ -16,7 +16,7 @@ from penstock.drivers import run
 from penstock.postgres.statements.queues import LIST_QUEUES
 from penstock.verdicts import Kind
 from penstock_web.native.metrics.documents import QueueVerdict, verdict_of
-from penstock_web.queue_verdicts import MOST_QUEUES, badness, read_verdicts
+from penstock_web.queue_verdicts import badness, read_verdicts
 
 if TYPE_CHECKING:
     from penstock.postgres.database import Database
@@ -32,6 +32,7 @@ STYLES: Final = {
     Kind.OK: "green",
     Kind.IDLE: "dim",
 }
+QUEUES_A_PAGE: Final = 200
 WIDTH_OF_A_FILE: Final = 160
 """Columns of a table that is not written to a terminal."""
 
@@ -56,10 +57,10 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
 
 
 def pages(database: Database, settings: Settings) -> Iterator[list[str]]:
-    """The names of the account's queues, at most MOST_QUEUES at a time."""
+    """The names of the account's queues, at most QUEUES_A_PAGE at a time."""
     after: str | None = None
     place = (settings.queue_account_id, settings.queue_region)
-    while rows := database.call(LIST_QUEUES, (*place, None, after, MOST_QUEUES)):
+    while rows := database.call(LIST_QUEUES, (*place, None, after, QUEUES_A_PAGE)):
         yield [row.name for row in rows]
         after = rows[-1].name
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
@@ -9,15 +10,15 @@ from penstock.verdicts import TARGET_LAG_SECONDS, Verdict
 from penstock_web.database.calls import ExecuteStatement
 from penstock_web.queue_verdicts import (
     KEPT,
-    MOST_QUEUES,
     RECENT,
     ask_for_more,
     by_queue,
     each_verdict,
+    parts,
     span_before,
 )
 
-from .exposition import format_family, format_labels
+from .exposition import FamilySeries, format_labels
 from .families import DEAD_LETTER_QUEUE, SINCE_RECEIVE, UNTIL_EMPTY, VERDICT
 
 MAX_WAIT_SECONDS: Final = 1.0
@@ -61,18 +62,18 @@ class VerdictReadings:
 
     async def _judge_all(self, arns: Sequence[str]) -> list[Judged]:
         found: dict[str, Judged] = {}
-        for start in range(0, len(arns), MOST_QUEUES):
-            found |= await self._judge(arns[start : start + MOST_QUEUES])
-        if longer := ask_for_more({arn: judged.verdict for arn, judged in found.items()}):
-            found |= await self._judge(longer, with_history=True)
+        for part in parts(arns, RECENT):
+            found |= await self._judge(part, RECENT)
+        longer = ask_for_more({arn: judged.verdict for arn, judged in found.items()})
+        for part in parts(longer, KEPT):
+            found |= await self._judge(part, KEPT)
         return list(found.values())
 
-    async def _judge(self, arns: Sequence[str], with_history: bool = False) -> dict[str, Judged]:
-        facts = await self._call(READ_VERDICT_FACTS, [list(arns)])
+    async def _judge(self, arns: list[str], length: timedelta) -> dict[str, Judged]:
+        facts = await self._call(READ_VERDICT_FACTS, [arns])
         if not facts:
             return {}
-        span = span_before(facts[0].read_at, KEPT if with_history else RECENT)
-        rows = await self._call(READ_MINUTES, [list(arns), *span])
+        rows = await self._call(READ_MINUTES, [arns, *span_before(facts[0].read_at, length)])
         known = {row.arn: row for row in facts}
         found = {}
         for arn, verdict in each_verdict(facts, by_queue(rows), self._in_flight_limit, TARGET_LAG_SECONDS):
@@ -81,18 +82,18 @@ class VerdictReadings:
         return found
 
 
-def format_verdicts(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[str]:
-    """The text of each family. `label`: gives the label of a queue with this ARN. What is not known has no line."""
+def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
+    """The series of each family. `label`: gives the label of a queue with this ARN. What is not known has no line."""
     named = sorted((label(judged.arn), judged) for judged in verdicts)
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
-    yield format_family(
+    yield (
         VERDICT,
         [
             (format_labels(["queue", "verdict"], [name, judged.verdict.kind.value]), [1.0])
             for name, judged in named
         ],
     )
-    yield format_family(
+    yield (
         UNTIL_EMPTY,
         [
             (text, [max(0.0, (verdict.empties.at - judged.facts.read_at).total_seconds())])
@@ -100,7 +101,7 @@ def format_verdicts(verdicts: Sequence[Judged], label: Callable[[str], str]) -> 
             if verdict.empties is not None
         ],
     )
-    yield format_family(
+    yield (
         SINCE_RECEIVE,
         [
             (text, [verdict.seconds_since_receive])
@@ -108,6 +109,4 @@ def format_verdicts(verdicts: Sequence[Judged], label: Callable[[str], str]) -> 
             if verdict.seconds_since_receive is not None
         ],
     )
-    yield format_family(
-        DEAD_LETTER_QUEUE, [(text, [1.0]) for text, _, judged in lines if judged.facts.dead_letters]
-    )
+    yield DEAD_LETTER_QUEUE, [(text, [1.0]) for text, _, judged in lines if judged.facts.dead_letters]

@@ -156,6 +156,7 @@ BY_NAME: dict[str, Callable[[World, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
     "describe": at_queue("GET"), "archive": at_queue("GET", "/archive"), "metrics": at_queue("GET", "/metrics"),
+    "minutes": at_queue("GET", "/minutes"),
     "bindings": at_queue("GET", "/subscriptions"),
     "change": at_queue("PATCH", "", {"attributes": {"DelaySeconds": 1}}),
     "hide": at_queue("PATCH", "/messages/{world.message}", {"vt": 0}),

@@ -7,7 +7,7 @@ from penstock.effects import Statement
 
 
 class MinuteRow(NamedTuple):
-    """A minute of the n-th of the given queues; from the second field on, a `verdicts.Minute`."""
+    """A minute of the n-th of the given queues; the rest is that of `verdicts.Minute`."""
 
     n: int
     starts_at: datetime

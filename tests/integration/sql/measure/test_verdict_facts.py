@@ -1,0 +1,95 @@
+"""What verdicts read: minutes of a page of queues in one call, and what is known of the queues besides."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.verdicts import Minute
+from tests.support.sql.calls import Connection, arn_of, call, create, queue_id
+from tests.support.sql.metric_rows import add_window
+from tests.support.sql.minute_rows import add_minutes, current_minute
+
+MINUTE = timedelta(minutes=1)
+ENDPOINT = "https://example.com/hook"
+
+
+def facts(db: Connection, *names: str) -> dict[str, VerdictFactsRow]:
+    return {row.arn: row for row in call(db, READ_VERDICT_FACTS, [arn_of(name) for name in names])}
+
+
+def test_minutes_come_in_the_order_of_the_queues_and_of_time(db: Connection) -> None:
+    now = current_minute(db)
+    for name in ("a", "b"):
+        create(db, name)
+        add_minutes(
+            db, queue_id(db, arn_of(name)), [Minute(now - ago * MINUTE, sent=ago) for ago in (1, 3, 2, 4)]
+        )
+    arns = [arn_of("b"), arn_of("none"), arn_of("a")]
+    rows = call(db, READ_MINUTES, arns, now - 3 * MINUTE, now - MINUTE)
+    assert [(row.n, row.sent) for row in rows] == [(1, 3), (1, 2), (3, 3), (3, 2)]
+    assert (rows[0].visible, rows[0].oldest_at, rows[0].last_received_at) == (None, None, None)
+
+
+def test_of_too_many_minutes_the_last_ones(db: Connection) -> None:
+    create(db, "a")
+    db.execute(
+        "insert into queue.minute (queue_id, starts_at) select %s, timestamptz '2026-01-01Z' + n * interval '1 minute' "
+        "from generate_series(0, 1500) n",
+        (queue_id(db, arn_of("a")),),
+    )
+    far = current_minute(db)
+    rows = call(db, READ_MINUTES, [arn_of("a")], far - timedelta(days=3650), far)
+    assert len(rows) == 1500
+    assert rows[0].starts_at.minute == 1
+
+
+def test_at_most_200_queues(db: Connection) -> None:
+    create(db, "last")
+    arns = [arn_of(f"none-{n}") for n in range(199)]
+    assert len(call(db, READ_VERDICT_FACTS, [*arns, arn_of("last")])) == 1
+    assert call(db, READ_VERDICT_FACTS, [*arns, arn_of("none"), arn_of("last")]) == []
+
+
+def test_what_is_known_of_a_queue(db: Connection) -> None:
+    for name in ("a", "lost", "ordered.fifo"):
+        create(db, name)
+    redrive = f'{{"deadLetterTargetArn": "{arn_of("lost")}", "maxReceiveCount": 3}}'
+    db.execute(
+        "update queue.queues set attributes = attributes || jsonb_build_object('RedrivePolicy', %s::text) "
+        "where name = 'a'",
+        (redrive,),
+    )
+    hour = current_minute(db).replace(minute=0)
+    add_window(db, queue_id(db, arn_of("a")), hour, seconds=3600, top_group_share=0.75)
+    db.execute(
+        "insert into queue.measurement "
+        "(queue_id, measured_at, visible, in_flight, delayed, noisy_groups, dead_lettered) "
+        "values (%s, clock_timestamp(), 3, 2, 1, 4, 0)",
+        (queue_id(db, arn_of("a")),),
+    )
+    found = facts(db, "a", "lost", "ordered.fifo")
+    a, lost, ordered = (found[arn_of(name)] for name in ("a", "lost", "ordered.fifo"))
+    assert (a.fifo, a.dead_letters, a.noisy_groups, a.top_group_share) == (False, False, 4, 0.75)
+    assert (a.visible, a.in_flight, a.delayed, a.oldest_at) == (3, 2, 1, None)
+    assert (lost.dead_letters, lost.measured_at, lost.top_group_share) == (True, None, None)
+    assert ordered.fifo
+
+
+def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connection) -> None:
+    create(db, "lost")
+    create(db, "other")
+    lane = f"000000000000 {ENDPOINT}"
+    db.execute(
+        "insert into queue.webhook (notice_id, account_id, endpoint, raw, dead_letter_arn, waiting, waits_for) "
+        "values (1, '000000000000', %s, true, %s, true, %s)",
+        (ENDPOINT, arn_of("lost"), lane),
+    )
+    db.execute(
+        "insert into queue.lane (lane, next_at, account_id, host) values (%s, clock_timestamp(), '000000000000', 'h')",
+        (lane,),
+    )
+    assert facts(db, "lost")[arn_of("lost")].paused_endpoints == 0
+    db.execute("update queue.lane set paused_until = clock_timestamp()")
+    found = facts(db, "lost", "other")
+    assert [found[arn_of(name)].paused_endpoints for name in ("lost", "other")] == [1, 0]
