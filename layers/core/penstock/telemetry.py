@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
@@ -26,11 +27,13 @@ from .trace_context import CURRENT_TRACE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aws_lambda_powertools import Logger
+    from aws_lambda_powertools import Logger, Tracer
 
 T = TypeVar("T")
 
 SERVICE: Final = "penstock"
+_TRACER: ContextVar[Tracer | None] = ContextVar("penstock_tracer", default=None)
+"""That of the invocation, if it has a segment."""
 # What the standard library puts on every record; anything else came from `extra=`.
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
@@ -121,5 +124,17 @@ def traced(work: Callable[[], T], lambda_context: object) -> T:
     def invocation(event: None, context: object) -> T:  # noqa: ARG001 - Lambda's form
         return work()
 
-    answer: T = invocation(None, lambda_context)
+    token = _TRACER.set(tracer)
+    try:
+        answer: T = invocation(None, lambda_context)
+    finally:
+        _TRACER.reset(token)
     return answer
+
+
+def annotate(**values: str) -> None:
+    """Gives the segment of this invocation annotations, by which X-Ray finds traces. Without one nothing happens."""
+    tracer = _TRACER.get()
+    if tracer is not None:
+        for name, value in values.items():
+            tracer.put_annotation(name, value)

@@ -1,11 +1,10 @@
-"""Alert rules and dashboard: promtool accepts them, each alert fires on what it is for, none on a quiet installation.
+"""Alert rules: promtool accepts them, each alert fires on what it is for, none on a quiet installation.
 
 `promtool test rules` evaluates the rules on made-up series (prometheus.io, "Unit Testing for Rules").
 """
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock_web.metrics.families import (
-    BLOCKS,
-    DATABASE_UP,
-    MEASUREMENT_AGE,
-    QUEUE_GAUGES,
-    QUEUE_VERDICTS,
-    QUEUES_MEASURED,
-    READINGS,
-)
+from tests.support.metric_names import exposed, named
 from tests.support.promtool import check
 
 ROOT = Path(__file__).parents[3]
@@ -31,9 +22,7 @@ ALERTS = {
     for group in yaml.safe_load((PROMETHEUS / "alerts.yaml").read_text())["groups"]
     for rule in group["rules"]
 }
-DASHBOARD = json.loads((ROOT / "infra/container/grafana/dashboards/penstock.json").read_text())
 PAGE = (ROOT / "docs/operations.md").read_text()
-QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"] if "expr" in target]
 
 STEADY = "0+0x200"
 FASTER = "0+60x200"  # one a second
@@ -201,45 +190,10 @@ def test_the_check_would_notice(tmp_path: Path) -> None:
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
-def exposed() -> set[str]:
-    """Every name that a query may use."""
-    families = [family for block in BLOCKS.values() for family in block.families]
-    families += [
-        *(family for family, _ in QUEUE_GAUGES),
-        *QUEUE_VERDICTS,
-        *(family for family, _ in READINGS.values()),
-        DATABASE_UP,
-        MEASUREMENT_AGE,
-        QUEUES_MEASURED,
-    ]
-    names = {"up"}
-    for family in families:
-        endings = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
-        names |= {family.name + ending for ending in endings}
-    return names
-
-
-def named(query: str) -> set[str]:
-    """The metrics of a query: names with an underscore that are neither functions nor labels."""
-    bare = re.sub(r"\{[^}]*\}|\b(?:by|on|without|ignoring|group_left|group_right) ?\([^)]*\)", " ", query)
-    return {name for name in re.findall(r"\b[a-z_]+\b(?! *\()", bare) if "_" in name or name == "up"}
-
-
-@pytest.mark.parametrize("query", [*(rule["expr"] for rule in ALERTS.values()), *QUERIES])
+@pytest.mark.parametrize("query", [rule["expr"] for rule in ALERTS.values()])
 def test_what_is_asked_for_is_exposed(query: str) -> None:
     assert named(query)
     assert named(query) <= exposed()
-
-
-def test_dashboard_shows_the_specified_metrics() -> None:
-    shown = set[str]().union(*map(named, QUERIES))
-    assert {
-        "penstock_queue_depth",
-        "penstock_queue_in_flight",
-        "penstock_queue_messages_sent_total",
-        "penstock_db_pool_active",
-        "penstock_http_requests_total",
-    } <= shown
 
 
 # --- runbook ---------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def ask(service: Service, **headers: str) -> httpx.Response:
 
 
 def families(text: str) -> dict[str, Metric]:
-    found = list(text_string_to_metric_families(text))
+    found = list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
     assert len(found) == len({family.name for family in found})
     return {family.name: family for family in found}
 
