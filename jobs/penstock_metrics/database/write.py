@@ -170,27 +170,37 @@ def _remove(
     connection: psycopg.Connection[Any], target: Target, names: Iterable[str], *, incoming: bool
 ) -> int:
     """Removes windows of these pieces that are in the target and, if there is that table, not in incoming."""
-    found = [target.expected[name] for name in names]
-    if not found or not target.queue_ids:
+    if not target.queue_ids:
         return 0
-    key = KEYS[target.table]
     kept = sql.SQL(" and not exists (select from incoming i where {})").format(
-        sql.SQL(" and ").join(sql.SQL("i.{0} = t.{0}").format(sql.Identifier(name)) for name in key)
+        sql.SQL(" and ").join(
+            sql.SQL("i.{0} = t.{0}").format(sql.Identifier(name)) for name in KEYS[target.table]
+        )
     )
     statement = sql.SQL(
-        "delete from {table} t using unnest(%s::int[], %s::timestamptz[], %s::timestamptz[]) p (seconds, low, high),"
-        " unnest(%s::int[], %s::timestamptz[]) s (queue_id, since)"
-        " where t.window_seconds = p.seconds and t.starts_at >= p.low and t.starts_at < p.high"
-        " and t.queue_id = s.queue_id and t.starts_at >= s.since"
-        " and t.zone = case when p.seconds = 86400 then %s else '' end{kept}"
+        "delete from {table} t using unnest(%s::int[], %s::timestamptz[]) s (queue_id, since)"
+        " where t.window_seconds = %s and t.starts_at >= %s and t.starts_at < %s and t.zone = %s"
+        " and t.queue_id = s.queue_id and t.starts_at >= s.since{kept}"
     ).format(table=sql.Identifier("queue", target.table), kept=kept if incoming else sql.SQL(""))
-    places = (
-        [piece.window_seconds for piece in found],
-        [piece.low for piece in found],
-        [piece.high for piece in found],
-    )
     since = [moment(us) for us in target.since_us]
-    return connection.execute(statement, (*places, target.queue_ids, since, target.zone)).rowcount
+    removed = 0
+    for piece in joined(target.expected[name] for name in names):
+        zone = target.zone if piece.window_seconds == 86400 else ""
+        bounds = (piece.window_seconds, piece.low, piece.high, zone)
+        removed += connection.execute(statement, (target.queue_ids, since, *bounds)).rowcount
+    return removed
+
+
+def joined(pieces_: Iterable[Piece]) -> list[Piece]:
+    """The same windows in as few pieces as possible: PostgreSQL finds those of one by an index."""
+    found: list[Piece] = []
+    for piece in sorted(pieces_, key=lambda piece: (piece.window_seconds, piece.low)):
+        last = found[-1] if found else None
+        if last and (last.window_seconds, last.high) == (piece.window_seconds, piece.low):
+            found[-1] = Piece(piece.window_seconds, last.low, piece.high)
+        else:
+            found.append(piece)
+    return found
 
 
 def write_open(rows: Iterator[Row], address: str) -> None:
