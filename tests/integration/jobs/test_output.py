@@ -110,10 +110,7 @@ def test_files_have_what_postgresql_has(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By day (UTC) and queue. The first export ends before it has noted what it did; the next does what is left.
-
-    Then minutes and messages are older than they are kept: their files have more than PostgreSQL, and stay.
-    """
+    """By day (UTC) and queue. The first export ends before it has noted what it did; the next does what is left."""
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -138,14 +135,6 @@ def test_files_have_what_postgresql_has(
         "windows/day=2026-03-29/queue=orders",
         "latencies/day=2026-03-28/queue=.installation",
     }
-    before = files_of(tmp_path)
-    stored.execute("truncate queue.history")
-    stored.execute("delete from queue.metrics_window where window_seconds = 60")
-    stored.execute("update queue.metrics_window set arrivals = 8 where window_seconds = 3600")
-    run(stored, START, START + 4 * MINUTE)
-    texts = done(spark, database, tmp_path, Kept(30, 30))
-    assert "not replaced, as rows of these days may be gone: 2026-03-28 to 2026-03-29" in texts
-    assert changed(before, files_of(tmp_path)) == {"windows/day=2026-03-28/queue=bills"}
 
 
 def change(db: Connection) -> None:

@@ -54,7 +54,8 @@ def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.
     rows = [dict.fromkeys(MESSAGES.schema.names) | {"group_id": group} for group in groups]
     table = pa.Table.from_pylist(rows, MESSAGES.schema)
     keys = pa.array([key_of("2026-03-29", queue, 0)] * len(groups))
-    return table.add_column(0, KEY, keys).to_batches(max_chunksize=size)
+    made: list[pa.RecordBatch] = table.add_column(0, KEY, keys).to_batches(max_chunksize=size)
+    return made
 
 
 def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
