@@ -80,7 +80,7 @@ class Dataset:
 
 
 _WINDOW: Final = (
-    _same(_INT, "window_seconds") | _same(_TEXT, "group_id") | _same(_TIME, "starts_at", "ends_at")
+    _same(_INT, "window_seconds") | _same(_TEXT, "zone", "group_id") | _same(_TIME, "starts_at", "ends_at")
 )
 WINDOWS: Final = Dataset(
     "windows",
@@ -97,7 +97,7 @@ WINDOWS: Final = Dataset(
     | _same(_REAL, "top_group_share", "gini"),
     "starts_at",
     (60, 3600, 86400),
-    ("queue_id", "group_id", "starts_at"),
+    ("queue_id", "group_id", "starts_at", "zone"),
     "window_seconds",
 )
 LATENCIES: Final = Dataset(
@@ -114,7 +114,7 @@ LATENCIES: Final = Dataset(
     | _same(_COUNT, "negative_count"),
     "starts_at",
     (60, 3600, 86400),
-    ("queue_id", "group_id", "measure", "starts_at"),
+    ("queue_id", "group_id", "measure", "starts_at", "zone"),
     "window_seconds",
 )
 MESSAGES: Final = Dataset(

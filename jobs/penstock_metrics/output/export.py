@@ -133,7 +133,7 @@ def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequen
         days = sorted({slot.day for slot in slots})
         inside = " or ".join(f"({_between(dataset.time, *stretch)})" for stretch in _stretches(days))
         for piece in history_pieces(connection, "queue.history", _day(days[0])[0] - _CLOCKS):
-            yield f"{piece} and ({inside})"
+            yield f"{piece.condition} and ({inside})"
         return
     for seconds, start, end in _with_rows(connection, dataset, list(map(_span_of, slots))):
         yield f"t.window_seconds = {seconds} and {_between('t.starts_at', start, end)}"

@@ -47,6 +47,7 @@ class Reader:
     def __init__(self, database: Database, settings: Settings, span: Span, queue: str | None) -> None:
         self._database = database
         self._account_and_region = (settings.queue_account_id, settings.queue_region)
+        self._zone = settings.queue_metrics_timezone
         self.span = span
         self.queue = queue
 
@@ -57,12 +58,12 @@ class Reader:
             if not self._lag(None, 1).queues:
                 raise errors.QueueDoesNotExist
             return [self.queue]
-        arguments = (*self._account_and_region, *coarse_span(self.span), MAX_QUEUES)
+        arguments = (*self._account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
         """The metrics of one queue. Raises QueueDoesNotExist when it was deleted meanwhile."""
-        return run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
+        return run(queue_windows(self._arn_of(name), name, self.span, None, self._zone), self._database)
 
     def _arn_of(self, name: str) -> str:
         account, region = self._account_and_region
@@ -84,6 +85,7 @@ class Reader:
             start,
             self.span.end,
             int(step.total_seconds()),
+            self._zone,
         )
         rows = self._database.call(READ_LAG_HEAT, arguments)
         cells = {(row.name, utc(row.slot)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
@@ -91,7 +93,7 @@ class Reader:
 
     def hot_groups(self) -> HotGroups:
         """The hot groups of all queues together, or of the named one."""
-        arguments = (*self._account_and_region, self.queue, *coarse_span(self.span), MAX_GROUPS)
+        arguments = (*self._account_and_region, self.queue, *coarse_span(self.span), MAX_GROUPS, self._zone)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
         several = self.queue is None
         bars = [
