@@ -106,8 +106,9 @@ def test_gzip(service: Service, encodings: str, compressed: bool) -> None:
 
 def test_old_names_have_the_same_numbers(database: Database) -> None:
     """In both forms: on a release's first day every dashboard goes on."""
-    with running_service(database.api_dsn) as service:
+    with running_service(database.api_dsn, QUEUE_METRICS_INTERVAL_MS="100") as service:
         service.sqs().create_queue(QueueName="penstock_queue_depth")  # a name that is replaced nowhere else
+        until_row(database.dsn, "select from queue.measurement")
         found = scrape(service.url)
         families(ask(service, accept=PROMETHEUS).text)
         assert check("check", "metrics", text=found.text) == ""
