@@ -223,7 +223,7 @@ def test_without_a_database(
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
         monkeypatch.delenv(name, raising=False)
     assert main.main(["--data-dir", str(tmp_path)]) == 1
-    assert "set DATABASE_URL, or start the service" in capsys.readouterr().err
+    assert "set DATABASE_URL (`penstock up` prints it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("arguments", "zone"), [(["--from", "yesterday"], "UTC"), ([], "Mars/Olympus")])
@@ -232,7 +232,7 @@ def test_bad_arguments(
 ) -> None:
     monkeypatch.setenv("QUEUE_METRICS_TIMEZONE", zone)
     assert main.main(arguments) == 1
-    assert capsys.readouterr().err.startswith("queue_metrics: ")
+    assert capsys.readouterr().err.startswith("penstock metrics: ")
 
 
 @pytest.fixture
