@@ -11,13 +11,15 @@ from penstock_web.native.metrics.operations import Span
 
 from .charts import Period, count_chart, duration_chart, heat_map, pareto, shade_legend, sparkline
 from .formats import count, duration, moment, rate
+from .outlook import forecast_text, interval_text, warning_texts
 from .read import MAX_GROUPS, MAX_QUEUES, HeatMap, HotGroups, Reader
 from .svg import element
 
 STYLE = files(__package__).joinpath("report.css")
 STALE = timedelta(minutes=10)
 _COLUMNS = ("Queue", "Visible", "In flight", "Delayed", "Oldest", "Stored backlog", "Arrivals /s", "Drained /s",
-            "Empty in", "In an hour", "Forecast", "Wait p50", "Lag p50", "Lag p99", "Computed (UTC)")  # fmt: skip
+            "Empty in", "In an hour", "Interval", "Forecast", "By", "Wait p50", "Lag p50", "Lag p99",
+            "Computed (UTC)", "Warnings")  # fmt: skip
 _WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
 
 
@@ -147,9 +149,9 @@ def _lag_section(reader: Reader) -> Iterator[str]:
         yield "<p>There is no queue.</p></section>"
         return
     yield '</tbody></table></div><p class="quiet">Visible, in flight, delayed and the age of the oldest message are'
-    yield " those of the moment of writing; the rest is as of the time in the last column, rates over the hour"
-    yield " before, latencies of that hour of the clock and the one before it. “never”: more arrives than is drained."
-    yield "</p></section>"
+    yield " those of the moment of writing; the rest is as of the time in the last column, rates over 15 minutes,"
+    yield " latencies of the hour of the clock and the one before it. “never”: more arrives than is drained. A queue"
+    yield " has a forecast where a method was better, over the last day, than that it stays as it is.</p></section>"
 
 
 def _row(queue: QueueLag) -> str:
@@ -158,8 +160,9 @@ def _row(queue: QueueLag) -> str:
         count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
         count(queue.backlog), rate(queue.arrival_rate), rate(queue.drain_rate), _drained(queue),
         count(None) if last is None else f"{count(last.messages)} ({count(last.low)} to {count(last.high)})",
-        _forecast_cell(queue), _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"),
-        _percentile(queue.lag, "p99_us"), count(None) if queue.computed_at is None else moment(queue.computed_at),
+        interval_text(queue.outlook), _forecast_cell(queue), forecast_text(queue.outlook),
+        _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"), _percentile(queue.lag, "p99_us"),
+        count(None) if queue.computed_at is None else moment(queue.computed_at), " ".join(warning_texts(queue)),
     )  # fmt: skip
     return f"<tr><td>{escape(queue.name)}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 

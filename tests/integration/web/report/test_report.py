@@ -100,9 +100,10 @@ def test_the_table(tmp_path: Path) -> None:
     rows = re.findall(r"<tr><td>(.*?)</tr>", page)
     cells = [re.sub(r"<svg.*?</svg>", "(picture)", row).replace("</td>", "").split("<td>") for row in rows]
     assert cells == [
-        ["bills", "0", "0", "0", "-", "-", "-", "-", "-", "-", "", "-", "-", "-", "-"],
-        ["orders", "0", "0", "0", "-", "600", "1.50", "2.00", "20 min", "0 (0 to 400)", "(picture)", "-", "2 s",
-         "1.5 min", "2026-03-29 02:00"],
+        ["bills", "0", "0", "0", "-", "-", "-", "-", "-", "-", "", "", "", "-", "-", "-", "-", ""],
+        ["orders", "0", "0", "0", "-", "600", "1.50", "2.00", "20 min", "0 (0 to 400)", "80 % (held 79 %)", "(picture)",
+         "as a day before, off by 12; 30 if unchanged", "-", "2 s", "1.5 min", "2026-03-29 02:00",
+         "Retention is reached in 2 d: messages are then deleted unread."],
     ]  # fmt: skip
 
 
