@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 ROOT = Path(__file__).parents[3]
 UV = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
-ONE_CORE = ["metrics", "run", "--master", "local[1]"]
+ONE_CORE = ["metrics", "run", "--master", "local[1]", "--nice", "0"]
 
 
 @pytest.fixture(scope="module")
