@@ -157,6 +157,13 @@ def test_minutes_that_were_not_measured_change_nothing(nulls: int) -> None:
         assert kind(unmeasured) is kind(minutes)
 
 
+def test_what_is_only_estimated_makes_no_stall() -> None:
+    """The last minute with receives was not measured, and what is left by the numbers may be an error of them."""
+    unmeasured: dict[str, Any] = {"visible": None, "in_flight": None, "delayed": None}
+    rest = minute(6, sent=0, received=95, deleted=95, **unmeasured)
+    assert kind([*steady(60, 7, visible=100, in_flight=0), rest]) is not Kind.STALLED
+
+
 def test_a_minute_without_a_row_is_one_without_change() -> None:
     assert kind(stopped(30)[:-20]) is Kind.STALLED
     assert kind(steady(60, 30, in_flight=0)) is Kind.IDLE

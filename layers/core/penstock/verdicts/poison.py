@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from .series import Series
+from .series import MINUTE, Series
 
 POISON_MINUTES: Final = 10
 """So far back the rule looks."""
@@ -15,7 +15,7 @@ REDELIVERED_SHARE: Final = 0.3
 DEAD_LETTERED_SHARE: Final = 0.005
 """Or so much of what leaves goes to the dead-letter queue, in at least two of the minutes."""
 DEAD_LETTER_MINUTES: Final = 2
-STUCK: Final = timedelta(minutes=10)
+STUCK: Final = timedelta(minutes=5)
 """Or the oldest message is older than this, and either it has been the oldest for so long while others were done, or
 what is sent now would be done in a fifth of the time."""
 STUCK_FACTOR: Final = 5
@@ -44,7 +44,8 @@ def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
         return False
     age = now - series.now.oldest_at
     in_turn = timedelta(seconds=(series.now.visible + series.now.in_flight) / drain_rate)
-    before = series.oldest_at[-POISON_MINUTES] if len(series) >= POISON_MINUTES else None
+    minutes = STUCK // MINUTE
+    before = series.oldest_at[-minutes] if len(series) >= minutes else None
     stays = before is not None and before == series.now.oldest_at
     return age > STUCK and (stays or age > STUCK_FACTOR * in_turn)
 

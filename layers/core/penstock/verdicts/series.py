@@ -31,6 +31,8 @@ class Series:
     visible: list[int] = field(default_factory=list)
     in_flight: list[int] = field(default_factory=list)
     oldest_at: list[datetime | None] = field(default_factory=list)
+    measured_at: datetime | None = None
+    """When the gauges were last measured: those after it are estimates."""
 
     def __len__(self) -> int:
         return len(self.sent)
@@ -66,6 +68,7 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
         if row.visible is not None and row.in_flight is not None:
             visible, in_flight, delayed = row.visible, row.in_flight, row.delayed or 0
             oldest_at = row.oldest_at
+            series.measured_at = at + MINUTE
         elif row.sent or row.received or left:
             total = max(0, visible + in_flight + delayed + row.sent - left)
             visible = min(max(0, visible + row.sent - row.received), total)
@@ -92,8 +95,10 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     for row in rows[-2:]:
         if row.starts_at >= series.ends_at and row.visible is not None and row.in_flight is not None:
             series.now = Gauges(row.starts_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
+            series.measured_at = row.starts_at
     if facts.now is not None and facts.now.measured_at >= series.now.measured_at:
         series.now = facts.now
+        series.measured_at = facts.now.measured_at
     series.now = series.now._replace(oldest_at=in_utc(series.now.oldest_at))
 
 

@@ -32,7 +32,7 @@ class Waiting(NamedTuple):
 
 
 def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
-    """None when nothing waits.
+    """None when nothing waits, and when it has not been measured since the last receive that something does.
 
     The wait begins with the last receive; when there was none since messages came, with these: not before the oldest
     one in the queue, and not before the first of the minutes in a row that ended with messages. Without any minute
@@ -50,6 +50,8 @@ def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
         return Waiting(series.now.oldest_at or now, patience(series, facts), before_first_minute=True)
     bounds = [series.start_of(first)]
     if series.last_received_at is not None:
+        if series.measured_at is None or series.measured_at < series.last_received_at:
+            return None
         bounds.append(series.last_received_at)
     if series.now.oldest_at is not None:
         bounds.append(series.now.oldest_at)
