@@ -44,7 +44,7 @@ def heat_section(heat: HeatMap) -> Iterator[str]:
     width = duration(heat.step.total_seconds() * 1_000_000)
     yield "<section><h3>Lag by queue and hour</h3>"
     yield f"<p>95th percentile of the time from arrival to deletion; a column is {width}.</p>"
-    yield '<table class="heat"><thead class="hidden"><tr><th scope="col">Queue</th><th scope="col">Lag</th></tr>'
+    yield '<table class="heat"><colgroup><col class="names"><col></colgroup><thead class="hidden"><tr><th scope="col">Queue</th><th scope="col">Lag</th></tr>'
     yield "</thead><tbody>"
     for name in names:
         yield f'<tr><th scope="row">{clipped(name)}</th><td>{_strip(name, heat)}</td></tr>'
@@ -75,7 +75,7 @@ def _axis(heat: HeatMap) -> str:
     end = heat.slots[0] + len(heat.slots) * heat.step
     across = Scale(heat.slots[0].timestamp(), end.timestamp(), 0, 100)
     return joined(
-        f'<span style="left:{across(at.timestamp()):.1f}%">{escape(text)}</span>'
+        f'<span style="left:{min(97.0, across(at.timestamp())):.1f}%">{escape(text)}</span>'
         for at, text in time_ticks(heat.slots[0], end)
     )
 

@@ -27,7 +27,7 @@ def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str
     computed_at = next(reader.lag()).computed_at
     yield "<h2>History</h2>"
     if computed_at is None:
-        yield '<p class="notice">The metrics job has not run: <code>penstock metrics run</code> computes history,'
+        yield "<p>The metrics job has not run: <code>penstock metrics run</code> computes history,"
         yield " percentiles and forecasts.</p>"
         return
     yield from notice(computed_at, now)

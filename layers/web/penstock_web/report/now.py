@@ -11,7 +11,7 @@ from .advice import advice_on, reason_of
 from .charts import Period, Series, count_chart
 from .formats import ABSENT, between, clock, count, rate
 from .markup import clipped, figure, key, plural
-from .state import HEALTHY, MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, QueueState, State
+from .state import HEALTHY, MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, State
 
 FOCUS = timedelta(hours=3)
 MAX_CHARTS = 8
@@ -75,7 +75,9 @@ def _table(state: State) -> Iterator[str]:
         f'<th scope="col" role="columnheader"{_class_of(column)}>{column}</th>' for column in _COLUMNS
     )
     yield '<table class="state" role="table"><caption>The worst first. Times are UTC, rates messages a second over'
-    yield f' {RATE_MINUTES} minutes.</caption><thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+    yield f" {RATE_MINUTES} minutes; consumers for waits up to {TARGET_LAG_SECONDS // 60} minutes;"
+    yield " pages are in docs/.</caption>"
+    yield f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
     yield '<tbody role="rowgroup">'
     yield from (_row(queue) for queue in state.shown)
     yield "</tbody></table>"
@@ -137,8 +139,8 @@ def _empty_at(queue: QueueState) -> str:
         last = "or never" if empties.high is None else f"to {clock(empties.high, now)}"
         return clock(empties.at, now) + _small(f"{clock(empties.low, now)} {last}")
     if verdict.kind is Kind.STALLED:
-        return "not before someone receives"
-    return "not as things are" if verdict.kind is Kind.FALLING_BEHIND else ABSENT
+        return "nobody receives"
+    return "not at these rates" if verdict.kind is Kind.FALLING_BEHIND else ABSENT
 
 
 def _what_to_do(queue: QueueState) -> str:
@@ -185,7 +187,7 @@ def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
     if not charts:
         return
     yield '<h2>The last 3 hours</h2><ul class="legend">'
-    yield key("first", "waiting; arrived") + key("second", "deleted or dead-lettered")
+    yield key("first", "what the queue holds; arrived") + key("second", "deleted or dead-lettered")
     yield '<li><i class="since"></i>since the verdict holds</li></ul>'
     yield from charts
     if (rest := len(queues) - MAX_CHARTS) > 0:
@@ -200,23 +202,24 @@ def _charts(queue: QueueState) -> str:
     number = min(len(series), int(FOCUS / MINUTE))
     times = [series.ends_at - n * MINUTE for n in reversed(range(number))]
     period = Period(series.ends_at - FOCUS, now, 2 * MINUTE)
-    waiting = [
-        *zip(times, map(float, series.visible[-number:]), strict=True),
-        (now, float(series.now.visible)),
-    ]
-    lines: dict[str, Series] = {
-        name: list(zip(times, map(float, values[-number:]), strict=True))
-        for name, values in (("first", series.sent), ("second", series.left))
-    }
     since = None if queue.verdict.kind in HEALTHY else queue.verdict.since
-    pictures = (
-        figure("Waiting", count_chart(f"Waiting in {queue.name}", {"first": waiting}, period, since)),
-        figure(
-            "Arrived and done, each minute",
-            count_chart(f"Arrived and done in {queue.name}", lines, period, since, filled=False),
-        ),
-    )
-    return f'<section>{_heading(queue, period)}<div class="pair">{"".join(pictures)}</div></section>'
+
+    def chart(caption: str, *lines: Sequence[int]) -> str:
+        shown: dict[str, Series] = {
+            name: list(zip(times, map(float, values[-number:]), strict=True))
+            for name, values in zip(("first", "second"), lines, strict=False)
+        }
+        if not any(value for points in shown.values() for _, value in points):
+            return figure(caption, "<p>None in this time.</p>")
+        text = f"{caption} in {queue.name}"
+        return figure(caption, count_chart(text, shown, period, since, filled=len(lines) == 1))
+
+    held, values = {
+        Kind.POISONED: ("Received again, each minute", series.redelivered),
+        Kind.THROTTLED: ("In flight", series.in_flight),
+    }.get(queue.verdict.kind, ("Waiting", series.visible))
+    pictures = chart(held, values) + chart("Arrived and done, each minute", series.sent, series.left)
+    return f'<section>{_heading(queue, period)}<div class="pair">{pictures}</div></section>'
 
 
 def _heading(queue: QueueState, period: Period) -> str:
