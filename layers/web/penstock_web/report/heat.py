@@ -44,8 +44,8 @@ def heat_section(heat: HeatMap) -> Iterator[str]:
     width = duration(heat.step.total_seconds() * 1_000_000)
     yield "<section><h3>Lag by queue and hour</h3>"
     yield f"<p>95th percentile of the time from arrival to deletion; a column is {width}.</p>"
-    yield '<table class="heat"><colgroup><col class="names"><col></colgroup><thead class="hidden"><tr><th scope="col">Queue</th><th scope="col">Lag</th></tr>'
-    yield "</thead><tbody>"
+    yield '<table class="heat"><colgroup><col class="names"><col></colgroup><thead class="hidden"><tr>'
+    yield '<th scope="col">Queue</th><th scope="col">Lag</th></tr></thead><tbody>'
     for name in names:
         yield f'<tr><th scope="row">{clipped(name)}</th><td>{_strip(name, heat)}</td></tr>'
     yield f'</tbody></table><div class="axis" aria-hidden="true">{_axis(heat)}</div><ul class="legend">'
