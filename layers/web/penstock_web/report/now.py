@@ -1,20 +1,16 @@
-"""How queues are now: the first screen of the report, and the last hours of those in trouble."""
+"""How queues are now: the first screen of the report."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import timedelta
 from html import escape
 
 from penstock.verdicts import Kind
-from penstock.verdicts.series import MINUTE
 
 from .advice import advice_on, reason_of
-from .charts import Period, Series, count_chart
 from .formats import ABSENT, between, clock, count, rate
-from .markup import clipped, figure, key, plural
+from .markup import clipped, plural
 from .state import HEALTHY, MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, State
 
-FOCUS = timedelta(hours=3)
-MAX_CHARTS = 8
 MAX_HOLDING = 10
 UNMEASURED = timedelta(minutes=2)
 """Queues with activity are measured every ten seconds, others in turns."""
@@ -178,58 +174,3 @@ def _healthy(state: State) -> Iterator[str]:
     if rest := state.number_healthy - len(state.healthy):
         yield f"<li>{rest:,} more</li>"
     yield "</ul></details>"
-
-
-# --- the last hours --------------------------------------------------------------------------------------------------
-def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
-    """Two charts of each queue, at most MAX_CHARTS, the worst first: what waits; what comes and what is done."""
-    charts = [chart for queue in queues[:MAX_CHARTS] if (chart := _charts(queue))]
-    if not charts:
-        return
-    yield '<h2>The last 3 hours</h2><ul class="legend">'
-    yield key("first", "what the queue holds; arrived") + key("second", "deleted or dead-lettered")
-    yield '<li><i class="since"></i>since the verdict holds</li></ul>'
-    yield from charts
-    if (rest := len(queues) - MAX_CHARTS) > 0:
-        yield f'<p class="quiet">No charts of the {plural(rest, "queue")} below these in the table.</p>'
-
-
-def _charts(queue: QueueState) -> str:
-    """Nothing for a queue of which fewer than two minutes are known."""
-    series, now = queue.series, queue.facts.read_at
-    if series is None or len(series) < 2:
-        return ""
-    number = min(len(series), int(FOCUS / MINUTE))
-    times = [series.ends_at - n * MINUTE for n in reversed(range(number))]
-    period = Period(series.ends_at - FOCUS, now, 2 * MINUTE)
-    since = None if queue.verdict.kind in HEALTHY else queue.verdict.since
-
-    def chart(caption: str, *lines: Sequence[int]) -> str:
-        shown: dict[str, Series] = {
-            name: list(zip(times, map(float, values[-number:]), strict=True))
-            for name, values in zip(("first", "second"), lines, strict=False)
-        }
-        if not any(value for points in shown.values() for _, value in points):
-            return figure(caption, "<p>None in this time.</p>")
-        text = f"{caption} in {queue.name}"
-        return figure(caption, count_chart(text, shown, period, since, filled=len(lines) == 1))
-
-    held, values = {
-        Kind.POISONED: ("Received again, each minute", series.redelivered),
-        Kind.THROTTLED: ("In flight", series.in_flight),
-    }.get(queue.verdict.kind, ("Waiting", series.visible))
-    pictures = chart(held, values) + chart("Arrived and done, each minute", series.sent, series.left)
-    return f'<section>{_heading(queue, period)}<div class="pair">{pictures}</div></section>'
-
-
-def _heading(queue: QueueState, period: Period) -> str:
-    verdict, text = queue.verdict, words(queue.verdict.kind)
-    if verdict.since is not None:
-        before = "before " if verdict.since_or_before else ""
-        text += f" since {before}{clock(verdict.since, queue.facts.read_at)}"
-        text += ", before these charts begin" if _is_before(verdict.since, period) else ""
-    return f'<h3>{clipped(queue.name)} <span class="quiet">{text}</span></h3>'
-
-
-def _is_before(at: datetime, period: Period) -> bool:
-    return at < period.start

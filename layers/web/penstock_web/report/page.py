@@ -1,6 +1,7 @@
 """The report as HTML, section by section, while it is read from the database. It has no scripts, fonts or links.
 
-How queues are now comes first (now.py, from the service's minutes), then what the metrics job stored (history.py).
+How queues are now comes first (now.py, last_hours.py: from the service's minutes), then what the metrics job stored
+(history.py).
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from importlib.resources import files
 
 from .formats import moment
 from .history import history
-from .now import last_hours, now_section
+from .last_hours import last_hours
+from .now import now_section
 from .read import Reader
 
 STYLE = files(__package__).joinpath("report.css")

@@ -18,7 +18,8 @@ from penstock.postgres.statements.minutes import VerdictFactsRow
 from penstock.verdicts import Cause, Emptying, Facts, Kind, Minute, Verdict
 from penstock.verdicts.series import series_of
 from penstock_web.report.advice import BY_CAUSE, BY_KIND, advice_on
-from penstock_web.report.now import last_hours, now_section
+from penstock_web.report.last_hours import last_hours
+from penstock_web.report.now import now_section
 from penstock_web.report.page import STYLE
 from penstock_web.report.state import Named, QueueState, State
 from tests.support.web.report_page import of_class, pictures, table
@@ -53,7 +54,14 @@ def page(*queues: QueueState, **known: Any) -> str:
 def busy(*, minutes: int = 30, **counts: int) -> list[Minute]:
     """As many minutes of the same counts, the last of which has just ended."""
     end = NOW.replace(second=0)
-    known = {"sent": 60, "received": 30, "deleted": 30, "visible": 100, "in_flight": 0, **counts}
+    known: dict[str, Any] = {
+        "sent": 60,
+        "received": 30,
+        "deleted": 30,
+        "visible": 100,
+        "in_flight": 0,
+        **counts,
+    }
     return [Minute(end - n * MINUTE, **known) for n in range(minutes, 0, -1)]
 
 
