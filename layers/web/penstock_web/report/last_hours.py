@@ -1,6 +1,6 @@
 """The last hours of the queues in trouble, out of the service's minutes: when it began, and what changed then."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -65,7 +65,7 @@ def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float
     ]
 
 
-def _chart(queue: QueueState, period: Period, caption: str, lines: dict[str, Points]) -> str:
+def _chart(queue: QueueState, period: Period, caption: str, lines: Mapping[str, Points]) -> str:
     """A word in place of a chart of zeros."""
     if not any(value for points in lines.values() for _, value in points):
         return figure(caption, "<p>None in this time.</p>")
