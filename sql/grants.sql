@@ -34,7 +34,7 @@ begin
     end loop;
     if to_regrole('penstock_metrics') is not null then
         grant insert, update, delete on queue.metrics_window, queue.metrics_latency, queue.metrics_forecast,
-            queue.metrics_run to penstock_metrics;
+            queue.metrics_run, queue.metrics_range, queue.metrics_open to penstock_metrics;
         grant usage on sequence queue.metrics_run_run_id_seq to penstock_metrics;
     end if;
     if v_owner is null then

@@ -262,6 +262,12 @@ CREATE INDEX history_recorded_at ON ONLY queue.history USING brin (recorded_at);
 
 create table queue.history_default partition of queue.history DEFAULT;
 
+create table queue.history_drop (
+    name text not null,
+    dropped_before timestamp with time zone not null,
+    constraint history_drop_pkey PRIMARY KEY (name)
+);
+
 create table queue.hole (
     queue_id integer not null,
     shard smallint not null,
@@ -399,11 +405,29 @@ create table queue.metrics_latency (
     sketch_counts bigint[] not null,
     negative_count bigint not null default 0,
     computed_at timestamp with time zone not null default clock_timestamp(),
-    constraint metrics_latency_pkey PRIMARY KEY (window_seconds, queue_id, group_id, measure, starts_at),
+    zone text not null default ''::text,
+    constraint metrics_latency_pkey PRIMARY KEY (window_seconds, queue_id, group_id, measure, starts_at, zone),
     constraint metrics_latency_measure_check CHECK ((measure = ANY (ARRAY['wait'::text, 'processing'::text, 'lag'::text, 'fire'::text, 'webhook'::text]))),
     constraint metrics_latency_window_seconds_check CHECK ((window_seconds = ANY (ARRAY[60, 3600, 86400])))
 );
 CREATE INDEX metrics_latency_starts_at ON queue.metrics_latency USING btree (window_seconds, starts_at);
+
+create table queue.metrics_open (
+    zone text not null,
+    queue_id integer not null,
+    minute_at timestamp with time zone not null,
+    run_id bigint not null,
+    counts bigint[] not null,
+    constraint metrics_open_pkey PRIMARY KEY (zone, queue_id, minute_at, run_id)
+);
+
+create table queue.metrics_range (
+    zone text not null,
+    run_id bigint not null,
+    handled pg_snapshot not null,
+    handled_at timestamp with time zone not null,
+    constraint metrics_range_pkey PRIMARY KEY (zone)
+);
 
 create table queue.metrics_run (
     run_id bigint not null generated always as identity,
@@ -416,6 +440,9 @@ create table queue.metrics_run (
     rows_read bigint not null default 0,
     rows_written bigint not null default 0,
     error text,
+    zone text,
+    recorded_from pg_snapshot,
+    recorded_to pg_snapshot,
     constraint metrics_run_pkey PRIMARY KEY (run_id),
     constraint metrics_run_mode_check CHECK ((mode = ANY (ARRAY['once'::text, 'continuous'::text])))
 );
@@ -445,7 +472,8 @@ create table queue.metrics_window (
     top_group_share double precision,
     gini double precision,
     computed_at timestamp with time zone not null default clock_timestamp(),
-    constraint metrics_window_pkey PRIMARY KEY (window_seconds, queue_id, group_id, starts_at),
+    zone text not null default ''::text,
+    constraint metrics_window_pkey PRIMARY KEY (window_seconds, queue_id, group_id, starts_at, zone),
     constraint metrics_window_window_seconds_check CHECK ((window_seconds = ANY (ARRAY[60, 3600, 86400])))
 );
 CREATE INDEX metrics_window_starts_at ON queue.metrics_window USING btree (window_seconds, starts_at);
@@ -643,6 +671,7 @@ create table queue.queues (
     archives boolean not null generated always as (COALESCE(((attributes ->> 'archive'::text))::boolean, false)) stored,
     keeps_history boolean not null generated always as (COALESCE(((attributes ->> 'history'::text))::boolean, true)) stored,
     counts_in_flight boolean not null default false,
+    history_since timestamp with time zone,
     constraint queues_pkey PRIMARY KEY (queue_id),
     constraint queues_account_id_region_name_key UNIQUE (account_id, region, name),
     constraint queues_arn_key UNIQUE (arn),
@@ -1130,11 +1159,11 @@ function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit integer, p_unt
     language plpgsql;
 
 function queue.claim_schedule_retries(p_limit integer, p_per_second integer DEFAULT 0)
-    returns TABLE(retry_id bigint, topic text, input text)
+    returns TABLE(retry_id bigint, topic text, input text, name text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.claim_schedules(p_limit integer, p_per_second integer DEFAULT 0)
-    returns TABLE(now timestamp with time zone, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, window_seconds integer, catchup boolean, catchup_limit integer, max_age_seconds integer, next_fire_at timestamp with time zone, topic text)
+    returns TABLE(now timestamp with time zone, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, window_seconds integer, catchup boolean, catchup_limit integer, max_age_seconds integer, next_fire_at timestamp with time zone, topic text, name text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.claim_shard(p_queue_id integer, p_shards integer)
@@ -1765,7 +1794,7 @@ function queue.measure_queues(p_limit integer)
     returns TABLE(account_id text, region text, name text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint)
     language sql;
 
-function queue.merge_latency(p_queue_ids integer[], p_group_id text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer, p_measure text DEFAULT NULL::text)
+function queue.merge_latency(p_queue_ids integer[], p_group_id text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer, p_measure text DEFAULT NULL::text, p_zone text DEFAULT 'UTC'::text)
     returns TABLE(queue_id integer, measure text, slot timestamp with time zone, count bigint, mean_us bigint, p50_us bigint, p90_us bigint, p95_us bigint, p99_us bigint, max_us bigint, negative_count bigint, exact boolean)
     language sql stable;
 
@@ -2025,11 +2054,11 @@ function queue.read_archive(p_arn text, p_after bigint, p_limit integer, p_bytes
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
     language sql stable;
 
-function queue.read_busiest_queues(p_account_id text, p_region text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer)
+function queue.read_busiest_queues(p_account_id text, p_region text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer, p_zone text DEFAULT 'UTC'::text)
     returns TABLE(name text, arrivals bigint, greatest_depth bigint)
     language sql stable;
 
-function queue.read_hot_groups(p_account_id text, p_region text, p_name text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer)
+function queue.read_hot_groups(p_account_id text, p_region text, p_name text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer, p_zone text DEFAULT 'UTC'::text)
     returns TABLE(name text, group_id text, arrivals bigint, arrivals_of_all bigint)
     language sql stable;
 
@@ -2041,7 +2070,7 @@ function queue.read_lag(p_account_id text, p_region text, p_name text, p_after t
     returns TABLE(name text, from_at timestamp with time zone, to_at timestamp with time zone, computed_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate double precision, drain_rate double precision, drain_seconds double precision, forecast_at timestamp with time zone[], forecast double precision[], forecast_low double precision[], forecast_high double precision[], latencies text)
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
+function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer, p_zone text DEFAULT 'UTC'::text)
     returns TABLE(name text, slot timestamp with time zone, count bigint, p95_us bigint)
     language sql stable;
 
@@ -2049,7 +2078,7 @@ function queue.read_measurements(p_limit integer)
     returns TABLE(arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision, noisy_groups bigint, dead_lettered bigint, measured_seconds double precision)
     language sql stable;
 
-function queue.read_metrics(p_arn text, p_window_seconds integer, p_group_id text, p_from timestamp with time zone, p_to timestamp with time zone)
+function queue.read_metrics(p_arn text, p_window_seconds integer, p_group_id text, p_from timestamp with time zone, p_to timestamp with time zone, p_zone text DEFAULT 'UTC'::text)
     returns TABLE(starts_at timestamp with time zone, ends_at timestamp with time zone, computed_at timestamp with time zone, arrivals bigint, deliveries bigint, redeliveries bigint, deletions bigint, dead_lettered bigint, purged bigint, expired bigint, moved bigint, depth bigint, waiting bigint, received bigint, oldest_age_us bigint, visible bigint, in_flight bigint, delayed bigint, groups integer, top_group_share double precision, gini double precision, latencies text, hot_groups text)
     language sql stable;
 

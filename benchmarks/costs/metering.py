@@ -3,6 +3,7 @@
 python -m benchmarks.costs.metering
 """
 
+import gzip
 from functools import partial
 from time import perf_counter, process_time
 from timeit import repeat
@@ -11,8 +12,9 @@ from penstock.aws.arn import ResolvedQueue
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.reports import Deleted, Received, Sent
 from penstock.settings import Settings
+from penstock_web.metrics.exposition import Form
 from penstock_web.metrics.meter import Meter
-from penstock_web.metrics.page import metric_texts
+from penstock_web.metrics.page import GZIP_LEVEL, metric_texts
 
 QUEUES = 1000
 CALLS = 50_000
@@ -56,20 +58,35 @@ def main() -> None:
             work(meter, number)
         times = repeat(partial(work, meter, 7), number=CALLS, repeat=9, timer=process_time)
         print(f"{work.__name__:8} {min(times) / CALLS * 1e6:.2f} µs")
-    scrapes = [scrape(meter) for _ in range(5)]
-    seconds, longest, lines = min(scrapes)
-    print(f"scrape   {seconds:.3f} s, longest step {longest * 1000:.0f} ms, {lines} lines, {QUEUES} queues")
+    for form in (
+        Form(),
+        Form(old_names=True),
+        Form(is_openmetrics=True),
+        Form(is_openmetrics=True, old_names=True),
+    ):
+        scrapes = [scrape(meter, form) for _ in range(5)]
+        seconds, longest, text = min(scrapes)
+        name = ("openmetrics" if form.is_openmetrics else "text") + (
+            ", old names too" if form.old_names else ""
+        )
+        size = f"{text.count(chr(10))} lines, {len(text) / 1e6:.1f} MB"
+        print(
+            f"scrape   {seconds:.3f} s, longest step {longest * 1000:.0f} ms, {size}: {name}, {QUEUES} queues"
+        )
+        started = process_time()
+        packed = gzip.compress(text.encode(), GZIP_LEVEL)
+        print(f"gzip     {process_time() - started:.3f} s, {len(packed) / 1e6:.2f} MB")
 
 
-def scrape(meter: Meter) -> tuple[float, float, int]:
-    """Processor time of a scrape, that of its longest step, and the number of lines."""
+def scrape(meter: Meter, form: Form) -> tuple[float, float, str]:
+    """Processor time of a scrape, that of its longest step, and its text."""
     started = last = process_time()
     longest = 0.0
-    lines = 0
-    for text in metric_texts(meter, None):
-        lines += text.count("\n")
+    texts = []
+    for text in metric_texts(meter, None, form):
+        texts.append(text)
         longest, last = max(longest, process_time() - last), process_time()
-    return process_time() - started, longest, lines
+    return process_time() - started, longest, "".join(texts)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
     python -m benchmarks.costs.pipeline --messages 1000000,10000000  # a PostgreSQL and a Spark of its own
     python -m benchmarks.costs.pipeline --filled postgresql://…,…    # databases with such a history
+    python -m benchmarks.costs.pipeline --busy-hour 1000000,54000000 --groups 0  # all of one queue, in one hour
+    python -m benchmarks.costs.pipeline --deltas                     # runs after the first: idle, one old message ends
     python -m benchmarks.costs.pipeline --load                       # the service's throughput with and without the job
 
 The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes it in
 a process of its own, and so does tests/support/jobs/reference.sql, which was written only from the definitions. Memory
-is the sampled PSS of the job's processes (driver, JVM, Python workers). The longest transaction is read from
-pg_stat_activity.
+is the sampled PSS of the job's processes (driver, JVM, Python workers), and the peak of the largest Python worker
+(VmHWM). The longest transaction is read from pg_stat_activity.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import psycopg
 
@@ -62,6 +65,7 @@ class JobObservation:
 
     seconds: float = 0.0
     peak_bytes: int = 0
+    worker_peak_bytes: int = 0
     cpu_seconds: float = 0.0
     postgresql_cpu_seconds: float = 0.0
     longest_transaction_seconds: float = 0.0
@@ -85,7 +89,7 @@ def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]
     """Measures on a PostgreSQL of its own, which is removed afterwards."""
     if options.load:
         return [measure_under_load(shlex.split(options.job_prefix))]
-    sizes = [int(size) for size in options.messages.split(",")]
+    sizes = [int(size) for size in (options.busy_hour or options.messages).split(",")]
     with ephemeral_state() as folder, server(folder) as postgres:
         facts = facts_of(postgres.service_dsn())
         return [facts | measure(postgres, size, options) for size in sizes]
@@ -108,6 +112,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--days", type=int, default=7)
     made.add_argument("--queues", type=int, default=9)
     made.add_argument("--filled", default="", metavar="DSN,DSN", help="databases that are filled already")
+    made.add_argument(
+        "--busy-hour", default="", metavar="SIZES", help="messages of one queue, all in one hour"
+    )
+    made.add_argument("--groups", type=int, default=0, help="with --busy-hour: message groups")
+    made.add_argument("--deltas", action="store_true", help="measure runs after the first one instead")
     made.add_argument("--once", action="store_true", help="leave the second run of the job out")
     made.add_argument("--no-sql", action="store_true", help="leave plain SQL out")
     made.add_argument("--load", action="store_true", help="measure the service instead")
@@ -136,8 +145,11 @@ def measure(postgres: Postgres, messages: int, options: argparse.Namespace) -> d
     migrate(dsn, role=ROLE)
     span = span_of(options)
     with psycopg.connect(dsn, autocommit=True) as connection:
-        history_generator.write(connection, span, history_generator.Mixture(messages, options.queues))
-    line = measure_database(dsn, options)
+        if options.busy_hour:
+            history_generator.write_busy_hour(connection, span, messages, options.groups)
+        else:
+            history_generator.write(connection, span, history_generator.Mixture(messages, options.queues))
+    line = measure_deltas(dsn, messages) if options.deltas else measure_database(dsn, options)
     with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
         administration.execute(f"drop database {name} with (force)".encode())
     return line
@@ -161,6 +173,29 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
     if not options.no_sql:
         line["sql_seconds"] = round(plain_sql_seconds(dsn, span), 1)
     return line | {"rows": result_counts(dsn)}
+
+
+def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
+    """Runs without a span: the first, one in which nothing happened, and one in which a message of three days ended."""
+    line: dict[str, object] = {"messages": messages}
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("select queue.create('old'), queue.send('old', '1')")
+        connection.execute("update queue.log set sent_at = sent_at - interval '3 days'")
+        for name in ("first", "idle", "one_message_ended"):
+            if name == "one_message_ended":
+                connection.execute("select queue.delete('old', r.msg_id) from queue.receive('old', 300, 1) r")
+            line[name] = figures(job(dsn, []), messages) | changed_rows(connection)
+    return line
+
+
+def changed_rows(connection: psycopg.Connection[Any]) -> dict[str, float]:
+    """What the last run read, and how many rows of windows it added, changed or removed."""
+    row = connection.execute(
+        "select rows_read, rows_written - (select count(*) from queue.metrics_forecast) from queue.metrics_run"
+        " order by run_id desc limit 1"
+    ).fetchone()
+    assert row is not None
+    return {"rows_read": row[0], "rows_changed": row[1]}
 
 
 def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> JobObservation:
@@ -195,8 +230,25 @@ def observe(observation: JobObservation, pid: int, dsn: str) -> None:
             assert row is not None
             observation.longest_transaction_seconds = max(observation.longest_transaction_seconds, row[0])
             observation.peak_bytes = max(observation.peak_bytes, memory)
+            observation.worker_peak_bytes = max(observation.worker_peak_bytes, worker_peak_bytes(pid))
             observation.cpu_seconds = used["job"]
             observation.postgresql_cpu_seconds = used["postgresql"] - before
+
+
+def worker_peak_bytes(pid: int) -> int:
+    """The most memory that a Python process of the job has had, of those that live; the driver is none of them."""
+    found = Meter({"job": [pid]}).members()["job"]
+    return max((high_water_mark(p.pid) for p in found if p.pid != pid and "python" in p.command), default=0)
+
+
+def high_water_mark(pid: int) -> int:
+    """VmHWM of /proc/<pid>/status, in bytes; 0 when the process has ended."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    values = [line.split()[1] for line in text.splitlines() if line.startswith("VmHWM")]
+    return int(values[0]) * 1024 if values else 0
 
 
 def figures(observation: JobObservation, messages: int) -> dict[str, float]:
@@ -205,6 +257,7 @@ def figures(observation: JobObservation, messages: int) -> dict[str, float]:
         "seconds": round(observation.seconds, 1),
         "messages_per_second": round(messages / observation.seconds),
         "peak_megabytes": round(observation.peak_bytes / 2**20),
+        "worker_peak_megabytes": round(observation.worker_peak_bytes / 2**20),
         "cpu_seconds": round(observation.cpu_seconds, 1),
         "postgresql_cpu_seconds": round(observation.postgresql_cpu_seconds, 1),
         "longest_transaction_seconds": round(observation.longest_transaction_seconds, 2),

@@ -2,11 +2,14 @@
 
     main         the command line; one shot or continuous
     span         the days that are computed, and their calendar
-    run          one run: reads, computes, writes
-    continuous   a run again whenever messages were recorded, and each interval
+    scope        from when on a run computes the windows of each queue
+    run          one run: finds what is new, reads, computes, writes
+    continuous   a run again each interval
     spark/       Java, a session of Spark, the code for executors
-    database/    address, snapshot, read (by Arrow: source, or by JDBC), write (replaces windows), runs (their record)
-    transforms/  counts of windows (events), depth (occupancy), latency, forecast: DataFrame -> DataFrame
+    database/    address, snapshot, read (by Arrow: source, or by JDBC), write (what differs), runs (their record),
+                 ranges (what they have handled)
+    transforms/  what is new (deltas), counts of windows (events), depth (occupancy), latency, forecast:
+                 DataFrame -> DataFrame
 
 docs/metrics.md explains the figures, docs/decisions/0009-spark-pipeline.md the design.
 """

@@ -50,8 +50,8 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     made = argparse.ArgumentParser(
         prog="penstock metrics run",
-        description="Computes metrics of queues from their history into queue.metrics_*. Without --from: what has "
-        "changed since the last run; the first time, everything.",
+        description="Computes metrics of queues from their history into queue.metrics_*. Without --from and --to: "
+        "what has changed since the last run; the first time, everything.",
     )
     made.add_argument(
         "--from", dest="start", metavar="TIME", help="first day to compute: 2026-03-29, or a time"
@@ -97,18 +97,15 @@ def _run(options: argparse.Namespace) -> int:
             follow(database, requested, options.interval_seconds, report)
         else:
             run = repeated(lambda: compute(database, requested, report=report), report)
-            report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows written")
+            report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows changed")
     except BaseException as error:
         if not is_interrupt(error):
             raise
         report("stopped")
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno()
-        )  # threads of Spark tell at length what broke off
+        # Of the calls that broke off, threads of Spark would tell at length, and Java.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         with suppress(Exception):
-            session.sparkContext.setLogLevel(
-                "OFF"
-            )  # of the calls that it broke off Java would tell at length
+            session.sparkContext.setLogLevel("OFF")
         return INTERRUPTED
     finally:
         with suppress(Exception):

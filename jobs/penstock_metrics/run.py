@@ -1,10 +1,17 @@
-"""One run: it finds the days to compute, reads messages, computes windows and writes them."""
+"""One run: it finds which windows to compute, reads messages, computes the windows and writes what has changed.
+
+    requested days          all windows in them
+    no range of the zone    all windows of what the history has
+    else                    of each queue with something new, or with messages, the windows from the first change on
+
+Only the last two move the end of the range (`database.ranges`).
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,30 +22,49 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .database import runs
+from .database import ranges, runs
 from .database.address import open_connection
+from .database.ranges import Handled
 from .database.read import Database
 from .database.runs import Run
 from .database.snapshot import Snapshot, shared_snapshot
-from .database.tables import FINISHED, FIRES, LIVE, WEBHOOKS, history_pieces, live_pieces
-from .database.write import replace_forecasts, replace_windows
-from .span import Span, moment
-from .transforms import forecast, latency, results
+from .database.tables import (
+    FINISHED,
+    FIRES,
+    LIVE,
+    MINUTES,
+    OPEN,
+    WEBHOOKS,
+    Piece,
+    history_pieces,
+    live_pieces,
+)
+from .database.write import Target, replace_forecasts, write_open, write_windows
+from .scope import INSTALLATION, Scope
+from .span import MINUTE, micros, moment
+from .transforms import deltas, forecast, latency, results
 from .transforms.columns import messages_of
 from .transforms.windows import calendar
 
 _CLOCKS: Final = timedelta(
     days=1
 )  # a row's times may be this much later than its recording, when the clock was changed
+# The windows around the last run are computed again: they had not ended, and schedules' runs have no transaction.
+_MARGIN: Final = timedelta(hours=1)
+_NAMED_QUEUES: Final = 1000  # so many queues are named to PostgreSQL, so that it need not read the others
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedDays:
-    """Days of `zone` to compute, from `start` to `end`; None: from the first change since the last run, up to now."""
+    """Days of `zone` to compute, from `start` to `end`; both None: what has changed since the last run, up to now."""
 
     zone: ZoneInfo
     start: datetime | None = None
     end: datetime | None = None
+
+    @property
+    def is_span(self) -> bool:
+        return self.start is not None or self.end is not None
 
 
 @dataclass(slots=True)
@@ -81,92 +107,207 @@ class Job:
         self.kept.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a run sees: the snapshot, the messages in the tables, and since when the history has all about a queue."""
+
+    snapshot: Snapshot
+    live: DataFrame
+    kept_us: dict[int, int]
+
+
 def compute(
     database: Database,
     requested: RequestedDays,
     mode: str = "once",
     report: Callable[[str], None] | None = None,
 ) -> Run:
-    """Computes and replaces the windows of the requested days. Returns the run, with its counts of rows."""
-    with runs.recorded_run(database.address, mode) as run:
+    """Computes the windows and writes those that have changed. Returns the run, with its counts of rows."""
+    zone = requested.zone.key
+    with runs.recorded_run(database.address, mode, zone) as run:
         job = Job(database, run, report or no_progress)
         try:
             database.start()
             with open_connection(database.address) as connection:
-                pieces = live_pieces(connection)
-            with shared_snapshot(database.address) as snapshot:
-                live = job.keep(database.read({LIVE: pieces}, snapshot.exported).transform(messages_of))
-                held = live.count()
-            span = span_of(database.address, requested, snapshot)
-            run.covers(moment(span.start_us), min(snapshot.at, moment(span.end_us)), snapshot.below)
-            job.report(f"from {moment(span.start_us):%Y-%m-%d %H:%M} UTC on; {held:,} messages in the tables")
-            _compute(job, snapshot, span, live)
+                last = ranges.last_range(connection, zone)
+                ranges.begin_range(connection, zone, last)
+            state = _state(job)
+            if requested.is_span:
+                scope = _requested_scope(job, requested, state)
+            else:
+                scope = _changed_scope(job, requested.zone, state, last)
+            since = None if requested.is_span else last
+            end = min(state.snapshot.at, moment(scope.span.end_us))
+            run.covers(moment(scope.start_us), end, state.snapshot, since)
+            job.report(f"{len(scope.since_us):,} queues, from {moment(scope.start_us):%Y-%m-%d %H:%M} UTC on")
+            _compute(job, state, scope)
         finally:
             job.release()
     return run
 
 
-def span_of(address: str, requested: RequestedDays, snapshot: Snapshot) -> Span:
-    """The requested days, else those whose windows may have changed since the last run."""
-    with open_connection(address) as connection:
-        start = requested.start
-        if start is None:
-            last = runs.last_run(connection)
-            start = runs.changed_since(connection, last) if last else runs.earliest_message(connection)
-    end = requested.end or snapshot.at + timedelta(microseconds=1)
-    return Span.of(min(start or snapshot.at, end), end, snapshot.at, requested.zone)
+def _state(job: Job) -> State:
+    database = job.database
+    with open_connection(database.address) as connection:
+        pieces = live_pieces(connection)
+    with shared_snapshot(database.address) as snapshot:
+        kept_us = ranges.kept_since(database.address, snapshot)
+        messages = database.read({LIVE: pieces}, snapshot.exported).transform(messages_of)
+        live = job.keep(messages.join(_queues(database, kept_us), "queue_id", "left_semi"))
+        held = live.count()
+    job.report(f"{held:,} messages in the tables, {len(kept_us) - 1:,} queues with a history")
+    return State(snapshot, live, kept_us)
 
 
-def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
-    since = moment(span.start_us) - _CLOCKS
+def _queues(database: Database, ids: Iterable[int]) -> DataFrame:
+    return F.broadcast(database.session.createDataFrame([(queue,) for queue in ids], "queue_id int"))
+
+
+def _requested_scope(job: Job, requested: RequestedDays, state: State) -> Scope:
+    """All windows of the requested days. Without a start: from the first message on."""
+    end = requested.end or _now(state)
+    start = requested.start or _earliest(job) or end
+    return _scope_of(dict.fromkeys(state.kept_us, micros(min(start, end))), state, requested.zone, end)
+
+
+def _earliest(job: Job) -> datetime | None:
+    with open_connection(job.database.address) as connection:
+        return ranges.earliest_message(connection)
+
+
+def _now(state: State) -> datetime:
+    return state.snapshot.at + timedelta(microseconds=1)
+
+
+def _scope_of(first_us: dict[int, int], state: State, zone: ZoneInfo, end: datetime) -> Scope:
+    return Scope.of(first_us, state.kept_us, end, state.snapshot.at, zone)
+
+
+def _changed_scope(job: Job, zone: ZoneInfo, state: State, last: Handled | None) -> Scope:
+    """The windows from the first change on. The run handles what it finds new, and stores what is open now."""
+    with job.step("looking for what is new") as step:
+        now_us = state.snapshot.now_us
+        open_now = job.checkpoint(state.live.transform(deltas.contributions(now_us)))
+        changes = _changes(job, zone.key, state, open_now, last)
+        step.rows = len(changes)
+        changed = [change.queue_id for change in changes if change.changed]
+        _store_open(job, open_now, changed)
+        job.run.handles(state.snapshot, changed)
+    if last is None:
+        first = _earliest(job)
+        return _scope_of(dict.fromkeys(state.kept_us, micros(first or _now(state))), state, zone, _now(state))
+    around = micros(last.snapshot.at - _MARGIN)
+    first_us = {
+        change.queue_id: min(around, change.first_us or around)
+        for change in changes
+        if change.first_us is not None or change.is_open
+    }
+    with open_connection(job.database.address) as connection:
+        webhook = ranges.earliest_webhook(connection, last.unhandled(state.snapshot))
+    first_us[INSTALLATION] = around if webhook is None else min(around, micros(webhook))
+    return _scope_of(first_us, state, zone, _now(state))
+
+
+def _changes(
+    job: Job, zone: str, state: State, open_now: DataFrame, last: Handled | None
+) -> Sequence[deltas.Change]:
+    """What is new of each queue. Without a range, what is open is."""
+    recorded, stored = ["false"], "false"
+    if last is not None:
+        with open_connection(job.database.address) as connection:
+            pieces = history_pieces(connection, "queue.history", last.snapshot.at - ranges.LATE)
+        recorded = [f"{piece.condition} and {last.unhandled(state.snapshot)}" for piece in pieces]
+        stored = f"zone = {_quoted(zone)} and run_id <= {last.run_id}"
+    new = job.database.read({FINISHED: recorded}).transform(messages_of)
+    open_then = job.database.read({OPEN: [stored]}).transform(deltas.stored)
+    return deltas.changed(new.transform(deltas.contributions(state.snapshot.now_us)), open_now, open_then)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _store_open(job: Job, open_now: DataFrame, changed: list[int]) -> None:
+    rows = open_now.join(_queues(job.database, changed), "queue_id", "left_semi")
+    rows = rows.transform(deltas.lines(job.run.zone, job.run.run_id))
+    write_open(rows.toLocalIterator(), job.database.address)
+
+
+def _compute(job: Job, state: State, scope: Scope) -> None:
+    snapshot, since = state.snapshot, moment(scope.start_us) - _CLOCKS
     with open_connection(job.database.address) as connection:
         finished = [
-            f"{piece} and {snapshot.visibility_condition}"
+            f"{piece.condition}{_of_queues(scope, piece)} and {snapshot.visibility_condition}"
             for piece in history_pieces(connection, "queue.history", since)
         ]
         webhooks = [
-            f"{piece} and {snapshot.visibility_condition}"
+            f"{piece.condition} and {snapshot.visibility_condition}"
             for piece in history_pieces(connection, "queue.webhook_history", since)
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
-    read = job.database.read({FINISHED: finished}).transform(messages_of).unionByName(live.drop("state"))
+    read = (
+        job.database.read({FINISHED: finished}).transform(messages_of).unionByName(state.live.drop("state"))
+    )
+    asked = scope.frame(job.database.session)
     with job.step(f"reading the history in {len(finished)} pieces") as step:
-        messages = job.keep(read.where(_concerns(span)))
+        concerned = read.join(asked, "queue_id").where(_concerns(scope))
+        messages = job.keep(concerned.drop("since_us"))
         step.rows = messages.count()
     job.run.progress(read=step.rows)
     others = job.database.read({FIRES: fires, WEBHOOKS: webhooks}).transform(latency.of_installation)
-    _write(job, span, messages, live, others, snapshot)
+    _write(job, state, scope, messages, others)
 
 
-def _write(
-    job: Job, span: Span, messages: DataFrame, live: DataFrame, others: DataFrame, now: Snapshot
-) -> None:
+def _of_queues(scope: Scope, piece: Piece) -> str:
+    """A condition that leaves out queues that need nothing recorded so early, if those that do are few."""
+    end_us = None if piece.high is None else micros(piece.high + _CLOCKS)
+    queues = scope.queues_before(end_us)
+    if len(queues) > _NAMED_QUEUES:
+        return ""
+    return f" and queue_id = any ('{{{','.join(map(str, queues))}}}')"
+
+
+def _write(job: Job, state: State, scope: Scope, messages: DataFrame, others: DataFrame) -> None:
+    session, address, zone = job.database.session, job.database.address, job.run.zone
+    asked = scope.frame(session)
     inputs = results.ResultInputs(
-        calendar(job.database.session, span), span, job.checkpoint, job.run.rows_read
+        calendar(session, scope.span), scope.span, asked, job.checkpoint, job.run.rows_read
     )
-    address = job.database.address
     with job.step("counts and depths of windows") as step:
-        rows = job.checkpoint(results.windows(messages, live, inputs))
-        step.rows = replace_windows(rows, "metrics_window", span, address)
+        rows = job.checkpoint(results.windows(messages, state.live, inputs))
+        step.rows = write_windows(rows, Target.of("metrics_window", zone, scope), address)
     job.run.progress(written=step.rows)
     with job.step("latencies of windows") as step:
-        found = results.latencies(messages, others, results.groups_of(rows), inputs)
-        step.rows = replace_windows(found, "metrics_latency", span, address)
+        found = results.latencies(messages, others, rows, inputs)
+        step.rows = write_windows(found, Target.of("metrics_latency", zone, scope), address)
     job.run.progress(written=step.rows)
-    if span.end_us > now.now_us:
+    if scope.span.end_us > state.snapshot.now_us:
         with job.step("forecasts") as step:
-            backlog = live.where("finished_us is null").groupBy("queue_id").agg(F.count("*").alias("backlog"))
-            forecast_rows = rows.transform(forecast.forecasts(now.now_us, backlog))
-            step.rows = replace_forecasts(forecast_rows.collect(), address)
+            step.rows = _forecast(job, state)
         job.run.progress(written=step.rows)
 
 
-def _concerns(span: Span) -> Column:
-    """Condition: messages that were in a queue in the span, or came, were received or ended in it."""
+def _forecast(job: Job, state: State) -> int:
+    """Forecasts of all queues that keep a history, from their stored minutes."""
+    now = state.snapshot
+    since = moment(now.now_us - (forecast.HISTORY_MINUTES + 1) * MINUTE)
+    minutes = job.database.read({MINUTES: [f"starts_at >= '{since.isoformat()}'"]})
+    kept = _queues(job.database, state.kept_us)
+    backlog = state.live.where("finished_us is null").groupBy("queue_id").agg(F.count("*").alias("backlog"))
+    rows = minutes.join(kept, "queue_id", "left_semi").withColumns(
+        {"window_seconds": F.lit(60), "group_id": F.lit(""), "ends_us": F.unix_micros("ends_at")}
+    )
+    return replace_forecasts(
+        rows.transform(forecast.forecasts(now.now_us, backlog)).collect(), job.database.address
+    )
+
+
+def _concerns(scope: Scope) -> Column:
+    """Condition: messages that were in a queue from its time on, or came, were received or ended then."""
     first = F.least("entered_us", "received_us", "finished_us")
     last = F.greatest("entered_us", "received_us", "finished_us", F.array_max("redelivered_us"))
-    low, high = span.bounds(3600)
-    return (first < high) & ((last >= low) | F.col("finished_us").isNull())
+    high = scope.span.bounds(3600)[1]
+    return (first < high) & ((last >= F.col("since_us")) | F.col("finished_us").isNull())
 
 
 def no_progress(text: str) -> None:

@@ -124,8 +124,14 @@ class Emitter:
 
 from aws_xray_sdk.core import xray_recorder
 xray_recorder.configure(emitter=Emitter())
-from penstock.telemetry import traced
-print(json.dumps({"answer": traced(lambda: 7, None)}))
+from penstock.telemetry import annotate, traced
+
+def work():
+    annotate(action="sqs:SendMessage", request_id="1")
+    return 7
+
+print(json.dumps({"answer": traced(work, None)}))
+annotate(action="after")
 """
 
 
@@ -136,7 +142,8 @@ def test_a_traced_invocation_is_a_segment_without_its_answer() -> None:
     assert {"answer": 7} in written
     (segment,) = [line for line in written if line.get("name") == "## invocation"]
     assert segment["parent_id"] == "53995c3f42cd8ad8"
-    assert segment["annotations"]["Service"] == "penstock"
+    given = {"Service": "penstock", "action": "sqs:SendMessage", "request_id": "1"}
+    assert given.items() <= segment["annotations"].items()
     assert segment["end_time"] >= segment["start_time"]
     assert not {"fault", "error", "metadata"} & segment.keys()
 

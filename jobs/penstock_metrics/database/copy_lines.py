@@ -1,4 +1,4 @@
-"""Rows of results as lines for COPY, made by the executors: (piece, line). A piece is replaced as a whole.
+"""Rows of results as lines for COPY, made by the executors: (piece, line). A piece is compared as a whole.
 
 A piece is a stretch of time of one length of window, so that a transaction has some thousand rows: an hour of windows
 of a minute, a day of windows of an hour, ten days of days.
@@ -22,9 +22,14 @@ PIECE_US: Final = {60: HOUR, 3600: DAY, 86400: 10 * DAY}
 _KEY: Final = ("window_seconds", "queue_id", "group_id")
 _TIMES: Final = ("starts_us", "ends_us")
 _SKETCH: Final = ("sketch_buckets", "sketch_counts")
+KEYS: Final = {
+    "metrics_window": (*_KEY, "starts_at", "zone"),
+    "metrics_latency": (*_KEY, "measure", "starts_at", "zone"),
+}
 WINDOW_COLUMNS: Final = (
     *_KEY,
     *_TIMES,
+    "zone",
     *COUNTS,
     "depth",
     "waiting",
@@ -41,6 +46,7 @@ LATENCY_COLUMNS: Final = (
     *_KEY,
     "measure",
     *_TIMES,
+    "zone",
     "count",
     "sum_us",
     *(f"p{percent}_us" for percent in (50, 90, 95, 99)),

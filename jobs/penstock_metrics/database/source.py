@@ -20,6 +20,7 @@ NAME: Final = "penstock"
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TYPES: Final = {
     "int": pa.int32(),
+    "bigint": pa.int64(),
     "string": pa.string(),
     "timestamp": _TIME,
     "array<timestamp>": pa.list_(_TIME),

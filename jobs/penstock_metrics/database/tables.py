@@ -44,6 +44,18 @@ _SELECT: Final = (
 )
 FINISHED: Final = Table("queue.finished_message", _MESSAGE, _SELECT)
 LIVE: Final = Table("queue.live_message", f"{_MESSAGE}, state string", f"{_SELECT}, state")
+OPEN: Final = Table(
+    "queue.metrics_open",
+    "queue_id int, minute_at timestamp, counts string",
+    "queue_id, minute_at, counts::text as counts",
+)
+_MINUTE_COUNTS: Final = ("arrivals", "deletions", "dead_lettered", "purged", "expired", "moved", "depth")
+MINUTES: Final = Table(
+    "queue.metrics_window",
+    f"queue_id int, ends_at timestamp, {', '.join(f'{name} bigint' for name in _MINUTE_COUNTS)}",
+    f"queue_id, ends_at, {', '.join(_MINUTE_COUNTS)}",
+    "window_seconds = 60 and group_id = ''",
+)
 _DURATION: Final = "measure string, began_at timestamp, ended_at timestamp"
 WEBHOOKS: Final = Table(
     "queue.finished_webhook",
@@ -59,8 +71,21 @@ FIRES: Final = Table(
 )
 
 
-def history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[str]:
-    """Conditions on recorded_at that together are `recorded_at >= since`, each for about as many rows."""
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows that were recorded in [low, high); high None: from low on."""
+
+    low: datetime
+    high: datetime | None
+
+    @property
+    def condition(self) -> str:
+        below = "" if self.high is None else f" and recorded_at < '{self.high.isoformat()}'"
+        return f"recorded_at >= '{self.low.isoformat()}'{below}"
+
+
+def history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[Piece]:
+    """Pieces that together have all rows recorded since then, each with about as many rows."""
     pages = _scalar(
         connection,
         "select coalesce(sum(pg_table_size(t.relid)), 0)::bigint / 8192"
@@ -79,11 +104,10 @@ def history_pieces(connection: psycopg.Connection[Any], table: str, since: datet
     return _ranges(since, times, int(size // PIECE_BYTES) + 1)
 
 
-def _ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[str]:
+def _ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[Piece]:
     cuts = sorted({times[len(times) * k // wanted] for k in range(1, wanted)} if times else set())
     lows = [since, *(cut for cut in cuts if cut > since)]
-    highs = [*(f" and recorded_at < '{cut.isoformat()}'" for cut in lows[1:]), ""]
-    return [f"recorded_at >= '{low.isoformat()}'{high}" for low, high in zip(lows, highs, strict=True)]
+    return [Piece(low, high) for low, high in zip(lows, [*lows[1:], None], strict=True)]
 
 
 def live_pieces(connection: psycopg.Connection[Any]) -> list[str]:

@@ -1,6 +1,8 @@
-"""Replaces windows in queue.metrics_*: a piece is deleted and inserted in one transaction, so a re-run changes nothing.
+"""Writes what has changed of windows into queue.metrics_*: a row that is there and equal is not touched.
 
-Executors write the pieces concurrently; a task that Spark runs twice writes its pieces twice, with the same result.
+Executors write pieces concurrently: some pieces at a time in one transaction, which copies them into a temporary table,
+removes the windows of the scope that are not among them, and adds or changes those that differ. So a piece that is
+written again, by a task that Spark repeats or by the run after one that was killed, changes nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
-from penstock_metrics.span import Span, moment
+from penstock_metrics.scope import Scope
+from penstock_metrics.span import moment
 from penstock_metrics.transforms.columns import Batches, mapped
 
 from .address import TRANSACTION_SETTINGS, open_connection
-from .copy_lines import LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
+from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
+# Measured by a run, in the windows that contain its time: a later run, which does not know them, leaves them.
+MEASURED: Final = ("visible", "in_flight", "delayed")
 _FORECAST: Final = (
     "queue_id",
     "arrival_rate",
@@ -34,31 +40,52 @@ _FORECAST: Final = (
     "forecast_high",
 )
 _NEWLINE: Final = "\n"
-WRITTEN: Final = pa.schema([("piece", pa.string()), ("rows", pa.int64())])
+_ROWS_AT_ONCE: Final = 20_000  # pieces are written together until there are so many rows
+_OPEN_ROWS: Final = 50_000
+WRITTEN: Final = pa.schema([("piece", pa.string()), ("changed", pa.int64())])
 
 
-def replace_windows(rows: DataFrame, table: str, span: Span, address: str) -> int:
-    """Replaces the windows of `span` in `queue.{table}` by `rows`. Returns how many rows it wrote."""
-    expected = dict(pieces(span))
-    in_pieces = rows.transform(lines(COLUMNS[table])).repartition("piece").sortWithinPartitions("piece")
-    written = mapped(in_pieces, piece_writer(address, table, expected), WRITTEN).collect()
-    missing = expected.keys() - {row["piece"] for row in written}
-    with open_connection(address) as connection:
-        for name in missing:
-            _replace(connection, table, expected[name], ())
-    return sum(row["rows"] for row in written)
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table of windows, and what a run may change in it: from a time on the windows of each queue, in its pieces."""
+
+    table: str
+    zone: str
+    expected: Mapping[str, Piece]
+    queue_ids: Sequence[int]
+    since_us: Sequence[int]
+
+    @classmethod
+    def of(cls, table: str, zone: str, scope: Scope) -> Target:
+        ids, since = list(scope.since_us), list(scope.since_us.values())
+        return cls(table, zone, dict(pieces(scope.span)), ids, since)
 
 
-def piece_writer(
-    address: str, table: str, expected: Mapping[str, Piece]
-) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function with which an executor writes a partition's pieces; it returns their names and sizes."""
+def write_windows(rows: DataFrame, target: Target, address: str) -> int:
+    """Makes the windows of the target those of `rows`. Returns how many rows were added, changed or removed."""
+    zoned = rows.withColumn(
+        "zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise("")
+    )
+    made = zoned.transform(lines(COLUMNS[target.table]))
+    in_pieces = made.repartition("piece").sortWithinPartitions("piece")
+    written = mapped(in_pieces, piece_writer(address, target), WRITTEN).collect()
+    missing = target.expected.keys() - {row["piece"] for row in written}
+    with open_connection(address) as connection, connection.transaction():
+        _begin(connection)
+        removed = _remove(connection, target, missing, incoming=False)
+    changed: int = sum(row["changed"] for row in written)
+    return removed + changed
+
+
+def piece_writer(address: str, target: Target) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """The function with which an executor writes a partition's pieces; it returns their names."""
 
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         with open_connection(address) as connection:
-            for name, texts in groupby(_texts(batches), lambda text: text.piece):
-                count = _replace(connection, table, expected[name], texts)
-                yield pa.record_batch({"piece": [name], "rows": [count]}, WRITTEN)
+            for texts in _transactions(_texts(batches)):
+                names, changed = _write(connection, target, texts)
+                counts = [changed, *[0] * (len(names) - 1)]
+                yield pa.record_batch({"piece": names, "changed": counts}, WRITTEN)
 
     return write
 
@@ -83,6 +110,121 @@ def _texts(batches: Batches) -> Iterator[Text]:
             start = end
 
 
+def _transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
+    """The texts of each transaction: whole pieces. Each has to be read before the next is asked for."""
+    rows, number, piece = 0, 0, ""
+
+    def transaction(text: Text) -> int:
+        """The number of the text's transaction: a new one for the first piece after so many rows."""
+        nonlocal rows, number, piece
+        if text.piece != piece and rows >= _ROWS_AT_ONCE:
+            rows, number = 0, number + 1
+        rows, piece = rows + text.rows, text.piece
+        return number
+
+    for _, together in groupby(texts, transaction):
+        yield together
+
+
+def _write(
+    connection: psycopg.Connection[Any], target: Target, texts: Iterable[Text]
+) -> tuple[list[str], int]:
+    """The names of the pieces, and how many rows of them were added, changed or removed."""
+    columns = sql.SQL(", ").join(map(sql.Identifier, _columns(target)))
+    table = sql.Identifier("queue", target.table)
+    names: dict[str, None] = {}
+    with connection.transaction(), connection.cursor() as cursor:
+        _begin(connection)
+        cursor.execute(sql.SQL("create temporary table incoming (like {}) on commit drop").format(table))
+        cursor.execute("alter table incoming alter computed_at drop not null")
+        with cursor.copy(sql.SQL("copy incoming ({}) from stdin").format(columns)) as copy:
+            for text in texts:
+                copy.write(text.lines)
+                names[text.piece] = None
+        changed = _remove(connection, target, names, incoming=True)
+        cursor.execute(_upsert(target))
+        changed += cursor.rowcount
+    return list(names), changed
+
+
+def _columns(target: Target) -> list[str]:
+    return [sql_name(column) for column in COLUMNS[target.table]]
+
+
+def _upsert(target: Target) -> sql.Composed:
+    """Adds what is missing and changes what differs. What a run measures stays until another measures it."""
+    key = KEYS[target.table]
+    values = [name for name in _columns(target) if name not in key]
+
+    def both(name: str) -> tuple[sql.Composable, sql.Composable]:
+        mine, new = sql.Identifier("t", name), sql.Identifier("excluded", name)
+        return mine, sql.SQL("coalesce({}, {})").format(new, mine) if name in MEASURED else new
+
+    pairs = {name: both(name) for name in values}
+    return sql.SQL(
+        "insert into {table} as t ({columns}) select {columns} from incoming on conflict ({key})"
+        " do update set {assignments}, computed_at = clock_timestamp() where ({old}) is distinct from ({new})"
+    ).format(
+        table=sql.Identifier("queue", target.table),
+        columns=sql.SQL(", ").join(map(sql.Identifier, _columns(target))),
+        key=sql.SQL(", ").join(map(sql.Identifier, key)),
+        assignments=sql.SQL(", ").join(
+            sql.SQL("{} = {}").format(sql.Identifier(name), new) for name, (_, new) in pairs.items()
+        ),
+        old=sql.SQL(", ").join(old for old, _ in pairs.values()),
+        new=sql.SQL(", ").join(new for _, new in pairs.values()),
+    )
+
+
+def _remove(
+    connection: psycopg.Connection[Any], target: Target, names: Iterable[str], *, incoming: bool
+) -> int:
+    """Removes windows of these pieces that are in the target and, if there is that table, not in incoming."""
+    if not target.queue_ids:
+        return 0
+    kept = sql.SQL(" and not exists (select from incoming i where {})").format(
+        sql.SQL(" and ").join(
+            sql.SQL("i.{0} = t.{0}").format(sql.Identifier(name)) for name in KEYS[target.table]
+        )
+    )
+    statement = sql.SQL(
+        "delete from {table} t using unnest(%s::int[], %s::timestamptz[]) s (queue_id, since)"
+        " where t.window_seconds = %s and t.starts_at >= %s and t.starts_at < %s and t.zone = %s"
+        " and t.queue_id = s.queue_id and t.starts_at >= s.since{kept}"
+    ).format(table=sql.Identifier("queue", target.table), kept=kept if incoming else sql.SQL(""))
+    since = [moment(us) for us in target.since_us]
+    removed = 0
+    for piece in joined(target.expected[name] for name in names):
+        zone = target.zone if piece.window_seconds == 86400 else ""
+        bounds = (piece.window_seconds, piece.low, piece.high, zone)
+        removed += connection.execute(statement, (target.queue_ids, since, *bounds)).rowcount
+    return removed
+
+
+def joined(pieces_: Iterable[Piece]) -> list[Piece]:
+    """The same windows in as few pieces as possible: PostgreSQL finds those of one by an index."""
+    found: list[Piece] = []
+    for piece in sorted(pieces_, key=lambda piece: (piece.window_seconds, piece.low)):
+        last = found[-1] if found else None
+        if last and (last.window_seconds, last.high) == (piece.window_seconds, piece.low):
+            found[-1] = Piece(piece.window_seconds, last.low, piece.high)
+        else:
+            found.append(piece)
+    return found
+
+
+def write_open(rows: Iterator[Row], address: str) -> None:
+    """Adds lines of queue.metrics_open. They count for nothing until the run has succeeded."""
+    with open_connection(address) as connection:
+        for _, together in groupby(enumerate(rows), lambda pair: pair[0] // _OPEN_ROWS):
+            with connection.transaction(), connection.cursor() as cursor:
+                _begin(connection)
+                with cursor.copy(
+                    "copy queue.metrics_open (zone, queue_id, minute_at, run_id, counts) from stdin"
+                ) as copy:
+                    copy.write("".join(f"{row['line']}\n" for _, row in together))
+
+
 def replace_forecasts(rows: Sequence[Row], address: str) -> int:
     """Replaces all rows of queue.metrics_forecast by these. Returns their number."""
     names = sql.SQL(", ").join(map(sql.Identifier, (*_FORECAST, "forecast_at")))
@@ -94,23 +236,6 @@ def replace_forecasts(rows: Sequence[Row], address: str) -> int:
         connection.execute("delete from queue.metrics_forecast")
         connection.cursor().executemany(insert, values)
     return len(values)
-
-
-def _replace(connection: psycopg.Connection[Any], table: str, piece: Piece, texts: Iterable[Text]) -> int:
-    names = sql.SQL(", ").join(sql.Identifier(sql_name(column)) for column in COLUMNS[table])
-    name = sql.Identifier("queue", table)
-    delete = sql.SQL(
-        "delete from {} where window_seconds = %s and starts_at >= %s and starts_at < %s"
-    ).format(name)
-    count = 0
-    with connection.transaction(), connection.cursor() as cursor:
-        _begin(connection)
-        cursor.execute(delete, (piece.window_seconds, piece.low, piece.high))
-        with cursor.copy(sql.SQL("copy {} ({}) from stdin").format(name, names)) as copy:
-            for text in texts:
-                copy.write(text.lines)
-                count += text.rows
-    return count
 
 
 def _begin(connection: psycopg.Connection[Any]) -> None:

@@ -1,13 +1,15 @@
-"""Durations of a partition, in windows: complete windows of a minute and an hour, and pieces of days.
+"""Durations of a partition, in windows: whole windows of a minute and an hour, and pieces of others.
 
-A partition has all durations of its hours, so it makes windows of minutes and hours at once. `days` merges the pieces
-of a day from all partitions. A piece with few durations includes them; for a piece with many, the sketch gives the
-buckets of the wanted ranks, and the job reads again only the durations in these.
+A partition has all durations of its hours, so it makes windows of minutes and hours at once. Three kinds of windows
+come in pieces, which `pieces` merges: days; those of an hour that is spread over partitions because its queue is too
+busy; and all windows of a partition that is read in several chunks, so that no process holds more than CHUNK durations.
+A piece with few durations includes them; for a piece with many, the sketch gives the buckets of the wanted ranks, and
+the job counts again only the durations in these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,11 +19,12 @@ import pyarrow as pa
 from penstock_metrics.span import Span
 
 from .columns import Batches
-from .keys import DAY_SECONDS, Coding, GroupNumbers, Windows, column_of, table_of
+from .keys import DAY_SECONDS, LENGTHS, Coding, GroupNumbers, Windows, column_of, table_of
 from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
-FEW: Final = 1000  # durations that a piece of a day includes at most: 8 kB
+FEW: Final = 1000  # durations that a piece includes at most: 8 kB
+CHUNK: Final = 500_000  # durations that are summarised at once: some 150 MB of a Python process, with groups
 MEASURED: Final = pa.schema(
     [
         ("queue_id", pa.int32()),
@@ -31,6 +34,8 @@ MEASURED: Final = pa.schema(
         ("us", pa.int64()),
     ]
 )
+# part: 0, or which part of its queue's hour this is, when the hour is spread over partitions.
+PARTED: Final = MEASURED.append(pa.field("part", pa.int32()))
 KEY: Final = (
     ("window_seconds", pa.int32()),
     ("queue_id", pa.int32()),
@@ -46,7 +51,8 @@ SUMMARY: Final = pa.schema(
         *((name, pa.int64()) for name in _SINGLE),
         ("sketch_buckets", pa.list_(pa.int32())),
         ("sketch_counts", pa.list_(pa.int64())),
-        ("ordered", pa.list_(pa.int64())),  # all durations, of a piece of a day with few
+        ("ordered", pa.list_(pa.int64())),  # all durations, of a piece with few
+        ("whole", pa.bool_()),  # a window rather than a piece
     ]
 )
 
@@ -80,29 +86,44 @@ class Durations:
         return coding, codes, row
 
 
-def summaries_of(span: Span, few: int = FEW) -> Callable[[Batches], Batches]:
-    """The function from a partition's batches of MEASURED to batches of SUMMARY. `few`: as FEW."""
-    lengths = [Windows.of(span, seconds) for seconds in (60, 3600, DAY_SECONDS)]
+def summaries_of(span: Span, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
+    """The function from a partition's batches of PARTED to batches of SUMMARY. `few`, `chunk`: as FEW and CHUNK."""
+    lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def summarise_partition(batches: Batches) -> Batches:
-        measured = Durations.of(table_of(list(batches), MEASURED))
-        for windows in lengths:
-            if windows.count:
-                kept = few if windows.seconds == DAY_SECONDS else 0
-                yield from _summaries(measured, windows, kept).to_batches()
+        for rows, is_all in chunks_of(batches, PARTED, chunk):
+            whole = is_all and not column_of(rows, "part").any()
+            measured = Durations.of(rows)
+            for windows in lengths:
+                if windows.count:
+                    yield from _summaries(measured, windows, few, whole=whole).to_batches()
 
     return summarise_partition
 
 
-def _summaries(measured: Durations, windows: Windows, few: int) -> pa.Table:
+def chunks_of(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tuple[pa.Table, bool]]:
+    """(rows, whether these are all) until the batches end: tables of about `size` rows."""
+    held: list[pa.RecordBatch] = []
+    is_first = True
+    for batch in batches:
+        if held and sum(one.num_rows for one in held) + batch.num_rows > size:
+            yield table_of(held, schema), False
+            held, is_first = [], False
+        held.append(batch)
+    if held:
+        yield table_of(held, schema), is_first
+
+
+def _summaries(measured: Durations, windows: Windows, few: int, *, whole: bool) -> pa.Table:
     coding, codes, row = measured.in_windows(windows)
     us = measured.us[row]
     summary = summarise(codes, np.maximum(us, 0), (us < 0).astype(np.int64))
-    kept = summary.columns["count"] <= few
-    return arrow_of(coding, summary, ordered=_only(summary.ordered, kept))
+    is_piece = windows.seconds == DAY_SECONDS or not whole
+    kept = summary.columns["count"] <= (few if is_piece else 0)
+    return arrow_of(coding, summary, ordered=_only(summary.ordered, kept), whole=not is_piece)
 
 
-def arrow_of(coding: Coding, summary: Summary, ordered: pa.Array) -> pa.Table:
+def arrow_of(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool) -> pa.Table:
     """A summary as a table of SUMMARY."""
     columns = {
         **coding.columns(summary.codes),
@@ -110,6 +131,7 @@ def arrow_of(coding: Coding, summary: Summary, ordered: pa.Array) -> pa.Table:
         "sketch_buckets": summary.sketch["sketch_buckets"].arrow(pa.int32()),
         "sketch_counts": summary.sketch["sketch_counts"].arrow(pa.int64()),
         "ordered": ordered,
+        "whole": pa.repeat(whole, len(summary.codes)),
     }
     return pa.table(columns, SUMMARY)
 

@@ -17,6 +17,7 @@ from .sketch import Ints
 
 MEASURES: Final = ("wait", "processing", "lag", "fire", "webhook")
 DAY_SECONDS: Final = 86400
+LENGTHS: Final = (60, 3600, DAY_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

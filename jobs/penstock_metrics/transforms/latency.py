@@ -1,31 +1,39 @@
 """Latencies of windows: count, sum, exact percentiles, and sketches with which windows can be merged.
 
-A percentile is that of nearest rank, as percentile_disc of SQL. Spark puts the durations of an hour into one partition;
-numpy sorts and counts them (`durations`), and merges pieces of days (`days`).
+A percentile is that of nearest rank, as percentile_disc of SQL. Spark puts the durations of a queue's hour into one
+partition; numpy sorts and counts them (`durations`), and merges what comes in pieces (`pieces`).
 
-    measured ─ by queue and hour ─ summaries ─┬─ minutes, hours
-        │                                     └─ pieces ─ by queue and day ─ merged days ─┬─ few durations: complete
-        └────────── those in the buckets of the wanted ranks ──────────────── ranked ─────┴─ many
+    measured ─ by queue and hour ─ summaries ─┬─ whole windows
+        │                                     └─ pieces ─ by window ─ merged ─┬─ few durations: complete
+        └─ those in the buckets of the wanted ranks, counted by value ─ ranked ─┴─ many
+
+No process holds all durations of a window: a queue's hour with more than BUSY_HOUR is spread over partitions, a
+partition is read in chunks, and what has too many values to travel is ranked by Spark, from how often each value
+occurs.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from penstock_metrics.span import HOUR, Span
 
 from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, floor_to, mapped
-from .days import DAY, FOUND, candidates_in, merged_days
-from .durations import SUMMARY, summaries_of
+from .durations import CHUNK, SUMMARY, summaries_of
 from .keys import MEASURES
+from .pieces import FOUND, MERGED, WANTED, candidates_in, merged
 from .sketch import PERCENTILES
 
-_PARTITION_MESSAGES: Final = 500_000  # some 300 MB of a Python process
-_DAY: Final = ("queue_id", "group_id", "measure", "starts_us")
+BUSY_HOUR: Final = CHUNK // 2  # durations of a queue in an hour that one partition takes
+_PARTITION_DURATIONS: Final = CHUNK // 2  # on average, so that most partitions are one chunk
+_EACH: Final = 3  # durations that a message has at most
+_KEY: Final = ("window_seconds", "queue_id", "group_id", "measure", "starts_us")
 _PERCENTILES: Final = tuple(f"p{percent}_us" for percent in PERCENTILES)
 
 
@@ -50,41 +58,86 @@ def of_installation(rows: DataFrame) -> DataFrame:
     return rows.select(queue, group, measure.alias("measure"), end.alias("at_us"), (end - begin).alias("us"))
 
 
-def summaries(measured: DataFrame, span: Span, messages: int) -> DataFrame:
-    """SUMMARY of windows of a minute and an hour, and of pieces of days. `messages`: their approximate number."""
+def busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, int]]:
+    """(queue, start of the hour, parts) of the hours with more than `most` durations, from rows of metrics_window."""
+    first = F.col("deliveries") - F.col("redeliveries")
+    number = (first + (_EACH - 1) * F.col("deletions")).alias("number")
+    hours = rows.where((F.col("window_seconds") == 3600) & (F.col("group_id") == WHOLE_QUEUE))
+    busy = hours.select("queue_id", "starts_us", number).where(F.col("number") > most).collect()
+    return [(row["queue_id"], row["starts_us"], math.ceil(row["number"] / most)) for row in busy]
+
+
+def summaries(
+    measured: DataFrame, span: Span, messages: int, busy: Sequence[tuple[int, int, int]] = ()
+) -> DataFrame:
+    """SUMMARY of windows of a minute and an hour, and of pieces. `messages`: their approximate number.
+
+    `busy`: the hours whose durations are spread over several partitions.
+    """
     low, high = min(span.bounds(3600)[0], span.start_us), max(span.bounds(3600)[1], span.end_us)
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
-    cores = measured.sparkSession.sparkContext.defaultParallelism
-    partitions = max(cores, math.ceil(messages / _PARTITION_MESSAGES))
-    by_hour = near.repartition(partitions, "queue_id", floor_to(F.col("at_us"), HOUR))
+    parted = near.withColumn("hour_us", floor_to(F.col("at_us"), HOUR)).transform(_with_parts(busy))
+    by_hour = parted.repartition(_partitions(near, messages), "queue_id", "hour_us", "part").drop("hour_us")
     return mapped(by_hour, summaries_of(span), SUMMARY)
 
 
-def of_days(pieces: DataFrame, measured: DataFrame, span: Span, checkpoint: Checkpoint) -> DataFrame:
-    """Complete windows of days. `checkpoint`: computes and stores rows that are used twice."""
-    days = checkpoint(mapped(pieces.repartition("queue_id", "starts_us"), merged_days(span), DAY))
-    many = days.where("rank_buckets is not null")
-    wanted = many.select(*_DAY, F.explode("rank_buckets")).distinct().collect()
-    if not wanted:
-        return days
-    found = mapped(measured, candidates_in(span, [tuple(row) for row in wanted]), FOUND)
-    joined = days.join(F.broadcast(checkpoint(many.transform(_percentiles_in(found)))), [*_DAY], "left")
-    return joined.withColumns({name: F.coalesce(f"found_{name}", name) for name in _PERCENTILES})
+def _partitions(rows: DataFrame, messages: int) -> int:
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    return max(cores, math.ceil(messages * _EACH / _PARTITION_DURATIONS))
+
+
+def _with_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
+    """Adds part: 0, or in a busy hour a number from 1 on, the same for equal rows."""
+
+    def transform(rows: DataFrame) -> DataFrame:
+        if not busy:
+            return rows.withColumn("part", F.lit(0))
+        hours = rows.sparkSession.createDataFrame(list(busy), "queue_id int, hour_us bigint, parts int")
+        joined = rows.join(F.broadcast(hours), ["queue_id", "hour_us"], "left")
+        number = F.pmod(F.hash("group_id", "at_us", "us"), F.col("parts")) + 1
+        return joined.withColumn("part", F.coalesce(number, F.lit(0))).drop("parts")
+
+    return transform
+
+
+def complete(
+    found: DataFrame, measured: DataFrame, span: Span, messages: int, checkpoint: Checkpoint
+) -> DataFrame:
+    """All windows, from SUMMARY of windows and pieces. `checkpoint`: computes and stores rows that are used twice."""
+    pieces = found.where("not whole").repartition(_partitions(found, messages), *_KEY)
+    windows = checkpoint(mapped(pieces, merged(span), MERGED))
+    many = windows.where("rank_buckets is not null")
+    wanted = many.select(*_KEY, F.explode("rank_buckets").alias("bucket")).distinct().collect()
+    if wanted:
+        columns = zip(*wanted, strict=True)
+        buckets = pa.table(
+            [pa.array(column, field.type) for column, field in zip(columns, WANTED, strict=True)], WANTED
+        )
+        values = mapped(measured, candidates_in(span, buckets), FOUND)
+        ranked = F.broadcast(checkpoint(many.transform(_percentiles_in(values))))
+        windows = windows.join(ranked, [*_KEY], "left").withColumns(
+            {name: F.coalesce(f"found_{name}", name) for name in _PERCENTILES}
+        )
+    columns_ = [name for name in MERGED.names if not name.startswith("rank_")]
+    return found.where("whole").select(*columns_).unionByName(windows.select(*columns_))
 
 
 def _percentiles_in(found: DataFrame) -> Transform:
-    """For windows with ranks in buckets: their key, and found_p50_us … from `found`, the durations of these buckets."""
-    in_order = F.array_sort(F.flatten(F.collect_list("us"))).alias("us")
-    buckets = found.groupBy(*_DAY, F.col("bucket").alias("rank_buckets")).agg(in_order)
+    """For windows with ranks in buckets: their key, and found_p50_us … from `found`, the values in these buckets."""
+    values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(
+        F.sum("number").alias("number")
+    )
+    in_order = Window.partitionBy(*_KEY, "rank_buckets").orderBy("us")
+    up_to = values.withColumn("up_to", F.sum("number").over(in_order))
 
     def transform(windows: DataFrame) -> DataFrame:
         ranks = F.arrays_zip(F.array(*map(F.lit, _PERCENTILES)).alias("name"), "rank_buckets", "rank_places")
-        values = windows.select(*_DAY, F.inline(ranks)).join(buckets, [*_DAY, "rank_buckets"])
-        value = F.element_at("us", F.col("rank_places").cast("int"))
+        wanted = windows.select(*_KEY, F.inline(ranks))
+        reached = wanted.join(up_to, [*_KEY, "rank_buckets"]).where("up_to >= rank_places")
         columns = (
-            F.max(F.when(F.col("name") == name, value)).alias(f"found_{name}") for name in _PERCENTILES
+            F.min(F.when(F.col("name") == name, F.col("us"))).alias(f"found_{name}") for name in _PERCENTILES
         )
-        return values.groupBy(*_DAY).agg(*columns)
+        return reached.groupBy(*_KEY).agg(*columns)
 
     return transform
 

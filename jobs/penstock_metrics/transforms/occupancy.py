@@ -16,7 +16,7 @@ from penstock_metrics.span import HOUR, MINUTE, Span
 from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, floor_to, sums
 
 NEVER: Final = 2**62  # stands for the end of a message that has not ended
-_LEVELS: Final = ("depth", "waiting")
+LEVELS: Final = ("depth", "waiting")
 _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
 
@@ -32,7 +32,7 @@ def changes(cube: DataFrame) -> DataFrame:
     exploded = (
         cube.select(*GROUP, F.explode(events).alias("e")).select(*GROUP, "e.*").where("at_us is not null")
     )
-    return exploded.groupBy(*GROUP, "at_us").agg(*sums(_LEVELS))
+    return exploded.groupBy(*GROUP, "at_us").agg(*sums(LEVELS))
 
 
 def levels(moments: DataFrame) -> Transform:
@@ -42,12 +42,27 @@ def levels(moments: DataFrame) -> Transform:
         asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(True).alias("asked"))
         both = changed.unionByName(asked, allowMissingColumns=True)
         one = both.groupBy(*GROUP, "at_us").agg(
-            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _LEVELS),
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in LEVELS),
             F.max("asked").alias("asked"),
         )
         so_far = Window.partitionBy(*GROUP).orderBy("at_us").rowsBetween(*_SO_FAR)
-        running = one.withColumns({name: F.sum(name).over(so_far) for name in _LEVELS})
-        return running.where("asked").select(*GROUP, F.col("at_us").alias("ends_us"), *_LEVELS)
+        running = one.withColumns({name: F.sum(name).over(so_far) for name in LEVELS})
+        return running.where("asked").select(*GROUP, F.col("at_us").alias("ends_us"), *LEVELS)
+
+    return transform
+
+
+def from_then_on(since: DataFrame) -> Transform:
+    """From changes of queues in `since` (queue_id, since_us), what comes before the time as one change at that time."""
+
+    def transform(changed: DataFrame) -> DataFrame:
+        later = F.greatest("at_us", "since_us").alias("at_us")
+        return (
+            changed.join(since, "queue_id")
+            .select(*GROUP, later, *LEVELS)
+            .groupBy(*GROUP, "at_us")
+            .agg(*sums(LEVELS))
+        )
 
     return transform
 

@@ -21,10 +21,14 @@ _CUBE = (
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """Inputs of all results. `checkpoint`: stores rows that are used twice. `messages`: their approximate number."""
+    """Inputs of all results. `checkpoint`: stores rows that are used twice. `messages`: their approximate number.
+
+    `since`: (queue_id, since_us), the windows to compute: those of a queue that start at its time or later.
+    """
 
     days: DataFrame
     span: Span
+    since: DataFrame
     checkpoint: Checkpoint
     messages: int
 
@@ -37,10 +41,10 @@ def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataF
     happened = cube.transform(events.counts_by_minute(inputs.span.now_us)).transform(
         in_windows(inputs.days, inputs.span)
     )
-    quiet = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(
-        occupancy.windows_with_messages(inputs.days, inputs.span)
-    )
-    counts = inputs.checkpoint(happened.unionByName(quiet).transform(events.totals))
+    whole = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(occupancy.from_then_on(inputs.since))
+    quiet = whole.transform(occupancy.windows_with_messages(inputs.days, inputs.span))
+    all_ = happened.unionByName(quiet).transform(_asked(inputs.since))
+    counts = inputs.checkpoint(all_.transform(events.totals))
     rows = inputs.checkpoint(
         counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(events.busiest))
     )
@@ -62,14 +66,27 @@ def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataF
     )
 
 
-def latencies(messages: DataFrame, others: DataFrame, named: DataFrame, inputs: ResultInputs) -> DataFrame:
-    """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups to keep."""
-    measured = messages.transform(latency.durations).unionByName(others)
-    found = inputs.checkpoint(latency.summaries(measured, inputs.span, inputs.messages))
-    is_day = F.col("window_seconds") == 86400
-    days = latency.of_days(found.where(is_day), measured, inputs.span, inputs.checkpoint)
-    complete = found.where(~is_day).unionByName(days, allowMissingColumns=True)
-    return complete.transform(_only(named)).transform(latency.named)
+def latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs) -> DataFrame:
+    """Rows of metrics_latency. `others`: durations of the installation; `rows`: those of metrics_window."""
+    span = inputs.span
+    every = messages.transform(latency.durations).unionByName(others)
+    measured = every.join(inputs.since, "queue_id").where("at_us >= since_us").drop("since_us")
+    busy = latency.busy_hours(rows)
+    summaries = latency.summaries(measured, span, inputs.messages, busy)
+    found = inputs.checkpoint(summaries.transform(_asked(inputs.since)).transform(_only(groups_of(rows))))
+    windows_ = latency.complete(found, measured, span, inputs.messages, inputs.checkpoint)
+    return windows_.transform(latency.named)
+
+
+def _asked(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """Leaves out windows that start before their queue's time: not all of their messages were read."""
+
+    def transform(rows: DataFrame) -> DataFrame:
+        return (
+            rows.join(since, "queue_id").where(F.col("starts_us") >= F.col("since_us")).select(*rows.columns)
+        )
+
+    return transform
 
 
 def groups_of(rows: DataFrame) -> DataFrame:
@@ -77,10 +94,11 @@ def groups_of(rows: DataFrame) -> DataFrame:
     return rows.where(F.col("group_id") != WHOLE_QUEUE).select(*WINDOW)
 
 
-def _only(named: DataFrame) -> Callable[[DataFrame], DataFrame]:
+def _only(groups: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """Whole queues, and these windows of groups, in one pass over rows that are expensive to compute."""
+
     def transform(rows: DataFrame) -> DataFrame:
-        whole = rows.where(F.col("group_id") == WHOLE_QUEUE)
-        groups = rows.where(F.col("group_id") != WHOLE_QUEUE).join(named, [*WINDOW], "left_semi")
-        return whole.unionByName(groups)
+        joined = rows.join(groups.withColumn("is_kept", F.lit(True)), [*WINDOW], "left")
+        return joined.where((F.col("group_id") == WHOLE_QUEUE) | F.col("is_kept")).select(*rows.columns)
 
     return transform

@@ -222,6 +222,8 @@ SETTINGS: Final = (
             "`/metrics` is as open as `QUEUE_ACCESS` says, see [metrics.md](metrics.md#metrics).", secret=True),
     Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; the others are "
             'added up as `queue="_other"`. Each costs up to 70 lines a scrape.', minimum=0, maximum=100_000),
+    Setting("QUEUE_METRICS_OLD_NAMES", True, "", "Whether `/metrics` has each series a second time, by the name that "
+            "it had before release 0.0.4: `queue_depth` for `penstock_queue_depth`. The next release drops these."),
     Setting("QUEUE_METRICS_INTERVAL_MS", 10_000, "ms", "Pause between two rounds of measuring all queues for "
             "`/metrics`, which all processes share. There is none while nothing changes; `/metrics` then measures "
             "first.", minimum=100),
@@ -249,6 +251,8 @@ SETTINGS: Final = (
             "caller's own decision, in its `traceparent`, counts for its requests.", 0, 1),
     Setting("LOG_LEVEL", "info", "", "Least severe log record to write.",
             choices=("debug", "info", "warning", "error", "critical")),
+    Setting("ACCESS_LOG", "off", "", "Whether the container writes a line of JSON for each request, and where, see "
+            "[operations.md](operations.md#access-log).", choices=("off", "stdout", "stderr")),
 )  # fmt: skip
 
 
@@ -325,6 +329,7 @@ class Settings:
     queue_metrics_timezone: str
     queue_metrics_token: str = field(repr=False)
     queue_metrics_max_queues: int
+    queue_metrics_old_names: bool
     queue_metrics_interval_ms: int
     queue_lambda_wait_seconds: int
     queue_lambda_concurrency: int
@@ -337,6 +342,7 @@ class Settings:
     otlp_service_name: str
     otlp_sample_rate: float
     log_level: str
+    access_log: str
 
     @classmethod
     def read(cls, variables: Mapping[str, str], **overrides: Value) -> Settings:

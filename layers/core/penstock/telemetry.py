@@ -9,7 +9,8 @@ and the other fields that the caller gives:
     log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
 
 The container uses the standard library; Lambda uses powertools' Logger, whose keys are brought into this form.
-No code logs every request at `info`: metrics count requests, logs report what is unusual.
+No code logs every request at `info`: metrics count requests, logs report what is unusual. The container's access log
+(`penstock_web.access_log`) has every request, for who asks for it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
@@ -25,11 +27,13 @@ from .trace_context import CURRENT_TRACE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aws_lambda_powertools import Logger
+    from aws_lambda_powertools import Logger, Tracer
 
 T = TypeVar("T")
 
 SERVICE: Final = "penstock"
+_TRACER: ContextVar[Tracer | None] = ContextVar("penstock_tracer", default=None)
+"""That of the invocation, if it has a segment."""
 # What the standard library puts on every record; anything else came from `extra=`.
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
@@ -40,7 +44,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, without a newline."""
         line: dict[str, Any] = {
-            "timestamp": _timestamp(record.created),
+            "timestamp": as_timestamp(record.created),
             "level": record.levelname,
             "message": record.getMessage(),
             "service": SERVICE,
@@ -55,7 +59,8 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str, ensure_ascii=False)
 
 
-def _timestamp(seconds: float) -> str:
+def as_timestamp(seconds: float) -> str:
+    """Seconds since 1970 as a time of log lines."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
@@ -91,7 +96,7 @@ def lambda_logger(level: str) -> Logger:
 
     class Formatter(LambdaPowertoolsFormatter):
         def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
-            return _timestamp(record.created)
+            return as_timestamp(record.created)
 
     order = ["timestamp", "level", "message", "service", "request_id"]
     logger = Logger(
@@ -119,5 +124,17 @@ def traced(work: Callable[[], T], lambda_context: object) -> T:
     def invocation(event: None, context: object) -> T:  # noqa: ARG001 - Lambda's form
         return work()
 
-    answer: T = invocation(None, lambda_context)
+    token = _TRACER.set(tracer)
+    try:
+        answer: T = invocation(None, lambda_context)
+    finally:
+        _TRACER.reset(token)
     return answer
+
+
+def annotate(**values: str) -> None:
+    """Gives the segment of this invocation annotations, by which X-Ray finds traces. Without one nothing happens."""
+    tracer = _TRACER.get()
+    if tracer is not None:
+        for name, value in values.items():
+            tracer.put_annotation(name, value)

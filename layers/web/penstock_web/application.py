@@ -42,10 +42,12 @@ from penstock_web.native.application import RestApplication
 from penstock_web.native.errors import error_response
 from penstock_web.native.native_route import run_native_route
 from penstock_web.native.openapi import EVERY_ROUTE, error_responses
+from penstock_web.native.request_id import name_request
 from penstock_web.native.scraping import admit_scraper
 
 from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from .driver import Resources, run_operation
+from .logged_exchange import LoggedExchange
 from .native import transactions
 
 T = TypeVar("T")
@@ -127,7 +129,11 @@ class Application(RestApplication):
         request = self._deadlines.start_request(receive)
         request.may_wait = not bytes_to_reserve(scope["headers"])
         scope[REQUEST_KEY] = request
-        send = self._count_response(scope, send)
+        log = self._resources.access_log
+        logged = None if log is None else LoggedExchange(log, scope, receive, send)
+        if logged is not None:
+            receive, send = logged.receive, logged.send
+        send = name_request(scope, self._count_response(scope, send), self._environment)
         self._meter.request_started()
         try:
             route = DIRECT_ROUTES.get((scope["method"], scope["path"]))
@@ -145,6 +151,8 @@ class Application(RestApplication):
         finally:
             self._meter.request_ended()
             request.close()
+            if logged is not None:
+                logged.end(route_template(scope), self._environment.settings)
 
     async def _call_route(self, route: APIRoute, scope: Scope, receive: Receive, send: Send) -> None:
         """Calls a route without FastAPI's middleware, which does nothing for it, and answers its errors."""

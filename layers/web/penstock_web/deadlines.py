@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from enum import Enum
 from typing import Any, Protocol
 
+from penstock.context import Context
+
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
 
@@ -49,7 +51,10 @@ class PendingRequest(Protocol):
 class AsgiRequest:
     """A request under way that an ASGI application answers in a task."""
 
-    __slots__ = ("_deadlines", "_disconnect_watch", "_receive", "_task", "end_reason", "label", "may_wait")
+    __slots__ = (
+        "_deadlines", "_disconnect_watch", "_receive", "_task", "body_bytes", "context", "end_reason", "label",
+        "may_wait",
+    )  # fmt: skip
 
     def __init__(self, deadlines: "Deadlines", receive: Receive) -> None:
         task = asyncio.current_task()
@@ -61,6 +66,8 @@ class AsgiRequest:
         self._disconnect_watch: asyncio.Task[None] | None = None
         self.end_reason: EndReason | None = None
         self.label = UNKNOWN_ACTION
+        self.context: Context | None = None  # once it is decoded
+        self.body_bytes = 0
         self.may_wait = True
 
     def pause(self) -> None:

@@ -17,6 +17,7 @@ from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 
+from .access_log.writer import AccessLog
 from .deadlines import PendingRequest
 from .receive_run import Receiver, ReceiveRun
 
@@ -29,7 +30,7 @@ ResultFuture: TypeAlias = asyncio.Future[Any]
 class Resources:
     """The resources that all requests of a process share. `observe` wraps each operation, to record its effects.
 
-    `refresh_gauges`: returns when the queues are measured, before a scrape.
+    `refresh_gauges`: returns when the queues are measured, before a scrape. `access_log`: None where none is written.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Resources:
         meter: Meter,
         observe: Callable[[Operation[Any]], Operation[Any]] | None = None,
         refresh_gauges: Callable[[], Awaitable[None]] | None = None,
+        access_log: AccessLog | None = None,
     ) -> None:
         self.pool = pool
         self.batcher = batcher
@@ -47,6 +49,7 @@ class Resources:
         self.meter = meter
         self.observe = observe
         self.refresh_gauges = refresh_gauges
+        self.access_log = access_log
         self.computations = ThreadPoolExecutor(1, "compute")  # more would share the interpreter's lock
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
         # What is done at once for an effect without a result, with the duration of the last database call.

@@ -37,6 +37,7 @@ from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
 
+from .access_log.writer import open_access_log
 from .activity import Activity
 from .application import Application
 from .background import check_webhook_settings, workers
@@ -174,7 +175,10 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
     try:
         from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
+        raise SettingError(
+            f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}. Where Penstock came from a checkout, "
+            "`pip install '.[tracing]'` there brings them; docs/tracing.md says more."
+        ) from error
     # The span queue reports spans that were lost.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     tracing = open_tracing(settings)
@@ -233,7 +237,9 @@ async def open_resources(
     endless_tasks = [loop.create_task(work) for work in endless]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
-        yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing), measurement.refresh)
+        with open_access_log(settings, meter.count_dropped_lines) as access_log:
+            observe = operation_observer(tracing)
+            yield Resources(pool, batcher, long_polls, meter, observe, measurement.refresh, access_log)
     finally:
         long_polls.drain()
         await _stop_background(endless_tasks, worker_tasks, background, batcher)

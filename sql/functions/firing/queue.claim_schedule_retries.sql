@@ -1,11 +1,12 @@
 -- queue.claim_schedule_retries(limit, per second): locks up to p_limit invocations that are to be tried again now, until
 -- the caller's transaction ends: of each account that has some equally many, as claim_schedules does, so that no account's
 -- failing targets delay another's. Returns a row each: id; the ARN of the target when it is a topic of SNS; the input,
--- which for such a topic is signed.
+-- which for such a topic is signed; the name of the schedule.
 -- Locks: the rows, skipped when another worker has them. Index: schedule_retry_account_due. Called by: the worker `fire`.
 drop function if exists queue.claim_schedule_retries(int);
+drop function if exists queue.claim_schedule_retries(int, int);
 create or replace function queue.claim_schedule_retries(p_limit int, p_per_second int default 0)
-returns table (retry_id bigint, topic text, input text)
+returns table (retry_id bigint, topic text, input text, name text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -34,7 +35,8 @@ begin
             for update skip locked) c);
     return query
     select r.retry_id, case when queue.target_kind(r.target) = 'topic' then r.target ->> 'Arn' end,
-        queue.schedule_input(jsonb_populate_record(null::queue.schedule, to_jsonb(r)), r.scheduled_for, r.retries + 2)
+        queue.schedule_input(jsonb_populate_record(null::queue.schedule, to_jsonb(r)), r.scheduled_for, r.retries + 2),
+        r.name
     from queue.schedule_retry r
     where r.retry_id = any (v_ids)
     order by r.due_at;

@@ -9,11 +9,12 @@
 -- groups).
 -- Index: schedule_account_due. Called by: the worker `fire`.
 drop function if exists queue.claim_schedules(int);
+drop function if exists queue.claim_schedules(int, int);
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
     now timestamptz, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamptz,
     end_at timestamptz, window_seconds int, catchup boolean, catchup_limit int, max_age_seconds int,
-    next_fire_at timestamptz, topic text)
+    next_fire_at timestamptz, topic text, name text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -57,7 +58,7 @@ begin
     select v_now, s.schedule_id, s.door, s.form, s.canonical, s.timezone, s.anchor_at, s.end_at,
         queue.schedule_window(s), s.catchup, s.catchup_limit,
         coalesce((s.target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400), s.next_fire_at,
-        case when queue.target_kind(s.target) = 'topic' then s.target ->> 'Arn' end
+        case when queue.target_kind(s.target) = 'topic' then s.target ->> 'Arn' end, s.name
     from queue.schedule s
     where s.schedule_id = any (v_ids)
     order by s.due_at;

@@ -1,14 +1,21 @@
 -- queue.clean_schedule_runs(limit, seconds): removes runs that were recorded more than p_seconds ago, at most p_limit.
--- Returns how many. Index: schedule_run_recorded_at. Called by: the worker `maintain`.
+-- Returns how many, and notes in queue.history_drop from when on runs are complete. Index: schedule_run_recorded_at. Called by: the worker `maintain`.
 create or replace function queue.clean_schedule_runs(p_limit int, p_seconds int) returns bigint
 language plpgsql as $$
 declare
     v_removed bigint;
+    v_newest timestamptz;
 begin
-    delete from queue.schedule_run r where r.run_id = any (array(
-        select e.run_id from queue.schedule_run e
-        where e.recorded_at < clock_timestamp() - p_seconds * interval '1 second'
-        order by e.recorded_at limit p_limit for update skip locked));
-    get diagnostics v_removed = row_count;
+    with removed as (
+        delete from queue.schedule_run r where r.run_id = any (array(
+            select e.run_id from queue.schedule_run e
+            where e.recorded_at < clock_timestamp() - p_seconds * interval '1 second'
+            order by e.recorded_at limit p_limit for update skip locked))
+        returning r.recorded_at)
+    select count(*), max(r.recorded_at) into v_removed, v_newest from removed r;
+    if v_removed > 0 then
+        insert into queue.history_drop as d (name, dropped_before) values ('schedule_run', v_newest)
+        on conflict (name) do update set dropped_before = greatest(d.dropped_before, excluded.dropped_before);
+    end if;
     return v_removed;
 end $$;

@@ -9,6 +9,7 @@
 --   metrics_job_succeeded  when a run of the metrics job last ended without an error, in seconds since 1970; missing
 --                          before one has
 --   metrics_job_failures   runs of it that have ended with an error since
+--   metrics_job_failed, metrics_job_seconds   of its last run that has ended: 1 if with an error, else 0; how long it took
 -- Without pg_monitor a role does not see the sessions of other roles. Cost: 3 ms and a read of each pending webhook.
 -- Called by: store_measurements.
 create or replace function queue.measure_installation() returns void
@@ -48,6 +49,11 @@ begin
         union all select 'metrics_job_failures', '', count(*) from queue.metrics_run r
             where r.error is not null and r.run_id > coalesce((
                 select max(x.run_id) from queue.metrics_run x where x.finished_at is not null and x.error is null), 0)
+        union all select l.name, '', l.value
+            from (select x.error, x.finished_at - x.started_at as lasted from queue.metrics_run x
+                  where x.finished_at is not null order by x.run_id desc limit 1) r
+            cross join lateral (values ('metrics_job_failed', (r.error is not null)::int::double precision),
+                                       ('metrics_job_seconds', extract(epoch from r.lasted))) l (name, value)
         union all select 'webhooks_pending', '', count(*) from queue.webhook w where w.state = 'pending')
     insert into queue.reading (name, label, value) select f.name, f.label, f.value from found f
     on conflict (name, label) do update set value = excluded.value;

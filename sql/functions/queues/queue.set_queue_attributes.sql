@@ -1,6 +1,7 @@
 -- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes; a null value removes one.
--- A changed delay of a FIFO queue holds for the messages that are in it (delay_groups). The lists are the subscriptions
--- that a changed policy allows and refuses (allow_subscriptions).
+-- A changed delay of a FIFO queue holds for the messages that are in it (delay_groups). A queue that begins to keep a
+-- history again notes since when. The lists are the subscriptions that a changed policy allows and refuses
+-- (allow_subscriptions).
 -- Returns one row: error QueueDoesNotExist, SubscriptionsChanged (the lists are incomplete), ScopeNeeded (high throughput without DeduplicationScope messageGroup, given
 -- or not; nothing was changed) or null. Locks: the queue's row, then rows of FIFO groups, as purge_messages.
 -- Called by: SetQueueAttributes, PATCH /v1/queues/{name}.
@@ -25,7 +26,9 @@ begin
         return query select 'SubscriptionsChanged'::text;
         return;
     end if;
-    update queue.queues q set attributes = v_attributes, modified_at = clock_timestamp()
+    update queue.queues q set attributes = v_attributes, modified_at = clock_timestamp(),
+        history_since = case when not q.keeps_history and coalesce((v_attributes ->> 'history')::boolean, true)
+            then clock_timestamp() else q.history_since end
     where q.arn = p_arn returning * into v_new;
     if v_new.fifo and v_new.delay_seconds <> v_old.delay_seconds then
         perform queue.delay_groups(v_new.queue_id, v_new.delay_seconds);

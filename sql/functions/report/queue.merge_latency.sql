@@ -4,10 +4,12 @@
 -- Durations in microseconds.
 -- exact: only one window had anything, so its own percentiles are given. Otherwise they come from the merged sketches
 -- (DDSketch, gamma = 1.02 / 0.98): within 2 % of the nearest rank. count, mean and max are exact in any case.
+-- p_zone: whose days, when the windows are days.
 -- Index: metrics_latency_pkey. Called by: read_metrics, read_lag, read_lag_heat.
+drop function if exists queue.merge_latency(int[], text, int, timestamptz, timestamptz, int, text);
 create or replace function queue.merge_latency(
     p_queue_ids int[], p_group_id text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
-    p_step_seconds int default null, p_measure text default null)
+    p_step_seconds int default null, p_measure text default null, p_zone text default 'UTC')
 returns table (queue_id int, measure text, slot timestamptz, count bigint, mean_us bigint, p50_us bigint, p90_us bigint,
     p95_us bigint, p99_us bigint, max_us bigint, negative_count bigint, exact boolean)
 language sql stable as $$
@@ -18,6 +20,7 @@ with stored as materialized (
     from queue.metrics_latency l
     where l.window_seconds = p_window_seconds and l.queue_id = any (p_queue_ids) and l.group_id = p_group_id
         and l.starts_at >= p_from and l.starts_at < p_to and l.count > 0
+        and l.zone = case when p_window_seconds = 86400 then p_zone else '' end
         and (p_measure is null or l.measure = p_measure)),
 merged as (
     select s.queue_id, s.measure, s.slot, b.bucket, sum(b.count) as count

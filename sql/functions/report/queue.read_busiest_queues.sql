@@ -1,14 +1,17 @@
 -- queue.read_busiest_queues(account, region, window, from, to, limit): the names of the queues with most arrivals in
 -- the windows that begin in [p_from, p_to), the busiest first; of equal ones, those with the greatest depth.
--- Index: metrics_window_pkey. Called by: `penstock metrics report`.
+-- p_zone: whose days, when the windows are days. Index: metrics_window_pkey. Called by: `penstock metrics report`.
+drop function if exists queue.read_busiest_queues(text, text, int, timestamptz, timestamptz, int);
 create or replace function queue.read_busiest_queues(
-    p_account_id text, p_region text, p_window_seconds int, p_from timestamptz, p_to timestamptz, p_limit int)
+    p_account_id text, p_region text, p_window_seconds int, p_from timestamptz, p_to timestamptz, p_limit int,
+    p_zone text default 'UTC')
 returns table (name text, arrivals bigint, greatest_depth bigint)
 language sql stable as $$
 select q.name, sum(w.arrivals)::bigint, max(w.depth)
 from queue.queues q
 join queue.metrics_window w on w.queue_id = q.queue_id and w.window_seconds = p_window_seconds and w.group_id = ''
     and w.starts_at >= p_from and w.starts_at < p_to
+    and w.zone = case when p_window_seconds = 86400 then p_zone else '' end
 where q.account_id = p_account_id and q.region = p_region
 group by 1
 order by 2 desc, 3 desc, 1

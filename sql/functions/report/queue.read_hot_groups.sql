@@ -2,10 +2,12 @@
 -- windows that begin in [p_from, p_to), of one queue (null: of all), the busiest first. arrivals_of_all: those of all
 -- messages of the queues in that time, in groups or not. A window stores its 100 busiest groups, so a group
 -- that is busy now and then may have had more arrivals than the row has.
--- Index: metrics_window_pkey. Called by: read_metrics, `penstock metrics report`.
+-- p_zone: whose days, when the windows are days. Index: metrics_window_pkey.
+-- Called by: read_metrics, `penstock metrics report`.
+drop function if exists queue.read_hot_groups(text, text, text, int, timestamptz, timestamptz, int);
 create or replace function queue.read_hot_groups(
     p_account_id text, p_region text, p_name text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
-    p_limit int)
+    p_limit int, p_zone text default 'UTC')
 returns table (name text, group_id text, arrivals bigint, arrivals_of_all bigint)
 language sql stable as $$
 with counted as materialized (
@@ -13,6 +15,7 @@ with counted as materialized (
     from queue.queues q
     join queue.metrics_window w on w.queue_id = q.queue_id and w.window_seconds = p_window_seconds
         and w.starts_at >= p_from and w.starts_at < p_to
+        and w.zone = case when p_window_seconds = 86400 then p_zone else '' end
     where q.account_id = p_account_id and q.region = p_region and (p_name is null or q.name = p_name)
     group by 1, 2)
 select c.name, c.group_id, c.arrivals, (select sum(a.arrivals)::bigint from counted a where a.group_id = '')

@@ -1,17 +1,18 @@
 -- queue.read_lag_heat(account, region, names, window, from, to, step): the 95th percentile of the time from sending to
 -- deletion of these queues, in slots of p_step_seconds from p_from, out of the windows of p_window_seconds. A slot in
--- which nothing was deleted has no row. Microseconds.
+-- which nothing was deleted has no row. p_zone: whose days, when the windows are days. Microseconds.
 -- Index: metrics_latency_pkey. Called by: `penstock metrics report`.
+drop function if exists queue.read_lag_heat(text, text, text[], int, timestamptz, timestamptz, int);
 create or replace function queue.read_lag_heat(
     p_account_id text, p_region text, p_names text[], p_window_seconds int, p_from timestamptz, p_to timestamptz,
-    p_step_seconds int)
+    p_step_seconds int, p_zone text default 'UTC')
 returns table (name text, slot timestamptz, count bigint, p95_us bigint)
 language sql stable as $$
 select q.name, l.slot, l.count, l.p95_us
 from queue.merge_latency(
     (select array_agg(k.queue_id) from queue.queues k
      where k.account_id = p_account_id and k.region = p_region and k.name = any (p_names)),
-    '', p_window_seconds, p_from, p_to, p_step_seconds, 'lag') l
+    '', p_window_seconds, p_from, p_to, p_step_seconds, 'lag', p_zone) l
 join queue.queues q on q.queue_id = l.queue_id
 order by 1, 2
 $$;

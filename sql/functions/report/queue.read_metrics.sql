@@ -2,21 +2,25 @@
 -- [p_from, p_to), of the whole queue (p_group_id '') or one of its groups, in their order. Before them one row with
 -- starts_at null: the sums of all of them, the latencies of all of them, computed_at and ends_at of the newest window
 -- that is stored at all, and the ten hottest groups. Of a queue that does not exist, no row. latencies: JSON by
--- measure, see merge_latency; microseconds.
+-- measure, see merge_latency; microseconds. p_zone: whose days, when the windows are days.
 -- Index: metrics_window_pkey, metrics_latency_pkey.
 -- Called by: GET /v1/queues/{name}/metrics, `penstock metrics report`.
+drop function if exists queue.read_metrics(text, int, text, timestamptz, timestamptz);
 create or replace function queue.read_metrics(
-    p_arn text, p_window_seconds int, p_group_id text, p_from timestamptz, p_to timestamptz)
+    p_arn text, p_window_seconds int, p_group_id text, p_from timestamptz, p_to timestamptz,
+    p_zone text default 'UTC')
 returns table (starts_at timestamptz, ends_at timestamptz, computed_at timestamptz, arrivals bigint, deliveries bigint,
     redeliveries bigint, deletions bigint, dead_lettered bigint, purged bigint, expired bigint, moved bigint,
     depth bigint, waiting bigint, received bigint, oldest_age_us bigint, visible bigint, in_flight bigint,
     delayed bigint, groups int, top_group_share float8, gini float8, latencies text, hot_groups text)
 language sql stable as $$
-with one as materialized (select q.* from queue.queues q where q.arn = p_arn),
+with one as materialized (
+    select q.*, case when p_window_seconds = 86400 then p_zone else '' end as zone
+    from queue.queues q where q.arn = p_arn),
 windows as materialized (
     select w.* from one q join queue.metrics_window w on w.queue_id = q.queue_id
     where w.window_seconds = p_window_seconds and w.group_id = p_group_id
-        and w.starts_at >= p_from and w.starts_at < p_to),
+        and w.starts_at >= p_from and w.starts_at < p_to and w.zone = q.zone),
 sums as (
     select coalesce(sum(w.arrivals), 0)::bigint as arrivals, coalesce(sum(w.deliveries), 0)::bigint as deliveries,
         coalesce(sum(w.redeliveries), 0)::bigint as redeliveries, coalesce(sum(w.deletions), 0)::bigint as deletions,
@@ -25,15 +29,16 @@ sums as (
     from windows w)
 select null, newest.ends_at, newest.computed_at, s.*, null, null, null, null, null, null, null, null, null, null,
     (select jsonb_object_agg(l.measure, to_jsonb(l) - array['queue_id', 'measure', 'slot'])::text
-     from queue.merge_latency(array[q.queue_id], p_group_id, p_window_seconds, p_from, p_to) l),
+     from queue.merge_latency(array[q.queue_id], p_group_id, p_window_seconds, p_from, p_to, p_zone => p_zone) l),
     (select jsonb_agg(to_jsonb(g) - array['name', 'arrivals_of_all'])::text
-     from queue.read_hot_groups(q.account_id, q.region, q.name, p_window_seconds, p_from, p_to, 10) g
+     from queue.read_hot_groups(q.account_id, q.region, q.name, p_window_seconds, p_from, p_to, 10, p_zone) g
      where p_group_id = '')
 from one q
 cross join sums s
 left join lateral (
     select w.ends_at, w.computed_at from queue.metrics_window w
     where w.window_seconds = p_window_seconds and w.queue_id = q.queue_id and w.group_id = p_group_id
+        and w.zone = q.zone
     order by w.starts_at desc limit 1) newest on true
 union all
 select w.starts_at, w.ends_at, w.computed_at, w.arrivals, w.deliveries, w.redeliveries, w.deletions, w.dead_lettered,
@@ -47,6 +52,7 @@ cross join lateral (
             'exact', true))::text as latencies
     from queue.metrics_latency l
     where l.window_seconds = p_window_seconds and l.queue_id = w.queue_id and l.group_id = p_group_id
-        and l.measure in ('wait', 'processing', 'lag') and l.starts_at = w.starts_at and l.count > 0) l
+        and l.measure in ('wait', 'processing', 'lag') and l.starts_at = w.starts_at
+        and l.zone = w.zone and l.count > 0) l
 order by 1 nulls first
 $$;

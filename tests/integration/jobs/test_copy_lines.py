@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, lines, pieces
+from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, Piece, lines, pieces
+from penstock_metrics.database.write import joined
 from penstock_metrics.span import HOUR, Span
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at
@@ -39,6 +40,17 @@ def test_pieces_cover_the_windows_once() -> None:
             low, high = span.bounds(seconds)
             assert sum((piece.high - piece.low).total_seconds() for piece in found) * 1_000_000 == high - low
             assert all(earlier.high <= later.low for earlier, later in pairwise(found))
+
+
+def test_adjacent_pieces_are_joined() -> None:
+    first, second, third, fourth = (datetime(2026, 3, day, tzinfo=UTC) for day in (1, 2, 3, 4))
+    apart = [
+        Piece(60, second, third),
+        Piece(3600, third, fourth),
+        Piece(60, first, second),
+        Piece(3600, first, second),
+    ]
+    assert joined(apart) == [Piece(60, first, third), Piece(3600, first, second), Piece(3600, third, fourth)]
 
 
 def test_a_line_knows_the_name_of_its_piece(spark: SparkSession) -> None:

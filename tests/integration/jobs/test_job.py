@@ -11,20 +11,18 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock_metrics import continuous, main
+from penstock_metrics import main
+from penstock_metrics.database.ranges import last_range
 from penstock_metrics.database.read import Database as Source
-from penstock_metrics.database.runs import last_run
 from penstock_metrics.database.snapshot import shared_snapshot
-from penstock_metrics.database.stream import ChangesReader, newest_offset
 from penstock_metrics.run import RequestedDays, compute
 from penstock_metrics.spark.session import DEFAULT_SETTINGS
 from tests.integration.jobs.conftest import INTERPRETED
 from tests.support.database import Database, TestServer
 from tests.support.jobs import history_generator, reference
 from tests.support.jobs.history_generator import Mixture, Span
-from tests.support.wait import wait_until
+from tests.support.sql.metric_rows import add_window
 
 pytestmark = pytest.mark.xdist_group("spark")
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -97,33 +95,34 @@ def check_against_sql(connection: Connection, span: Span) -> None:
 
 @pytest.fixture(scope="module")
 def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
-    """After a run over all days, which found wrong windows there, and some of a day that it does not cover."""
+    """After a run over all days, which found a wrong window there, one of a day that it does not cover, and one of a
+    queue that is no more."""
     with psycopg.connect(filled.dsn, autocommit=True) as connection:
-        for at in (OUTSIDE, CHANGING_CLOCKS.from_at):
-            connection.execute(
-                "insert into queue.metrics_window (window_seconds, queue_id, group_id, starts_at, ends_at, arrivals,"
-                " deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting, received)"
-                " values (60, 99, '', %s, %s, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)",
-                (at, at + timedelta(minutes=1)),
-            )
+        wrong = [(1, "wrong", CHANGING_CLOCKS.from_at), (1, "", OUTSIDE), (99, "", CHANGING_CLOCKS.from_at)]
+        for queue_id, group_id, starts_at in wrong:
+            add_window(connection, queue_id, starts_at, group_id=group_id)
         shot(spark, filled, CHANGING_CLOCKS)
         yield connection
 
 
-def test_a_run_replaces_what_it_finds(computed: Connection) -> None:
-    """Right or not, it is gone; what the run does not cover stays. It records what it did."""
-    left = computed.execute("select starts_at from queue.metrics_window where queue_id = 99").fetchall()
+def test_a_run_corrects_what_it_finds(computed: Connection) -> None:
+    """It records what it did."""
+    left = computed.execute(
+        "select queue_id, starts_at from queue.metrics_window"
+        " where queue_id = 99 or starts_at < %s or group_id = 'wrong' order by 1",
+        (CHANGING_CLOCKS.from_at,),
+    ).fetchall()
     run = computed.execute(
-        "select mode, from_at, to_at, rows_read, error, finished_at > started_at, rows_written + 1 ="
+        "select mode, from_at, to_at, rows_read, error, finished_at > started_at, rows_written - 1 + 2 ="
         " (select count(*) from queue.metrics_window) + (select count(*) from queue.metrics_latency)"
         " from queue.metrics_run order by run_id desc limit 1"
     ).fetchone()
-    assert left == [(OUTSIDE,)]
+    assert left == [(1, OUTSIDE), (99, CHANGING_CLOCKS.from_at)]
     assert run == ("once", CHANGING_CLOCKS.from_at, CHANGING_CLOCKS.to_at, 3000, None, True, True)
 
 
 def test_it_says_what_plain_sql_says(computed: Connection) -> None:
-    computed.execute("delete from queue.metrics_window where queue_id = 99")
+    computed.execute("delete from queue.metrics_window where queue_id = 99 or starts_at = %s", (OUTSIDE,))
     check_against_sql(computed, CHANGING_CLOCKS)
     days = computed.execute(
         "select distinct ends_at - starts_at from queue.metrics_window where window_seconds = 86400 order by 1"
@@ -193,62 +192,6 @@ def test_what_is_in_the_tables_and_in_the_history_counts_once(
     assert forecast == [(2, 12)]
 
 
-def test_late_rows_and_late_commits_are_not_missed(
-    spark: SparkSession, database: Database, recent: Connection
-) -> None:
-    """Between two runs a transaction commits that recorded first, and a message of three days ago is recorded.
-
-    The second run is told no span: it finds them.
-    """
-    with psycopg.connect(database.dsn) as slow:
-        record(slow, timedelta(hours=2))
-        record(recent, timedelta(minutes=90))
-        shot(spark, database)
-        assert hours(recent) == (2, 2)
-        slow.commit()
-    record(recent, timedelta(days=3))
-    shot(spark, database)
-    assert hours(recent) == (4, 4)
-    day = recent.execute(
-        "select arrivals from queue.metrics_window where window_seconds = 86400 order by starts_at limit 1"
-    ).fetchone()
-    assert day == (1,)
-
-
-def certain(connection: Connection) -> dict[str, Any]:
-    """The newest offset, once it is behind what is recorded.
-
-    Autovacuum may have an older transaction for a moment, in any database of the server.
-    """
-    row = connection.execute(
-        "select transaction::text::bigint from queue.history order by transaction desc limit 1"
-    ).fetchone()
-    assert row is not None
-    wait_until(lambda: newest_offset(connection.info.dsn)["below"] > row[0])
-    return newest_offset(connection.info.dsn)
-
-
-def test_the_stream_waits_for_transactions_that_are_open(database: Database, recent: Connection) -> None:
-    """Its offsets: each row of the history in exactly one batch, in whatever order transactions commit."""
-    reader = ChangesReader(database.dsn, continuous.starting_offset(database.dsn))
-
-    def batch(start: dict[str, Any], end: dict[str, Any]) -> int:
-        (piece,) = reader.partitions(start, end)
-        return sum(batch.num_rows for batch in reader.read(piece))
-
-    first, second = reader.initialOffset(), certain(recent)
-    assert batch(first, second) == 1
-    with psycopg.connect(database.dsn) as slow:
-        record(slow, timedelta(hours=2))
-        record(recent, timedelta(minutes=90))
-        third = newest_offset(database.dsn)
-        assert batch(second, third) == 0
-        slow.commit()
-    fourth = certain(recent)
-    assert batch(third, fourth) == 2
-    assert batch(first, fourth) == 3
-
-
 def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
     """What was committed before it, and what a dump brought from a cluster that had counted further; not the rest."""
     query = "select count(*) from queue.finished_message where {}"
@@ -264,37 +207,6 @@ def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent:
     assert recent.execute(query.format("true").encode()).fetchone() == (4,)
 
 
-def test_continuous_agrees_with_one_shot(
-    spark: SparkSession, database: Database, recent: Connection, tmp_path: Path
-) -> None:
-    """Two batches, with a late row and a transaction that commits in between; then one shot of the same days."""
-    asked = RequestedDays(BERLIN)
-    reads = source(spark, database)
-    texts: list[str] = []
-
-    def start() -> StreamingQuery:
-        return continuous.start(reads, asked, str(tmp_path), {"availableNow": True}, texts.append)
-
-    with psycopg.connect(database.dsn) as slow:
-        record(slow, timedelta(hours=2))
-        certain(recent)
-        continuous.run_to_end(start)
-        assert hours(recent) == (1, 1)
-        slow.commit()
-    record(recent, timedelta(days=2))
-    certain(recent)
-    continuous.run_to_end(start)
-    modes = recent.execute("select distinct mode, error from queue.metrics_run").fetchall()
-    assert modes == [("continuous", None)]
-    counted = COUNTED.replace(" visible, in_flight, delayed,", "")  # of the moment of a run
-    found = [rows(recent, counted, "queue.metrics_window"), rows(recent, TIMED, "queue.metrics_latency")]
-    recent.execute("truncate queue.metrics_window, queue.metrics_latency, queue.metrics_run")
-    shot(spark, database)
-    again = [rows(recent, counted, "queue.metrics_window"), rows(recent, TIMED, "queue.metrics_latency")]
-    assert again == found
-    assert len(found[1]) > 0
-
-
 def test_an_error_is_recorded(spark: SparkSession, database: Database, recent: Connection) -> None:
     """And the next run does not think that this one saw anything."""
     recent.execute("alter table queue.metrics_latency add constraint nothing check (count < 0)")
@@ -304,7 +216,7 @@ def test_an_error_is_recorded(spark: SparkSession, database: Database, recent: C
         "select error ~ 'nothing', finished_at is not null from queue.metrics_run"
     ).fetchone()
     assert row == (True, True)
-    assert last_run(recent) is None
+    assert last_range(recent, BERLIN.key) is None
 
 
 def test_without_a_database(
@@ -313,7 +225,7 @@ def test_without_a_database(
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
         monkeypatch.delenv(name, raising=False)
     assert main.main(["--data-dir", str(tmp_path)]) == 1
-    assert "set DATABASE_URL, or start the service" in capsys.readouterr().err
+    assert "set DATABASE_URL (`penstock up` prints it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("arguments", "zone"), [(["--from", "yesterday"], "UTC"), ([], "Mars/Olympus")])
@@ -322,7 +234,7 @@ def test_bad_arguments(
 ) -> None:
     monkeypatch.setenv("QUEUE_METRICS_TIMEZONE", zone)
     assert main.main(arguments) == 1
-    assert capsys.readouterr().err.startswith("queue_metrics: ")
+    assert capsys.readouterr().err.startswith("penstock metrics: ")
 
 
 @pytest.fixture

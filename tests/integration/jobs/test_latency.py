@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from penstock_metrics.span import HOUR, MINUTE, Span
 from penstock_metrics.transforms import latency
@@ -53,23 +53,50 @@ def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
     assert rows_of(found, "queue_id", "group_id", "measure", "us") == [(0, "", FIRE, 1_500_000)]
 
 
-def test_of_many_durations_of_a_day_the_ranks_are_looked_up(spark: SparkSession) -> None:
-    """More than travel, of two hours: n seconds for n up to 3 FEW; and a group with two."""
-    number = 3 * FEW
+@pytest.mark.parametrize("parts", [0, 3])
+def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: int) -> None:
+    """More than travel, of two hours: n seconds for n up to 6 FEW, each twice; and a group with two.
+
+    An hour is in one partition, or in three.
+    """
+    number = 6 * FEW
     span = Span((BASE, BASE + 24 * HOUR), BASE + 24 * HOUR)
-    many = spark.range(1, number + 1).selectExpr(
+    many = spark.range(2, 2 * number + 2).selectExpr(
         "1 as queue_id",
-        "if(id > 2, '', 'group') as group_id",
+        "if(id > 3, '', 'group') as group_id",
         "cast(0 as tinyint) as measure",
-        f"{BASE} + (id % 2) * {HOUR} as at_us",
-        "id * 1000000 as us",
+        f"{BASE} + (id div 2 % 2) * {HOUR} as at_us",
+        "(id div 2) * 1000000 as us",
     )
-    found = latency.summaries(many, span, number).where("window_seconds = 86400")
-    days = latency.of_days(found, many, span, lambda rows: rows.localCheckpoint())
-    expected = {"": number, "group": 2}
-    rows = {row["group_id"]: row for row in days.collect()}
-    assert set(rows) == set(expected)
-    for group, count in expected.items():
-        assert (rows[group]["count"], rows[group]["max_us"]) == (count, count * 1_000_000)
-        ranks = [math.ceil(percent * count / 100) * 1_000_000 for percent in PERCENTILES]
-        assert [rows[group][f"p{percent}_us"] for percent in PERCENTILES] == ranks
+    busy = [(1, BASE + hour * HOUR, parts) for hour in (0, 1)] if parts else []
+    found = latency.summaries(many, span, number, busy).localCheckpoint()
+    windows = latency.complete(found, many, span, number, lambda rows: rows.localCheckpoint()).collect()
+    days = {row["group_id"]: row for row in windows if row["window_seconds"] == 86400}
+    check_ranks(days[""], [value for value in range(1, number + 1) for _ in range(2)])
+    check_ranks(days["group"], [1, 1])
+    for seconds in (60, 3600):
+        first, second = (row for row in windows if (row["window_seconds"], row["group_id"]) == (seconds, ""))
+        for row in (first, second):
+            even = (row["starts_us"] - BASE) // HOUR == 0
+            check_ranks(row, [v for v in range(1, number + 1) if (v % 2 == 0) == even for _ in range(2)])
+
+
+def check_ranks(row: Row, seconds: list[int]) -> None:
+    assert (row["count"], row["max_us"]) == (len(seconds), seconds[-1] * 1_000_000)
+    ranks = [seconds[math.ceil(percent * len(seconds) / 100) - 1] * 1_000_000 for percent in PERCENTILES]
+    assert [row[f"p{percent}_us"] for percent in PERCENTILES] == ranks
+
+
+def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
+    """By durations: first receives, and two of each deleted message."""
+    columns = (
+        "window_seconds int, queue_id int, group_id string, starts_us bigint, deliveries bigint, redeliveries bigint,"
+        " deletions bigint"
+    )
+    rows = [
+        (3600, 1, "", BASE, 60, 10, 25),
+        (3600, 1, "g", BASE, 60, 10, 25),
+        (60, 1, "", BASE, 60, 10, 25),
+        (3600, 2, "", BASE, 60, 10, 24),
+    ]
+    assert latency.busy_hours(spark.createDataFrame(rows, columns), 98) == [(1, BASE, 2)]

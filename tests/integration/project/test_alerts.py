@@ -1,11 +1,10 @@
-"""Alert rules and dashboard: promtool accepts them, each alert fires on what it is for, none on a quiet installation.
+"""Alert rules: promtool accepts them, each alert fires on what it is for, none on a quiet installation.
 
 `promtool test rules` evaluates the rules on made-up series (prometheus.io, "Unit Testing for Rules").
 """
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock_web.metrics.families import (
-    BLOCKS,
-    DATABASE_UP,
-    MEASUREMENT_AGE,
-    QUEUE_GAUGES,
-    QUEUE_VERDICTS,
-    QUEUES_MEASURED,
-    READINGS,
-)
+from tests.support.metric_names import exposed, named
 from tests.support.promtool import check
 
 ROOT = Path(__file__).parents[3]
@@ -31,9 +22,7 @@ ALERTS = {
     for group in yaml.safe_load((PROMETHEUS / "alerts.yaml").read_text())["groups"]
     for rule in group["rules"]
 }
-DASHBOARD = json.loads((ROOT / "infra/container/grafana/dashboards/penstock.json").read_text())
 PAGE = (ROOT / "docs/operations.md").read_text()
-QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"] if "expr" in target]
 
 STEADY = "0+0x200"
 FASTER = "0+60x200"  # one a second
@@ -49,22 +38,28 @@ def verdict(kind: str) -> str:
 # Series that make an alert fire within 100 minutes, a value a minute, and the labels that it then has.
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
-    "PenstockDatabaseDown": ({'db_up{instance="a"}': STEADY, 'db_up{instance="b"}': STEADY}, {}),
+    "PenstockDatabaseDown": ({'penstock_db_up{instance="a"}': STEADY, 'penstock_db_up{instance="b"}': STEADY}, {}),
     "PenstockErrors": (
-        {'http_requests_total{status="200"}': "0+98x200", 'http_requests_total{status="503"}': "0+2x200"},
+        {
+            'penstock_http_requests_total{status="200"}': "0+98x200",
+            'penstock_http_requests_total{status="503"}': "0+2x200",
+        },
         {},
     ),
     "PenstockSlow": (
         {
-            'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+90x200",
-            'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="1"}': "0+100x200",
-            'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="+Inf"}': "0+100x200",
+            'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+90x200",
+            'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="1"}': "0+100x200",
+            'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="+Inf"}': "0+100x200",
         },
         {},
     ),
-    "PenstockPoolExhausted": ({"db_pool_acquire_timeouts_total": "0+1x200"}, {}),
-    "PenstockAuthFailures": ({'auth_failures_total{code="AccessDenied"}': "0+120x200"}, {"code": "AccessDenied"}),
-    "PenstockOldMessages": ({'queue_oldest_message_age_seconds{queue="q"}': OLDER}, {"queue": "q"}),
+    "PenstockPoolExhausted": ({"penstock_db_pool_acquire_timeouts_total": "0+1x200"}, {}),
+    "PenstockAuthFailures": (
+        {'penstock_auth_failures_total{code="AccessDenied"}': "0+120x200"},
+        {"code": "AccessDenied"},
+    ),
+    "PenstockOldMessages": ({'penstock_queue_oldest_message_age_seconds{queue="q"}': OLDER}, {"queue": "q"}),
     "PenstockNobodyReceives": ({verdict("stalled"): ONE}, {"queue": "q"}),
     "PenstockThrottled": ({verdict("throttled"): ONE}, {"queue": "q"}),
     "PenstockNeverEmpties": ({verdict("draining"): ONE}, {"queue": "q"}),
@@ -73,68 +68,71 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"queue": "q"},
     ),
     "PenstockPoisoned": ({verdict("poisoned"): ONE}, {"queue": "q"}),
-    "PenstockDeadLetters": ({'queue_messages_dead_lettered_total{queue="q"}': "0+1x200"}, {"queue": "q"}),
-    "PenstockNoisyTenant": ({'queue_noisy_groups{queue="q"}': "1+0x200"}, {"queue": "q"}),
-    "PenstockNoVerdicts": ({"queues_measured": ONE}, {}),
-    "PenstockNotMeasured": ({"queue_measurement_age_seconds": OLDER}, {}),
+    "PenstockDeadLetters": ({'penstock_queue_messages_dead_lettered_total{queue="q"}': "0+1x200"}, {"queue": "q"}),
+    "PenstockNoisyTenant": ({'penstock_queue_noisy_groups{queue="q"}': "1+0x200"}, {"queue": "q"}),
+    "PenstockNoVerdicts": ({"penstock_queues_measured": ONE}, {}),
+    "PenstockNotMeasured": ({"penstock_queue_measurement_age_seconds": OLDER}, {}),
     "PenstockWorkerFails": (
-        {'worker_runs_total{worker="move",outcome="failure"}': FASTER},
+        {'penstock_worker_runs_total{worker="move",outcome="failure"}': FASTER},
         {"worker": "move"},
     ),
     "PenstockWorkerDead": (
-        {'worker_last_success_timestamp_seconds{worker="move"}': STEADY},
+        {'penstock_worker_last_success_timestamp_seconds{worker="move"}': STEADY},
         {"worker": "move"},
     ),
     "PenstockMetricsJobFails": ({"penstock_metrics_job_failed_runs": ONE}, {}),
     "PenstockMetricsJobOld": ({"penstock_metrics_job_last_success_timestamp_seconds": "-3600+0x200"}, {}),
-    "PenstockNotMaintained": ({'worker_last_success_timestamp_seconds{worker="maintain"}': "5700+0x200"}, {}),
-    "PenstockSchedulesLate": ({"schedule_overdue_seconds": OLDER}, {}),
-    "PenstockWebhooksLate": ({"webhook_overdue_seconds": OLDER}, {}),
-    "PenstockWebhooksGivenUp": ({"queue_delivery_exhausted_total": "0+1x200"}, {}),
-    "PenstockOldTransaction": ({"db_oldest_transaction_age_seconds": OLDER}, {}),
-    "PenstockOldSnapshot": ({"db_oldest_xmin_age_transactions": "0+200000x200"}, {}),
+    "PenstockNotMaintained": ({'penstock_worker_last_success_timestamp_seconds{worker="maintain"}': "5700+0x200"}, {}),
+    "PenstockSchedulesLate": ({"penstock_schedule_overdue_seconds": OLDER}, {}),
+    "PenstockWebhooksLate": ({"penstock_webhook_overdue_seconds": OLDER}, {}),
+    "PenstockWebhooksGivenUp": ({"penstock_queue_delivery_exhausted_total": "0+1x200"}, {}),
+    "PenstockOldTransaction": ({"penstock_db_oldest_transaction_age_seconds": OLDER}, {}),
+    "PenstockOldSnapshot": ({"penstock_db_oldest_xmin_age_transactions": "0+200000x200"}, {}),
     "PenstockDeadRows": (
-        {'db_dead_tuples{table="log"}': "2000000+0x200", 'db_live_tuples{table="log"}': "900000+0x200"},
+        {
+            'penstock_db_dead_tuples{table="log"}': "2000000+0x200",
+            'penstock_db_live_tuples{table="log"}': "900000+0x200",
+        },
         {"table": "log"},
     ),
 }  # fmt: skip
 # Everything at once, as it should be.
 QUIET = {
     'up{job="penstock",instance="a"}': "1+0x200",
-    'db_up{instance="a"}': "1+0x200",
-    'db_up{instance="b"}': STEADY,  # another process reaches it
-    'http_requests_total{status="200"}': "0+1000x200",
-    'http_requests_total{status="503"}': "0+1x200",
-    'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+100x200",
-    'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="+Inf"}': "0+100x200",
-    'http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="0.5"}': STEADY,  # long polls are slow
-    'http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="+Inf"}': "0+100x200",
-    "db_pool_acquire_timeouts_total": "7+0x200",
-    'auth_failures_total{code="AccessDenied"}': "0+1x200",
-    'queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
-    'queue_oldest_message_age_seconds{queue="lost"}': OLDER,
+    'penstock_db_up{instance="a"}': "1+0x200",
+    'penstock_db_up{instance="b"}': STEADY,  # another process reaches it
+    'penstock_http_requests_total{status="200"}': "0+1000x200",
+    'penstock_http_requests_total{status="503"}': "0+1x200",
+    'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+100x200",
+    'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="+Inf"}': "0+100x200",
+    'penstock_http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="0.5"}': STEADY,  # long polls are slow
+    'penstock_http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="+Inf"}': "0+100x200",
+    "penstock_db_pool_acquire_timeouts_total": "7+0x200",
+    'penstock_auth_failures_total{code="AccessDenied"}': "0+1x200",
+    'penstock_queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
+    'penstock_queue_oldest_message_age_seconds{queue="lost"}': OLDER,
     'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",  # where messages are meant to lie
     'penstock_queue_verdict{queue="q",verdict="ok"}': "1+0x200",
     'penstock_queue_verdict{queue="batch",verdict="draining"}': "1+0x200",
     'penstock_queue_until_empty_seconds{queue="batch"}': "600+0x200",
     'penstock_queue_verdict{queue="lost",verdict="idle"}': "1+0x200",
-    "queues_measured": "3+0x200",
-    'queue_messages_dead_lettered_total{queue="q"}': "3+0x200",
-    'queue_noisy_groups{queue="q"}': "0+0x200",
-    "queue_measurement_age_seconds": "10+0x200",
-    'worker_runs_total{worker="move",outcome="success"}': FASTER,
-    'worker_runs_total{worker="move",outcome="failure"}': "1+0x200",
-    'worker_last_success_timestamp_seconds{worker="maintain"}': "0+60x200",
-    'worker_last_success_timestamp_seconds{worker="move"}': "0+60x200",
+    "penstock_queues_measured": "3+0x200",
+    'penstock_queue_messages_dead_lettered_total{queue="q"}': "3+0x200",
+    'penstock_queue_noisy_groups{queue="q"}': "0+0x200",
+    "penstock_queue_measurement_age_seconds": "10+0x200",
+    'penstock_worker_runs_total{worker="move",outcome="success"}': FASTER,
+    'penstock_worker_runs_total{worker="move",outcome="failure"}': "1+0x200",
+    'penstock_worker_last_success_timestamp_seconds{worker="maintain"}': "0+60x200",
+    'penstock_worker_last_success_timestamp_seconds{worker="move"}': "0+60x200",
     "penstock_metrics_job_failed_runs": "0+0x200",
     "penstock_metrics_job_last_success_timestamp_seconds": "0+60x200",
-    "schedule_overdue_seconds": "1+0x200",
-    "webhook_overdue_seconds": "1+0x200",
-    "queue_delivery_exhausted_total": "2+0x200",
-    "db_oldest_transaction_age_seconds": "30+0x200",
-    "db_oldest_xmin_age_transactions": "50000+0x200",
-    'db_dead_tuples{table="log"}': "2000000+0x200",
-    'db_live_tuples{table="log"}': "5000000+0x200",
+    "penstock_schedule_overdue_seconds": "1+0x200",
+    "penstock_webhook_overdue_seconds": "1+0x200",
+    "penstock_queue_delivery_exhausted_total": "2+0x200",
+    "penstock_db_oldest_transaction_age_seconds": "30+0x200",
+    "penstock_db_oldest_xmin_age_transactions": "50000+0x200",
+    'penstock_db_dead_tuples{table="log"}': "2000000+0x200",
+    'penstock_db_live_tuples{table="log"}': "5000000+0x200",
 }
 
 
@@ -192,45 +190,10 @@ def test_the_check_would_notice(tmp_path: Path) -> None:
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
-def exposed() -> set[str]:
-    """Every name that a query may use."""
-    families = [family for block in BLOCKS.values() for family in block.families]
-    families += [
-        *(family for family, _ in QUEUE_GAUGES),
-        *QUEUE_VERDICTS,
-        *(family for family, _ in READINGS.values()),
-        DATABASE_UP,
-        MEASUREMENT_AGE,
-        QUEUES_MEASURED,
-    ]
-    names = {"up"}
-    for family in families:
-        endings = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
-        names |= {family.name + ending for ending in endings}
-    return names
-
-
-def named(query: str) -> set[str]:
-    """The metrics of a query: names with an underscore that are neither functions nor labels."""
-    bare = re.sub(r"\{[^}]*\}|\b(?:by|on|without|ignoring|group_left|group_right) ?\([^)]*\)", " ", query)
-    return {name for name in re.findall(r"\b[a-z_]+\b(?! *\()", bare) if "_" in name or name == "up"}
-
-
-@pytest.mark.parametrize("query", [*(rule["expr"] for rule in ALERTS.values()), *QUERIES])
+@pytest.mark.parametrize("query", [rule["expr"] for rule in ALERTS.values()])
 def test_what_is_asked_for_is_exposed(query: str) -> None:
     assert named(query)
     assert named(query) <= exposed()
-
-
-def test_dashboard_shows_the_specified_metrics() -> None:
-    shown = set[str]().union(*map(named, QUERIES))
-    assert {
-        "queue_depth",
-        "queue_in_flight",
-        "queue_messages_sent_total",
-        "db_pool_active",
-        "http_requests_total",
-    } <= shown
 
 
 # --- runbook ---------------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""docs/operations.md and the dashboard: every query runs on the schema of this release, links lead somewhere."""
+"""docs/operations.md: every query runs on the schema of this release, links lead somewhere."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,18 +16,13 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/operations.md").read_text()
 QUERIES = re.findall(r"^```sql\n(?!begin;)(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 CONTAINER = ROOT / "infra/container"
-DASHBOARD = json.loads((CONTAINER / "grafana/dashboards/penstock.json").read_text())
-PANEL_QUERIES = [
-    target["rawSql"] for panel in DASHBOARD["panels"] for target in panel["targets"] if "rawSql" in target
-]
 
 
 def test_there_are_queries() -> None:
     assert len(QUERIES) >= 15
-    assert len(PANEL_QUERIES) >= 3
 
 
-@pytest.mark.parametrize("query", QUERIES + PANEL_QUERIES)
+@pytest.mark.parametrize("query", QUERIES)
 def test_a_query_runs(database: Database, query: str) -> None:
     """For the owner, as the page says, and in a transaction that may not write."""
     with psycopg.connect(database.api_dsn) as connection:
@@ -107,9 +101,3 @@ def test_compose_confines_the_service_and_its_workers() -> None:
         service = compose()["services"][name]
         assert service["read_only"]
         assert service["cap_drop"] == ["ALL"]
-
-
-def test_the_data_sources_of_the_dashboard_are_provisioned() -> None:
-    provisioned = yaml.safe_load((CONTAINER / "grafana/provisioning/datasources/penstock.yaml").read_text())
-    uids = {source["uid"] for source in provisioned["datasources"]}
-    assert {panel["datasource"]["uid"] for panel in DASHBOARD["panels"]} == uids

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[3]
 PLACES = {
     "layers/core/penstock": "penstock",
     "layers/web/penstock_web": "penstock_web",
+    "jobs/penstock_metrics": "penstock_metrics",
     "sql": "penstock/sql",
     "infra/pgbouncer": "penstock_web/local",
 }

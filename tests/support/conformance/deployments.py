@@ -54,7 +54,8 @@ def _workers_rest(endpoint_url: str) -> bool:
     """Whether the workers of a container have had their first run: on a busy machine it comes late, into a test."""
     runs = scrape(endpoint_url, authorization=f"Bearer {SCRAPE_TOKEN}")
     return all(
-        runs.has("worker_runs_total", worker=worker, outcome="success") for worker in ("maintain", "move")
+        runs.has("penstock_worker_runs_total", worker=worker, outcome="success")
+        for worker in ("maintain", "move")
     )
 
 

@@ -181,7 +181,7 @@ def read_counts(up: Up, headers: dict[str, str]) -> Counter[tuple[str, int]]:
     """The responses of the service by operation and status."""
     page = httpx.get(f"{up.address}/metrics", headers=headers).raise_for_status().text
     line = re.compile(
-        r'^http_requests_total\{method="(.+?)",path="(.+?)",status="(\d+)"\} (\d+)', re.MULTILINE
+        r'^penstock_http_requests_total\{method="(.+?)",path="(.+?)",status="(\d+)"\} (\d+)', re.MULTILINE
     )
     return Counter(
         {

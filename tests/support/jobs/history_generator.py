@@ -103,6 +103,24 @@ select t + interval '2 seconds', t + n * interval '1 millisecond', %(queue)s, 1,
 from generate_series(%(from_at)s::timestamptz, %(to_at)s::timestamptz - interval '1 second', interval '1 minute') t,
     generate_series(1, %(rate)s) n"""
 
+# Of each ten that were received together one more waits a millisecond longer; waits and processing have long tails.
+_BUSY = f"""
+with drawn as (
+    select r, %(from_at)s::timestamptz + (r - 1) * interval '1 hour' / %(rows)s as sent_at,
+        exp(8 + 6 * {chance("r", 1)}) * interval '1 microsecond' as wait,
+        exp(9 + 6 * {chance("r", 2)}) * interval '1 microsecond' as work
+    from generate_series(%(first)s::bigint, %(last)s::bigint) r)
+insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, group_ids, sent_at,
+    finished_at)
+select d.sent_at + d.wait + d.work + interval '2 seconds', d.sent_at + d.wait, %(queue)s, 1, 'deleted', m.group_ids,
+    m.sent_at, m.finished_at
+from drawn d
+cross join lateral (
+    select case when %(groups)s > 0 then array_agg('g' || (d.r * 7 + i) %% greatest(%(groups)s, 1)) end as group_ids,
+        array_agg(d.sent_at - i * interval '1 millisecond') as sent_at,
+        array_agg(d.sent_at + d.wait + d.work * (1 + i * 0.01)) as finished_at
+    from generate_series(1, {TOGETHER}) i) m"""
+
 
 def make_queues(connection: Connection, number: int) -> list[int]:
     """Make queues metrics-0, metrics-1, …; their ids. Of three the second is FIFO."""
@@ -155,4 +173,21 @@ def write_steady(connection: Connection, span: Span, rate: int) -> int:
     make_partitions(connection, span)
     parameters = {"queue": queue_id, "from_at": span.from_at, "to_at": span.to_at, "rate": rate}
     connection.execute(_STEADY.encode(), parameters)
+    return queue_id
+
+
+def write_busy_hour(
+    connection: Connection, span: Span, messages: int, groups: int = 0, part_rows: int = 100_000
+) -> int:
+    """One queue whose messages are all sent in the first hour of the span, evenly. Returns its id."""
+    (queue_id,) = make_queues(connection, 1)
+    make_partitions(connection, span)
+    rows = messages // TOGETHER
+    for first in range(1, rows + 1, part_rows):
+        parameters = {
+            "queue": queue_id, "groups": groups, "from_at": span.from_at, "rows": rows, "first": first,
+            "last": min(first + part_rows - 1, rows), "seed": 1,
+        }  # fmt: skip
+        connection.execute(_BUSY.encode(), parameters)
+    connection.execute("analyze queue.history")
     return queue_id

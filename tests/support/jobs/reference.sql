@@ -6,7 +6,7 @@
 -- Run it in one transaction, repeatable read: all statements see one state, and its now() is the moment of the run.
 --
 -- Which windows: those that lie in the span and begin no later than now(). A window in which nothing happened and that
--- ends with an empty queue has no row. Groups: at most 100 a window, those with most arrivals, then by name (bytes).
+-- ends with an empty queue has no row. Which queues: those that exist and keep a history. Groups: at most 100 a window, those with most arrivals, then by name (bytes).
 
 create function pg_temp.microseconds(p_from timestamptz, p_to timestamptz) returns bigint language sql immutable
 return (date_part('epoch', p_to - p_from) * 1000000)::bigint;    -- exact up to 285 years
@@ -45,7 +45,8 @@ from (
     union all
     select queue_id, group_id, entered_at, first_received_at, finished_at, redelivered_at, receive_count, outcome, state
     from queue.live_message) m, oracle_span s
-where least(m.entered_at, m.first_received_at, m.finished_at) < s.to_at
+where m.queue_id in (select q.queue_id from queue.queues q where q.keeps_history)
+    and least(m.entered_at, m.first_received_at, m.finished_at) < s.to_at
     and (m.entered_at >= s.from_at or m.first_received_at >= s.from_at or m.finished_at >= s.from_at
         or s.from_at <= any (m.redelivered_at) or m.finished_at is null);
 analyze oracle_message;

@@ -39,7 +39,7 @@ def insert(db: Connection, table: str, **columns: Any) -> None:
 def add_window(
     db: Connection, queue_id: int, starts_at: datetime, seconds: int = 60, group_id: str = "", **columns: Any
 ) -> None:
-    """One window; what is not given is 0."""
+    """One window; what is not given is 0. A day needs its `zone`."""
     counts = dict.fromkeys(COUNTS, 0)
     ends_at = starts_at + timedelta(seconds=seconds)
     place = {"window_seconds": seconds, "queue_id": queue_id, "group_id": group_id}
@@ -54,8 +54,9 @@ def add_latency(
     measure: str = "lag",
     seconds: int = 60,
     group_id: str = "",
+    **columns: Any,
 ) -> None:
-    """The durations, in microseconds, of one window. Those below 0 count as 0."""
+    """The durations, in microseconds, of one window. Those below 0 count as 0. A day needs its `zone`."""
     values = [max(0, value) for value in durations]
     sketch = sorted(Counter(map(bucket, values)).items())
     percentiles = {f"p{p}_us": nearest_rank(values, p / 100) for p in (50, 90, 95, 99)}
@@ -63,7 +64,7 @@ def add_latency(
         db, "metrics_latency", window_seconds=seconds, queue_id=queue_id, group_id=group_id, measure=measure,
         starts_at=starts_at, ends_at=starts_at + timedelta(seconds=seconds), count=len(values), sum_us=sum(values),
         max_us=max(values), negative_count=sum(value < 0 for value in durations), **percentiles,
-        sketch_buckets=[key for key, _ in sketch], sketch_counts=[count for _, count in sketch],
+        sketch_buckets=[key for key, _ in sketch], sketch_counts=[count for _, count in sketch], **columns,
     )  # fmt: skip
 
 

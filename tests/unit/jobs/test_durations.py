@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from penstock_metrics.span import HOUR, Span
-from penstock_metrics.transforms.days import candidates_in, merged_days
-from penstock_metrics.transforms.durations import MEASURED, summaries_of
+from penstock_metrics.transforms.durations import MEASURED, PARTED, summaries_of
+from penstock_metrics.transforms.pieces import WANTED, candidates_in, merged
 from penstock_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, bucket_of
 from tests.support.jobs.frames import BASE, at
 
@@ -23,9 +23,9 @@ Measured = tuple[int, str, int, int, int]  # queue_id, group_id, measure, at_us,
 Row = dict[str, Any]
 
 
-def batches(rows: Iterable[Measured]) -> Iterator[pa.RecordBatch]:
-    made = [dict(zip(MEASURED.names, row, strict=True)) for row in rows]
-    return iter(pa.Table.from_pylist(made, MEASURED).to_batches())
+def batches(rows: Iterable[Measured], part: int = 0, size: int = 10_000) -> Iterator[pa.RecordBatch]:
+    made = [{**dict(zip(MEASURED.names, row, strict=True)), "part": part} for row in rows]
+    return iter(pa.Table.from_pylist(made, PARTED).to_batches(size))
 
 
 def summaries(rows: Iterable[Measured], few: int = 100) -> list[pa.RecordBatch]:
@@ -139,47 +139,78 @@ def negative() -> list[Measured]:
 
 def test_nothing_at_all() -> None:
     assert summaries([]) == []
-    assert list(merged_days(SPAN)(iter([]))) == []
-    assert list(candidates_in(SPAN, [(1, "", 0, BASE, 3)])(iter([]))) == []
+    assert list(merged(SPAN)(iter([]))) == []
+    assert list(candidates_in(SPAN, wanted_table([(86400, 1, "", 0, BASE, 3)]))(iter([]))) == []
 
 
 @pytest.mark.parametrize("few", [1000, 40, 0], ids=["few", "some", "many"])
 def test_days_from_their_pieces(few: int) -> None:
     """Two days of two groups, each day in three pieces. Where many are, the rank is at its place in its bucket."""
-    chance = random.Random(5)
-    rows = [
-        (1, chance.choice(["", "g"]), 0, BASE + chance.randrange(2 * DAY), chance.randrange(-5, 10**6))
-        for _ in range(400)
-    ]
-    pieces = [
-        b
-        for part in range(3)
-        for b in summaries(rows[part::3], few)
-        if b["window_seconds"][0].as_py() == 86400
-    ]
-    days = windows(merged_days(SPAN)(iter(pieces)), 86400)
+    rows = random_rows(400)
+    found = [batch for part in range(3) for batch in summaries(rows[part::3], few)]
+    pieces = (batch for batch in found if batch["window_seconds"][0].as_py() == 86400)
+    days = windows(merged(SPAN)(pieces), 86400)
     assert [(row["group_id"], row["starts_us"]) for row in days] == [
         (group, start) for group in ("", "g") for start in SPAN.days[:2]
     ]
     for row in days:
-        inside = [measured for measured in rows if matches(row, *measured[:4])]
-        looked_up(row, rows)
-        assert row["negative_count"] == sum(us < 0 for *_, us in inside)
-        check(row, [max(us, 0) for *_, us in inside])
+        check_merged(row, rows)
     assert [row["rank_buckets"] is not None for row in days] == [few < 66] * 2 + [few < 33] * 2
+
+
+@pytest.mark.parametrize("few", [1000, 0], ids=["few", "many"])
+@pytest.mark.parametrize("by", ["parts", "chunks"])
+def test_hours_that_no_process_holds(few: int, by: str) -> None:
+    """Spread over three partitions, or read in chunks of 50 by one: minutes and hours come in pieces like days."""
+    rows = random_rows(400, HOUR)
+    if by == "parts":
+        spread = [summaries_of(SPAN, few)(batches(rows[n::3], n + 1)) for n in range(3)]
+    else:
+        spread = [summaries_of(SPAN, few, 50)(batches(rows, size=50))]
+    found = [batch for part in spread for batch in part]
+    assert not any(row["whole"] for batch in found for row in batch.to_pylist())
+    merged_rows = list(merged(SPAN)(iter(found)))
+    hours = windows(merged_rows, 3600)
+    minutes = windows(merged_rows, 60)
+    assert [(row["group_id"], row["count"]) for row in hours] == [
+        (group, sum(group in ("", g) for _, g, *_ in rows)) for group in ("", "g")
+    ]
+    assert sum(row["count"] for row in minutes if row["group_id"] == "") == 400
+    for row in (*hours, *minutes):
+        check_merged(row, rows)
+
+
+def random_rows(number: int, within: int = 2 * DAY) -> list[Measured]:
+    chance = random.Random(5)
+    return [
+        (1, chance.choice(["", "g"]), 0, BASE + chance.randrange(within), chance.randrange(-5, 10**6))
+        for _ in range(number)
+    ]
+
+
+def check_merged(row: Row, rows: list[Measured]) -> None:
+    """All that a window says of its durations, once the percentiles are looked up that its pieces did not tell."""
+    inside = [measured for measured in rows if matches(row, *measured[:4])]
+    looked_up(row, rows)
+    assert row["negative_count"] == sum(us < 0 for *_, us in inside)
+    check(row, [max(us, 0) for *_, us in inside])
 
 
 def looked_up(row: Row, rows: list[Measured]) -> None:
     """Puts the percentiles into a row that has too many durations, from those in the wanted buckets."""
     if row["rank_buckets"] is None:
         return
-    key = (row["queue_id"], row["group_id"], row["measure"], row["starts_us"])
-    wanted = [(*key, bucket) for bucket in row["rank_buckets"]]
+    key = tuple(row[name] for name in WANTED.names[:-1])
+    wanted = wanted_table([(*key, bucket) for bucket in set(row["rank_buckets"])])
     values: dict[int, list[int]] = {}
     for part in range(2):
-        for batch in candidates_in(SPAN, wanted)(batches(rows[part::2])):
+        for batch in candidates_in(SPAN, wanted, 50)(batches(rows[part::2], size=50)):
             for found in batch.to_pylist():
-                assert (found["queue_id"], found["group_id"], found["measure"], found["starts_us"]) == key
-                values.setdefault(found["bucket"], []).extend(found["us"])
+                assert tuple(found[name] for name in WANTED.names[:-1]) == key
+                values.setdefault(found["bucket"], []).extend([found["us"]] * found["number"])
     ranks = zip(PERCENTILES, row["rank_buckets"], row["rank_places"], strict=True)
     row |= {f"p{percent}_us": sorted(values[bucket])[place - 1] for percent, bucket, place in ranks}
+
+
+def wanted_table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(WANTED.names, row, strict=True)) for row in rows], WANTED)

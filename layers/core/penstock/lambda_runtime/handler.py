@@ -15,6 +15,7 @@ from penstock.errors import AwsError, InternalFailure, ResponseTooLarge, Service
 from penstock.http import HttpRequest, HttpResponse
 from penstock.settings import SettingError
 from penstock.sns.certificates import find_certificate, is_certificate
+from penstock.telemetry import annotate
 
 from . import events
 from .environment import ExecutionEnvironment
@@ -50,9 +51,14 @@ class Handler:
             call = gateway.decode(http, self.environment.environment, self.service, self.action)
             return gateway.encode(call, self.environment.run(call.operation()))
         except gateway.RejectedRequest as refusal:
+            annotate(error_type=type(refusal.error).__name__)
             return refusal.response()
         except Exception as error:  # noqa: BLE001 - the client must not see an internal error
+            annotate(error_type=type(error).__name__)
             return self._failure(error, http, call, lambda_context)
+        finally:
+            if call is not None:
+                annotate(action=call.action.label, request_id=call.context.request_id)
 
     def _failure(
         self, error: Exception, http: HttpRequest, call: gateway.ActionCall | None, lambda_context: object

@@ -30,8 +30,11 @@ from penstock.gateway import (
     is_peek,
 )
 from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
+from penstock_web.access_log.writer import answered_action
 from penstock_web.deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from penstock_web.driver import Resources, run_operation
+
+from .request_notes import notes_of
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -89,16 +92,31 @@ class AwsApplication:
             response = await self._respond(scope, receive, request)
         except asyncio.CancelledError:
             if request.end_reason is EndReason.DISCONNECTED:
+                self._log(scope, request, None, perf_counter() - started)
                 return
             error = RequestTimeout() if request.end_reason is EndReason.TIMED_OUT else ServiceUnavailable()
+            note_error(scope, error)
             response = self._error_without_call(scope, error, close=True)
         except ClientDisconnected:
+            self._log(scope, request, None, perf_counter() - started)
             return
         finally:
             self.meter.request_ended()
             request.close()
         await send_response(send, response)
-        self.meter.count_response(scope["method"], request.label, response.status, perf_counter() - started)
+        seconds = perf_counter() - started
+        self.meter.count_response(scope["method"], request.label, response.status, seconds)
+        self._log(scope, request, response, seconds)
+
+    def _log(self, scope: Scope, request: AsgiRequest, response: HttpResponse | None, seconds: float) -> None:
+        """Notes the request in the access log. No response: the client has disconnected."""
+        log = self.resources.access_log
+        if log is not None:
+            peer, _ = scope.get("client") or ("", 0)
+            http = HttpRequest(scope["method"], scope["path"], b"", dict(scope["headers"]), b"", peer)
+            settings = self.environment.settings
+            answered = answered_action(http, request.label, response, seconds, request.body_bytes, settings)
+            log.add(answered, request.context)
 
     async def _respond(self, scope: Scope, receive: Receive, request: AsgiRequest) -> HttpResponse:
         header_pairs = scope["headers"]
@@ -106,7 +124,9 @@ class AwsApplication:
             body = await read_body(dict(header_pairs), receive)
         except AwsError as error:
             self.meter.count_refusal(error)
+            note_error(scope, error)
             return self._error_without_call(scope, error, close=True)
+        request.body_bytes = len(body)
         request.may_wait = len(body) <= LONG_BODY_BYTES
         headers = self.headers(header_pairs)
         peer, _ = scope.get("client") or ("", 0)
@@ -114,11 +134,16 @@ class AwsApplication:
         try:
             call = await self._decode(http)
         except Exception as error:  # noqa: BLE001 - every error gets a response
+            note_error(scope, error)
             return self.refusal(http, error)
+        request.context = call.context
+        if (notes := notes_of(scope)) is not None:
+            notes.watch(call)
         del body, http  # up to megabytes; the call has copied what it needs
         try:
             return encode(call, await run_operation(call.operation(), self.resources, request))
         except Exception as error:  # noqa: BLE001 - every error gets a response
+            note_error(scope, error)
             return self.error_response(call, error)
         finally:  # before the signature was verified the action was unknown
             if call.action is not UNDECODED:
@@ -162,6 +187,12 @@ class AwsApplication:
         if close:
             response.headers.append((b"connection", b"close"))
         return response
+
+
+def note_error(scope: Scope, error: BaseException) -> None:
+    """Notes the error for the span of the request, if it is recorded."""
+    if (notes := notes_of(scope)) is not None:
+        notes.fail(error)
 
 
 def join_repeated_headers(header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:

@@ -15,6 +15,7 @@ from penstock.actions import UNDECODED
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import ActionCall, decode, encode
 from penstock.http import HttpRequest, HttpResponse
+from penstock_web.access_log.writer import answered_action
 from penstock_web.deadlines import UNKNOWN_ACTION, EndReason
 from penstock_web.driver import OperationRun
 
@@ -35,8 +36,8 @@ class FastPathRequest:
     """One request of a connection, which reads `response_complete` and sets `keep_alive`."""
 
     __slots__ = (
-        "_application", "_call", "_end_reason", "_method", "_protocol", "_run", "_started_at", "disconnected",
-        "keep_alive", "response_complete",
+        "_application", "_call", "_end_reason", "_logged", "_method", "_protocol", "_run", "_started_at",
+        "disconnected", "keep_alive", "response_complete",
     )  # fmt: skip
     may_wait = True  # its body is short
 
@@ -47,6 +48,7 @@ class FastPathRequest:
         self._run: OperationRun[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
+        self._logged: tuple[HttpRequest, int] | None = None  # for the access log, with the size of the body
         self.disconnected = False
         self.keep_alive = True
         self.response_complete = False
@@ -60,6 +62,7 @@ class FastPathRequest:
         application.resources.meter.request_started()
         self._method = method
         http = HttpRequest(method, path, query, application.headers(header_pairs), body, self._protocol.peer)
+        self._logged = None if application.resources.access_log is None else (http.without_body, len(body))
         try:
             call = self._call = decode(http, application.environment)
         except Exception as error:  # noqa: BLE001 - every error gets a response
@@ -91,6 +94,7 @@ class FastPathRequest:
     def _respond_cancelled(self) -> None:
         if self._end_reason is EndReason.DISCONNECTED:
             self._close()
+            self._log(None)
         else:
             self.keep_alive = False
             self._fail(RequestTimeout() if self._end_reason is EndReason.TIMED_OUT else ServiceUnavailable())
@@ -103,12 +107,25 @@ class FastPathRequest:
     def _respond(self, response: HttpResponse) -> None:
         self._close()
         if self.disconnected:
+            self._log(None)
             return
         self._protocol.write_response(response, self.keep_alive)
         seconds = perf_counter() - self._started_at
+        self._application.resources.meter.count_response(self._method, self._label, response.status, seconds)
+        self._log(response)
+
+    @property
+    def _label(self) -> str:
         action = UNDECODED if self._call is None else self._call.action
-        label = UNKNOWN_ACTION if action is UNDECODED else action.label
-        self._application.resources.meter.count_response(self._method, label, response.status, seconds)
+        return UNKNOWN_ACTION if action is UNDECODED else action.label
+
+    def _log(self, response: HttpResponse | None) -> None:
+        """Notes the request in the access log, if there is one. No response: the client has disconnected."""
+        log, logged = self._application.resources.access_log, self._logged
+        if log is not None and logged is not None:
+            seconds, settings = perf_counter() - self._started_at, self._application.environment.settings
+            answered = answered_action(logged[0], self._label, response, seconds, logged[1], settings)
+            log.add(answered, None if self._call is None else self._call.context)
 
     # --- called by the connection ------------------------------------------------------------------------------------
     def disconnect(self) -> None:

@@ -6,7 +6,10 @@
     queue_counts.py  counters of a limited number of queues
     readings.py      reads what the worker `measure` stored
     verdicts.py      gives verdicts on the queues, from their minutes
-    exposition.py    Prometheus's text format
+    exposition.py    Prometheus's text format, and OpenMetrics
+    old_names.py     what metrics were called up to release 0.0.3
+    exemplars.py     traces of requests, for OpenMetrics
+    negotiation.py   which of them a scraper takes
     page.py          the route
 
 Counting costs a request some tenths of a microsecond: numbers are slots of one array, found by one look-up in a

@@ -1,6 +1,7 @@
 """The table of metrics. A test compares it with docs/metrics.md.
 
-Names without `penstock_` are those of the specification, or follow its style. A block is a group of families with the
+Names are those of the specification after `penstock_`, or follow its style and Prometheus's conventions ("Metric and
+label naming", prometheus.io). `old_names.py` has those of earlier releases. A block is a group of families with the
 same labels, which are allocated and counted together.
 """
 
@@ -51,36 +52,45 @@ class Block(NamedTuple):
 BLOCKS: Final[dict[str, Block]] = {
     "requests": Block(
         ("method", "path", "status"),
-        (Family("http_requests_total", "counter", "Requests answered, by action (sqs:SendMessage) or route."),),
+        (
+            Family(
+                "penstock_http_requests_total", "counter", "Requests answered, by action (sqs:SendMessage) or route."
+            ),
+        ),
     ),
     "durations": Block(
         ("method", "path"),
         (
             Family(
-                "http_request_duration_seconds",
+                "penstock_http_request_duration_seconds",
                 "histogram",
                 "From a request's head to its answer; long polls include their wait.",
                 REQUEST_SECONDS,
             ),
         ),
     ),
-    "active": Block((), (Family("http_connections_active", "gauge", "Requests under way, waiting ones too."),)),
+    "active": Block((), (Family("penstock_http_requests_active", "gauge", "Requests under way, waiting ones too."),)),
     "connections": Block(
         (),
         (
-            Family("http_connections_open", "gauge", "Connections of clients, idle ones too."),
-            Family("http_connections_refused_total", "counter", "Too many in all, or from one address."),
+            Family("penstock_http_connections_open", "gauge", "Connections of clients, idle ones too."),
+            Family("penstock_http_connections_refused_total", "counter", "Too many in all, or from one address."),
         ),
     ),
     "refusals": Block(
-        ("code",), (Family("auth_failures_total", "counter", "Requests that QUEUE_ACCESS or a policy refused."),)
+        ("code",),
+        (Family("penstock_auth_failures_total", "counter", "Requests that QUEUE_ACCESS or a policy refused."),),
     ),
     "sends": Block(
         ("queue",),
         (
-            Family("queue_messages_sent_total", "counter", "Messages that requests stored; duplicates not counted."),
             Family(
-                "queue_message_send_duration_seconds",
+                "penstock_queue_messages_sent_total",
+                "counter",
+                "Messages that requests stored; duplicates not counted.",
+            ),
+            Family(
+                "penstock_queue_message_send_duration_seconds",
                 "histogram",
                 "A send request's time for its database call, waiting for a merged call included.",
                 DATABASE_SECONDS,
@@ -90,18 +100,18 @@ BLOCKS: Final[dict[str, Block]] = {
     "receives": Block(
         ("queue",),
         (
-            Family("queue_messages_received_total", "counter", "Messages delivered to consumers."),
-            Family("queue_messages_redelivered_total", "counter", "Of these, those delivered before."),
-            Family("queue_empty_receives_total", "counter", "Receive requests that ended without a message."),
+            Family("penstock_queue_messages_received_total", "counter", "Messages delivered to consumers."),
+            Family("penstock_queue_messages_redelivered_total", "counter", "Of these, those delivered before."),
+            Family("penstock_queue_empty_receives_total", "counter", "Receive requests that ended without a message."),
             Family(
-                "queue_message_receive_duration_seconds",
+                "penstock_queue_message_receive_duration_seconds",
                 "histogram",
                 "A look for messages: its database call, waiting for a merged call included, long polls not; 0 for "
                 "what a send handed over.",
                 DATABASE_SECONDS,
             ),
             Family(
-                "queue_message_age_at_receive_seconds",
+                "penstock_queue_message_age_at_receive_seconds",
                 "histogram",
                 "Age of messages at their first delivery.",
                 AGE_SECONDS,
@@ -111,12 +121,20 @@ BLOCKS: Final[dict[str, Block]] = {
     "deletes": Block(
         ("queue",),
         (
-            Family("queue_messages_deleted_total", "counter", "Messages acknowledged."),
+            Family("penstock_queue_messages_deleted_total", "counter", "Messages acknowledged."),
             Family(
-                "queue_message_delete_duration_seconds",
+                "penstock_queue_message_delete_duration_seconds",
                 "histogram",
                 "A delete request's time for its database call, waiting for a merged call included.",
                 DATABASE_SECONDS,
+            ),
+        ),
+    ),
+    "access_log": Block(
+        (),
+        (
+            Family(
+                "penstock_access_log_dropped_lines_total", "counter", "Lines of the access log that were not written."
             ),
         ),
     ),
@@ -124,7 +142,7 @@ BLOCKS: Final[dict[str, Block]] = {
         (),
         (
             Family(
-                "queue_coalescer_flush_batch_size",
+                "penstock_flush_messages",
                 "histogram",
                 "Messages that one database call stored for all the requests that it served.",
                 FLUSH_MESSAGES,
@@ -134,9 +152,9 @@ BLOCKS: Final[dict[str, Block]] = {
     "attempts": Block(
         ("outcome",),
         (
-            Family("queue_delivery_attempts_total", "counter", "Webhook requests: success is a status 2xx."),
+            Family("penstock_queue_delivery_attempts_total", "counter", "Webhook requests: success is a status 2xx."),
             Family(
-                "queue_delivery_attempt_duration_seconds",
+                "penstock_queue_delivery_attempt_duration_seconds",
                 "histogram",
                 "A webhook request, from connecting to its answer.",
                 ATTEMPT_SECONDS,
@@ -147,7 +165,7 @@ BLOCKS: Final[dict[str, Block]] = {
         (),
         (
             Family(
-                "queue_delivery_exhausted_total",
+                "penstock_queue_delivery_exhausted_total",
                 "counter",
                 "Webhooks given up after their last attempt, moved to a dead-letter queue or not.",
             ),
@@ -157,7 +175,7 @@ BLOCKS: Final[dict[str, Block]] = {
         (),
         (
             Family(
-                "schedule_fire_lag_seconds",
+                "penstock_schedule_fire_lag_seconds",
                 "histogram",
                 "How late schedules fired; those with a flexible window or jitter are not counted.",
                 LATENESS_SECONDS,
@@ -167,9 +185,11 @@ BLOCKS: Final[dict[str, Block]] = {
     "runs": Block(
         ("worker", "outcome"),
         (
-            Family("worker_runs_total", "counter", "Runs of background workers, by how they ended."),
+            Family("penstock_worker_runs_total", "counter", "Runs of background workers, by how they ended."),
             Family(
-                "worker_run_duration_seconds", "histogram", "Length of runs; deliver and fire stay while busy.",
+                "penstock_worker_run_duration_seconds",
+                "histogram",
+                "Length of runs; deliver and fire stay while busy.",
                 RUN_SECONDS,
             ),
         ),
@@ -178,7 +198,7 @@ BLOCKS: Final[dict[str, Block]] = {
         ("worker",),
         (
             Family(
-                "worker_last_success_timestamp_seconds",
+                "penstock_worker_last_success_timestamp_seconds",
                 "gauge",
                 "When a run last ended without an error, or a check found nothing to do.",
                 (),
@@ -186,24 +206,37 @@ BLOCKS: Final[dict[str, Block]] = {
             ),
         ),
     ),
+    "last_runs": Block(
+        ("worker",),
+        (
+            Family(
+                "penstock_worker_last_run_failed",
+                "gauge",
+                "1 while the last run ended with an error, else 0; of several processes the greatest.",
+                (),
+                True,
+            ),
+        ),
+    ),
     "work": Block(
-        ("worker", "what"), (Family("worker_work_total", "counter", "What workers did, by their own counts."),)
+        ("worker", "what"),
+        (Family("penstock_worker_work_total", "counter", "What workers did, by their own counts."),),
     ),
     "pool": Block(
         (),
         (
-            Family("db_pool_size", "gauge", "Database connections of the pool, idle and active."),
-            Family("db_pool_idle", "gauge", "Of these, those that nobody uses."),
-            Family("db_pool_active", "gauge", "Of these, those in use."),
-            Family("db_pool_waiting", "gauge", "Calls that wait for a connection now."),
+            Family("penstock_db_pool_size", "gauge", "Database connections of the pool, idle and active."),
+            Family("penstock_db_pool_idle", "gauge", "Of these, those that nobody uses."),
+            Family("penstock_db_pool_active", "gauge", "Of these, those in use."),
+            Family("penstock_db_pool_waiting", "gauge", "Calls that wait for a connection now."),
         ),
     ),
     "pool_waits": Block(
         (),
         (
-            Family("db_pool_acquire_timeouts_total", "counter", "Calls that got no connection in time."),
-            Family("db_pool_waits_total", "counter", "Calls that had to wait for a connection."),
-            Family("db_pool_wait_seconds_total", "counter", "How long they waited."),
+            Family("penstock_db_pool_acquire_timeouts_total", "counter", "Calls that got no connection in time."),
+            Family("penstock_db_pool_waits_total", "counter", "Calls that had to wait for a connection."),
+            Family("penstock_db_pool_wait_seconds_total", "counter", "How long they waited."),
         ),
     ),
     "build": Block(
@@ -213,28 +246,32 @@ BLOCKS: Final[dict[str, Block]] = {
 }  # fmt: skip
 
 QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]] = (
-    (Family("queue_depth", "gauge", "Messages that can be received now."), lambda row: row.visible),
+    (Family("penstock_queue_depth", "gauge", "Messages that can be received now."), lambda row: row.visible),
     (
-        Family("queue_in_flight", "gauge", "Messages received and not acknowledged yet."),
+        Family("penstock_queue_in_flight", "gauge", "Messages received and not acknowledged yet."),
         lambda row: row.in_flight,
     ),
     (
-        Family("queue_delayed", "gauge", "Messages that cannot be received for the first time yet."),
+        Family("penstock_queue_delayed", "gauge", "Messages that cannot be received for the first time yet."),
         lambda row: row.delayed,
     ),
     (
         Family(
-            "queue_oldest_message_age_seconds", "gauge", "Age of the oldest message; 0 in an empty queue."
+            "penstock_queue_oldest_message_age_seconds",
+            "gauge",
+            "Age of the oldest message; 0 in an empty queue.",
         ),
         lambda row: row.oldest_age_seconds,
     ),
     (
-        Family("queue_noisy_groups", "gauge", "Tenants of a fair queue that are set back now."),
+        Family("penstock_queue_noisy_groups", "gauge", "Tenants of a fair queue that are set back now."),
         lambda row: row.noisy_groups,
     ),
     (
         Family(
-            "queue_messages_dead_lettered_total", "counter", "Messages that left for the dead-letter queue."
+            "penstock_queue_messages_dead_lettered_total",
+            "counter",
+            "Messages that left for the dead-letter queue.",
         ),
         lambda row: row.dead_lettered,
     ),
@@ -242,22 +279,25 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
 """Gauges with the label `queue`, each with its value in a row of `queue.read_measurements`."""
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
-    "dead_rows": (Family("db_dead_tuples", "gauge", "Dead rows of tables, as PostgreSQL estimates them."), "table"),
-    "live_rows": (Family("db_live_tuples", "gauge", "Rows of tables, as PostgreSQL estimates them."), "table"),
+    "dead_rows": (
+        Family("penstock_db_dead_tuples", "gauge", "Dead rows of tables, as PostgreSQL estimates them."),
+        "table",
+    ),
+    "live_rows": (Family("penstock_db_live_tuples", "gauge", "Rows of tables, as PostgreSQL estimates them."), "table"),
     "oldest_xmin": (
         Family(
-            "db_oldest_xmin_age_transactions",
+            "penstock_db_oldest_xmin_age_transactions",
             "gauge",
             "Transactions since the oldest snapshot that holds back vacuum here.",
         ),
         "",
     ),
     "oldest_transaction": (
-        Family("db_oldest_transaction_age_seconds", "gauge", "Age of the oldest transaction of the database."),
+        Family("penstock_db_oldest_transaction_age_seconds", "gauge", "Age of the oldest transaction of the database."),
         "",
     ),
     "schedules_overdue": (
-        Family("schedule_overdue_seconds", "gauge", "How long the schedule that waits longest has been due."),
+        Family("penstock_schedule_overdue_seconds", "gauge", "How long the schedule that waits longest has been due."),
         "",
     ),
     "metrics_job_succeeded": (
@@ -276,22 +316,34 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         ),
         "",
     ),
-    "webhooks_pending": (Family("webhook_pending", "gauge", "Webhooks to be delivered."), ""),
+    "metrics_job_failed": (
+        Family("penstock_metrics_job_last_run_failed", "gauge", "1 if the metrics job's last run ended with an error."),
+        "",
+    ),
+    "metrics_job_seconds": (
+        Family(
+            "penstock_metrics_job_last_run_duration_seconds", "gauge", "How long the metrics job's last run took."
+        ),
+        "",
+    ),
+    "webhooks_pending": (Family("penstock_webhook_pending", "gauge", "Webhooks to be delivered."), ""),
     "webhooks_overdue": (
-        Family("webhook_overdue_seconds", "gauge", "How long the webhook that waits longest has been due."),
+        Family("penstock_webhook_overdue_seconds", "gauge", "How long the webhook that waits longest has been due."),
         "",
     ),
 }  # fmt: skip
 """Gauges of the installation by their names in `queue.reading`, each with the name of its label, or ""."""
 
-DATABASE_UP: Final = Family("db_up", "gauge", "Whether the measurements could be read: the database answers.")
+DATABASE_UP: Final = Family(
+    "penstock_db_up", "gauge", "Whether the measurements could be read: the database answers."
+)
 MEASUREMENT_AGE: Final = Family(
-    "queue_measurement_age_seconds",
+    "penstock_queue_measurement_age_seconds",
     "gauge",
     "Age of the oldest of the gauges of queues; large: no worker measures.",
 )
 QUEUES_MEASURED: Final = Family(
-    "queues_measured", "gauge", "Queues that are measured and named; others are in _other."
+    "penstock_queues_measured", "gauge", "Queues that are measured and named; others are in _other."
 )
 
 VERDICT: Final = Family(

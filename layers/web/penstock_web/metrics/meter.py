@@ -12,6 +12,7 @@ from penstock.errors import AwsError
 from penstock.observer import Observer
 from penstock.settings import Settings
 
+from .exemplars import Exemplars
 from .families import (
     ATTEMPT_SECONDS,
     BLOCKS,
@@ -38,11 +39,13 @@ class Meter:
         most = settings.queue_metrics_max_queues
         self.memory = CounterMemory(SPARE_SLOTS + (most + 1) * SLOTS_PER_QUEUE, folder)
         self.queues = QueueCounts(self.memory, most, (settings.queue_account_id, settings.queue_region))
+        self.exemplars = Exemplars() if settings.otlp_enabled else None
         self._numbers = self.memory.numbers
         self._starts: dict[tuple[str, ...], int] = {}
         self._requests: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._active = self._start("active")
         self._connections = self._start("connections")
+        self._start("access_log")
         self._flushes = self._start("flushes")
         self._start("exhausted")
         self._start("fires")
@@ -82,7 +85,10 @@ class Meter:
         numbers = self._numbers
         numbers[count] += 1
         numbers[duration] += seconds
-        numbers[duration + 1 + bisect_left(REQUEST_SECONDS, seconds)] += 1
+        bucket = bisect_left(REQUEST_SECONDS, seconds)
+        numbers[duration + 1 + bucket] += 1
+        if self.exemplars is not None and method in METHODS:
+            self.exemplars.add(f'method="{method}",path="{path}"', bucket, seconds)
 
     def _new_request(self, method: str, path: str, status: int) -> tuple[int, int] | None:
         named = method if method in METHODS else OTHER_METHOD
@@ -99,6 +105,10 @@ class Meter:
         if error.is_access_error:
             self._numbers[self._start("refusals", error.query_code)] += 1
 
+    def count_dropped_lines(self, lines: int) -> None:
+        """Counts lines of the access log that were lost."""
+        self._numbers[self._start("access_log")] += lines
+
     def count_flush(self, messages: int) -> None:
         """Counts a database call that stored so many messages."""
         self._histogram(self._flushes, FLUSH_MESSAGES, messages)
@@ -109,12 +119,15 @@ class Meter:
         start = self._start("runs", worker, "failure" if failed else "success")
         self._numbers[start] += 1
         self._histogram(start + 1, RUN_SECONDS, seconds)
-        if not failed:
+        if failed:
+            self._set("last_runs", worker, value=1)
+        else:
             self.count_success(worker)
 
     def count_success(self, worker: str) -> None:
         """Notes that a worker has now done all that there is to do."""
         self._set("successes", worker, value=time())
+        self._set("last_runs", worker, value=0)
 
     def count_work(self, worker: str, counts: Mapping[str, int]) -> None:
         """Adds the counts of a worker's work."""

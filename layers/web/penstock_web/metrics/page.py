@@ -1,36 +1,43 @@
-"""GET /metrics, in Prometheus's text format. `native.scraping` decides who may read it.
+"""GET /metrics, in Prometheus's text format or as OpenMetrics. `native.scraping` decides who may read it.
 
 The response contains the names of queues, but nothing of their messages. Each of several processes on one port answers
 with the metrics of all of them.
 """
 
 import asyncio
+import gzip
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import PlainTextResponse, Response
 
 from penstock.errors import AwsError
 from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.settings import Settings
 from penstock_web.database.pool import Pool
 
-from .exposition import CONTENT_TYPE, format_blocks
+from .exposition import TEXT, Form, block_series, format_family
 from .meter import Meter
-from .readings import Reading, Readings, format_reading
+from .negotiation import takes_gzip, wants_openmetrics
+from .readings import Reading, Readings, reading_series
 from .verdicts import VerdictReadings
 
 PUBLISH_SECONDS: Final = 1.0
 """How often a process publishes its pool's numbers, for a scrape that another process of the port answers."""
+GZIP_LEVEL: Final = 1
+"""The quickest: it makes 0.2 MB of the 4.6 MB of 1,000 busy queues, in 0.01 s."""
 ROUNDS_BETWEEN_REMOVALS: Final = 60
 """Rounds of PUBLISH_SECONDS after which deleted queues are removed from a full table again."""
 
 
-def metric_texts(meter: Meter, reading: Reading | None) -> Iterator[str]:
-    """The text of each family."""
-    yield from format_blocks(meter.memory.total())
-    yield from format_reading(reading, meter.queues.label)
+def metric_texts(meter: Meter, reading: Reading | None, form: Form = TEXT) -> Iterator[str]:
+    """The text of each family, and the end."""
+    for family, series in block_series(meter.memory.total()):
+        yield format_family(family, series, form)
+    for family, series in reading_series(reading, meter.queues.label):
+        yield format_family(family, series, form)
+    yield form.end
 
 
 def publish_pool(meter: Meter, pool: Pool) -> None:
@@ -54,16 +61,26 @@ def metrics_router(
     readings = Readings(pool.call, settings.queue_metrics_max_queues, verdicts, refresh)
 
     @router.get("/metrics", response_class=PlainTextResponse)
-    async def metrics(request: Request) -> PlainTextResponse:
-        """Metrics for Prometheus: see docs/metrics.md."""
+    async def metrics(request: Request) -> Response:
+        """Metrics for Prometheus, also as OpenMetrics and compressed, if the request says so: see docs/metrics.md."""
         await admit(request)
+        is_openmetrics = wants_openmetrics(request.headers.get("accept", ""))
+        form = Form(
+            is_openmetrics, settings.queue_metrics_old_names, meter.exemplars if is_openmetrics else None
+        )
         reading = await readings()
         publish_pool(meter, pool)
         parts: list[str] = []
-        for text in metric_texts(meter, reading):
+        for text in metric_texts(meter, reading, form):
             parts.append(text)
             await asyncio.sleep(0)  # lets other requests run between two families
-        return PlainTextResponse("".join(parts), media_type=CONTENT_TYPE)
+        headers = {"vary": "Accept, Accept-Encoding"}
+        body = "".join(parts).encode()
+        if takes_gzip(request.headers.get("accept-encoding", "")):
+            headers["content-encoding"] = "gzip"
+            # In a thread, which does not hold up requests: zlib lets the interpreter's lock go.
+            body = await asyncio.to_thread(gzip.compress, body, GZIP_LEVEL)
+        return Response(body, headers=headers, media_type=form.content_type)
 
     return router
 

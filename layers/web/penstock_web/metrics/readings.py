@@ -12,10 +12,10 @@ from penstock.postgres.statements.installation import (
 )
 from penstock_web.database.calls import ExecuteStatement
 
-from .exposition import format_family, format_labels
+from .exposition import FamilySeries, format_labels
 from .families import DATABASE_UP, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS
 from .queue_counts import OTHER
-from .verdicts import Judged, VerdictReadings, format_verdicts
+from .verdicts import Judged, VerdictReadings, verdict_series
 
 MAX_WAIT_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 1.0
@@ -77,30 +77,28 @@ class Readings:
             return None
 
 
-def format_reading(reading: Reading | None, label: Callable[[str], str]) -> Iterator[str]:
-    """The text of each family. `label`: gives the label of a queue with this ARN."""
-    yield format_family(DATABASE_UP, [("", [float(reading is not None)])])
+def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iterator[FamilySeries]:
+    """The series of each family. `label`: gives the label of a queue with this ARN."""
+    yield DATABASE_UP, [("", [float(reading is not None)])]
     if reading is not None:
-        yield from format_queue_gauges(reading.queues, label)
-        yield from format_verdicts(reading.verdicts, label)
-        yield from format_installation_gauges(reading.installation)
+        yield from queue_gauge_series(reading.queues, label)
+        yield from verdict_series(reading.verdicts, label)
+        yield from installation_gauge_series(reading.installation)
 
 
-def format_queue_gauges(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[str]:
-    """The text of each family of queue gauges."""
+def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[FamilySeries]:
+    """The series of each family of queue gauges."""
     named = sorted((OTHER if row.arn is None else label(row.arn), row) for row in rows)
     labelled = [(format_labels(["queue"], [name]), row) for name, row in named]
     for family, value in QUEUE_GAUGES:
-        yield format_family(family, [(text, [value(row)]) for text, row in labelled])
-    yield format_family(MEASUREMENT_AGE, [("", [max((row.measured_seconds for row in rows), default=0.0)])])
-    yield format_family(QUEUES_MEASURED, [("", [float(sum(row.arn is not None for row in rows))])])
+        yield family, [(text, [value(row)]) for text, row in labelled]
+    yield MEASUREMENT_AGE, [("", [max((row.measured_seconds for row in rows), default=0.0)])]
+    yield QUEUES_MEASURED, [("", [float(sum(row.arn is not None for row in rows))])]
 
 
-def format_installation_gauges(rows: list[InstallationRow]) -> Iterator[str]:
-    """The text of each family that belongs to no queue. Names that this release does not know are left out."""
+def installation_gauge_series(rows: list[InstallationRow]) -> Iterator[FamilySeries]:
+    """The series of each family that belongs to no queue. Names that this release does not know are left out."""
     for name, (family, label) in READINGS.items():
         found = sorted((row.label, row.value) for row in rows if row.name == name)
         if found:
-            yield format_family(
-                family, [(format_labels([label], [t]) if label else "", [v]) for t, v in found]
-            )
+            yield family, [(format_labels([label], [t]) if label else "", [v]) for t, v in found]

@@ -18,7 +18,7 @@ from penstock_web.queue_verdicts import (
     span_before,
 )
 
-from .exposition import format_family, format_labels
+from .exposition import FamilySeries, format_labels
 from .families import DEAD_LETTER_QUEUE, SINCE_RECEIVE, UNTIL_EMPTY, VERDICT
 
 MAX_WAIT_SECONDS: Final = 1.0
@@ -82,18 +82,18 @@ class VerdictReadings:
         return found
 
 
-def format_verdicts(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[str]:
-    """The text of each family. `label`: gives the label of a queue with this ARN. What is not known has no line."""
+def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
+    """The series of each family. `label`: gives the label of a queue with this ARN. What is not known has no line."""
     named = sorted((label(judged.arn), judged) for judged in verdicts)
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
-    yield format_family(
+    yield (
         VERDICT,
         [
             (format_labels(["queue", "verdict"], [name, judged.verdict.kind.value]), [1.0])
             for name, judged in named
         ],
     )
-    yield format_family(
+    yield (
         UNTIL_EMPTY,
         [
             (text, [max(0.0, (verdict.empties.at - judged.facts.read_at).total_seconds())])
@@ -101,7 +101,7 @@ def format_verdicts(verdicts: Sequence[Judged], label: Callable[[str], str]) -> 
             if verdict.empties is not None
         ],
     )
-    yield format_family(
+    yield (
         SINCE_RECEIVE,
         [
             (text, [verdict.seconds_since_receive])
@@ -109,6 +109,4 @@ def format_verdicts(verdicts: Sequence[Judged], label: Callable[[str], str]) -> 
             if verdict.seconds_since_receive is not None
         ],
     )
-    yield format_family(
-        DEAD_LETTER_QUEUE, [(text, [1.0]) for text, _, judged in lines if judged.facts.dead_letters]
-    )
+    yield DEAD_LETTER_QUEUE, [(text, [1.0]) for text, _, judged in lines if judged.facts.dead_letters]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from fastapi import FastAPI
 from mangum import Mangum
 from mangum.types import ASGI
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from penstock import __version__
 from penstock.effects import Operation
@@ -29,6 +29,7 @@ from .certificates import certificates_router
 from .errors import error_response
 from .native_route import RunOperation
 from .openapi import remove_validation_errors
+from .request_id import KEY, name_request
 
 T = TypeVar("T")
 
@@ -49,8 +50,15 @@ class RestApplication(FastAPI):
             redoc_url=None,
             redirect_slashes=False,
         )
+        self._environment = environment
         self.include_router(certificates_router(run_operation))
         add_native_api(self, environment, run_operation)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; its answer has its id, unless whoever calls has seen to that."""
+        if scope["type"] == "http" and KEY not in scope:
+            send = name_request(scope, send, self._environment)
+        await super().__call__(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document, which is made once."""

@@ -19,6 +19,8 @@ from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
 
+from .request_id import request_id_of
+
 _log = logging.getLogger(__name__)
 
 
@@ -195,7 +197,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
-        request_id = environment.request_ids()
+        request_id = request_id_of(request.scope, environment)
         known = {"request_id": request_id, "method": request.method, "path": request.url.path}
         _log.error("request failed", exc_info=error, extra=known)
         message = f"The request failed for a reason of ours. Request id: {request_id}"

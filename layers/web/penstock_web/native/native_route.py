@@ -23,6 +23,7 @@ from .actions import ACTIONS, OF_A_QUEUE
 from .errors import UnsupportedMediaType
 from .openapi import route_responses
 from .operations import arn_of
+from .request_id import request_id_of
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class OperationRunner:
             is_host_checked(event or {}),
             None if event is None else response_limit(event),
         )
-        request_id = self._native.environment.request_ids()
+        request_id = request_id_of(request.scope, self._native.environment)
         self.context = Context(
             settings.queue_account_id, settings.queue_region, request_id, self._native.environment, http
         )

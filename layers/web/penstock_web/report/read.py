@@ -38,6 +38,7 @@ class Reader:
     ) -> None:
         self._database = database
         self._settings = settings
+        self._zone = settings.queue_metrics_timezone
         self.account_and_region = (settings.queue_account_id, settings.queue_region)
         self.span = span
         self.focus = focus
@@ -62,12 +63,12 @@ class Reader:
         """The queues with most arrivals, or the named queue."""
         if self.queue is not None:
             return [self.queue]
-        arguments = (*self.account_and_region, *coarse_span(self.span), MAX_QUEUES)
+        arguments = (*self.account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
         """The metrics of one queue in the focus. Raises QueueDoesNotExist when it was deleted meanwhile."""
-        return run(queue_windows(self._arn_of(name), name, self.focus, None), self._database)
+        return run(queue_windows(self._arn_of(name), name, self.focus, None, self._zone), self._database)
 
     def _arn_of(self, name: str) -> str:
         account, region = self.account_and_region
@@ -89,6 +90,7 @@ class Reader:
             start,
             self.span.end,
             int(step.total_seconds()),
+            self._zone,
         )
         rows = self._database.call(READ_LAG_HEAT, arguments)
         cells = {(row.name, utc(row.slot)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
@@ -97,7 +99,7 @@ class Reader:
     def hot_groups(self, name: str) -> HotGroups:
         """The hot groups of a queue."""
         most = MAX_GROUPS if self.queue is None else MAX_GROUPS_OF_ONE
-        arguments = (*self.account_and_region, name, *coarse_span(self.span), most)
+        arguments = (*self.account_and_region, name, *coarse_span(self.span), most, self._zone)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
         bars = [Bar(row.group_id, row.arrivals) for row in rows]
         arrivals = max((row.arrivals_of_all or 0 for row in rows), default=0)

@@ -6,14 +6,25 @@ span begins when the request yields the effect, so it includes the wait for the 
 its wait for messages.
 """
 
-from collections.abc import Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar, cast
+from uuid import UUID
 
 import msgspec
 
 from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Transact
 from penstock.postgres.calls import DatabaseEffect
-from penstock.postgres.statements.messages import ReceivedRow
+from penstock.postgres.statements.messages import (
+    CHANGE_VISIBILITIES,
+    DELETE_MESSAGES,
+    SEND_MESSAGES,
+    ReceiptHandle,
+    ReceivedRow,
+    SendEntry,
+    SentRow,
+    VisibilityEntry,
+)
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
 from penstock.reports import (
     Deleted,
     EventPublished,
@@ -23,7 +34,7 @@ from penstock.reports import (
     Sent,
     VisibilityChanged,
 )
-from penstock.trace_context import parse_trace_header
+from penstock.trace_context import TraceContext, parse_trace_header
 
 from .requests import REQUEST_SPAN
 from .tracing import RecordedSpan, Tracing, span_context
@@ -32,6 +43,14 @@ T = TypeVar("T")
 
 MAX_LINKS: Final = 32
 """Of a receive: SQS returns at most ten messages, but the REST API up to 1,000."""
+
+ENTRIES: Final[dict[str, Callable[..., SendEntry | PublishEntry | ReceiptHandle | VisibilityEntry]]] = {
+    SEND_MESSAGES.name: SendEntry,
+    PUBLISH_MESSAGES.name: PublishEntry,
+    DELETE_MESSAGES.name: ReceiptHandle,
+    CHANGE_VISIBILITIES.name: VisibilityEntry,
+}
+"""What entries of calls are, whose messages have an id."""
 
 _system = msgspec.json.Decoder(dict[str, str])
 
@@ -60,6 +79,7 @@ class OperationRecorder:
                     raise
                 if call is not None:
                     call.end()
+                    record_message_id(effect, answer, request)
                 effect = operation.send(answer)
         except StopIteration as over:
             result: T = over.value
@@ -70,6 +90,8 @@ class OperationRecorder:
             record_report(effect, request)
         if isinstance(effect, Pause):
             request.span.add_event("wait", {"seconds": effect.seconds})
+        if isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
+            link_creators(request, [SendEntry(*entry).system for entry in effect.entries])
         if not isinstance(effect, (Call, BatchCall, Transact, Receive)):
             return None
         return self._tracing.start_call_span(request, effect.statement.name, call_attributes(effect))
@@ -96,6 +118,8 @@ def record_report(report: Report, request: RecordedSpan) -> None:
             set_operation(request, "send", "send", resource_name(arn), count)
         case Received(queue_arn=arn, messages=messages):
             set_operation(request, "receive", "receive", resource_name(arn), len(messages))
+            if len(messages) == 1:
+                request.set("messaging.message.id", messages[0].message_id)
             link_senders(request, messages)
         case Deleted(queue_arn=arn, count=count):
             set_operation(request, "delete", "settle", resource_name(arn), count)
@@ -104,6 +128,7 @@ def record_report(report: Report, request: RecordedSpan) -> None:
         case Published(topic_arn=arn, count=count):
             set_operation(request, "send", "send", resource_name(arn), count)
             request.set("messaging.system", "aws.sns")
+            request.set("aws.sns.topic.arn", arn)
         case EventPublished(routing_key=routing_key):
             set_operation(request, "send", "send", routing_key)
 
@@ -111,26 +136,58 @@ def record_report(report: Report, request: RecordedSpan) -> None:
 def set_operation(
     request: RecordedSpan, name: str, kind: str, destination: str, count: int | None = None
 ) -> None:
-    """Names the span `{operation name} {destination}` and sets the attributes that the conventions require."""
+    """Names the span `{operation name} {destination}` and sets the attributes that the conventions require.
+
+    The number of messages becomes an attribute at the end, once it is known whether the action is one of batches.
+    """
     attributes: dict[str, str | int] = {
         "messaging.system": "aws_sqs",
         "messaging.operation.name": name,
         "messaging.operation.type": kind,
         "messaging.destination.name": destination,
     }
-    if count is not None and (count > 1 or kind == "receive"):
-        attributes["messaging.batch.message_count"] = count
+    request.messages = count
+    request.is_named = True
     request.span.update_name(f"{name} {destination}")
     request.span.set_attributes(attributes)
+
+
+def record_message_id(effect: Effect[object], rows: object, request: RecordedSpan) -> None:
+    """Sets the id of the message that a call of one entry sent, published or settled."""
+    if not isinstance(effect, BatchCall) or len(effect.entries) != 1:
+        return
+    (entry,) = effect.entries
+    kind = ENTRIES.get(effect.statement.name)
+    message_id = None if kind is None else kind(*entry).message_id
+    if message_id is None:
+        return
+    text = str(UUID(bytes=message_id))
+    if effect.statement is SEND_MESSAGES:
+        (row,) = cast("list[SentRow]", rows)
+        text = row.message_id or text  # that of an earlier message with the same deduplication id
+    request.set("messaging.message.id", text)
+
+
+def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> None:
+    """Links a span that sends to the contexts that its messages bring with them (AWSTraceHeader of the client)."""
+    for system in systems[:MAX_LINKS]:
+        creator = creation_context(system)
+        if creator is not None and creator.span_id != request.context.span_id:
+            request.span.add_link(span_context(creator))
 
 
 def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None:
     """Links to the spans that sent the messages, where those are known."""
     for message in messages[:MAX_LINKS]:
-        header = None if message.system is None else _system.decode(message.system).get("AWSTraceHeader")
-        sender = None if header is None else parse_trace_header(header)
+        sender = creation_context(message.system)
         if sender is not None:
             request.span.add_link(span_context(sender), {"messaging.message.id": message.message_id})
+
+
+def creation_context(system: str | bytes | None) -> TraceContext | None:
+    """The context that a message's system attributes name."""
+    header = None if system is None else _system.decode(system).get("AWSTraceHeader")
+    return None if header is None else parse_trace_header(header)
 
 
 def resource_name(arn: str) -> str:

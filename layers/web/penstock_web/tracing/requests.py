@@ -4,11 +4,14 @@ headers ──► caller's trace, or a new one ──► recorded? ──no─�
                                                 └───yes──► span ──► the application ──► status ──► end
 """
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
+from penstock.actions import AnyAction
 from penstock.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
+from penstock_web.http.request_notes import KEY, RequestNotes
 
 from .tracing import RecordedSpan, Tracing
 
@@ -22,6 +25,17 @@ REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", defa
 
 # Frequent requests of probes and scrapers are recorded only if their caller sends a trace.
 PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
+SYSTEMS: Final = {"sqs": "aws_sqs", "sns": "aws.sns"}
+"""`messaging.system`, by service."""
+OPERATIONS: Final = {
+    "SendMessage": ("send", "send"),
+    "Publish": ("send", "send"),
+    "ReceiveMessage": ("receive", "receive"),
+    "DeleteMessage": ("delete", "settle"),
+    "ChangeMessageVisibility": ("change_visibility", "settle"),
+}
+"""Name and type of the operations on messages, by action."""
+_HOST = re.compile(r"([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?").fullmatch
 MAX_STATE_BYTES: Final = 512
 """Of tracestate: the W3C specification asks implementations to propagate at least 512 characters."""
 
@@ -77,12 +91,14 @@ class TracedApplication:
             initial_span_name(scope), request_attributes(scope), parent, state
         )
         answer = ResponseRecorder(send)
+        notes = scope[KEY] = RequestNotes()
         tokens = CURRENT_TRACE.set(span.context), REQUEST_SPAN.set(span)
         try:
             await self._application(scope, receive, answer.send)
         finally:
             CURRENT_TRACE.reset(tokens[0])
             REQUEST_SPAN.reset(tokens[1])
+            describe_action(span, notes)
             end_span(span, scope, answer)
 
 
@@ -134,16 +150,56 @@ def initial_span_name(scope: Scope) -> str:
     return str(scope["method"])
 
 
-def request_attributes(scope: Scope) -> dict[str, str]:
+def request_attributes(scope: Scope) -> dict[str, str | int]:
     """Attributes of OpenTelemetry's HTTP server conventions. No query string: it may hold a message or a signature."""
-    attributes = {
+    attributes: dict[str, str | int] = {
         "http.request.method": scope["method"],
         "url.path": scope["path"],
         "url.scheme": scope["scheme"],
     }
     if scope.get("client"):
         attributes["client.address"] = scope["client"][0]
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+    if match := _HOST(host):
+        attributes["server.address"] = match[1].strip("[]")
+        if match[2]:
+            attributes["server.port"] = int(match[2])
     return attributes
+
+
+def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
+    """Adds what the request of an action says, and names its span if it has reported nothing."""
+    action = notes.action
+    if notes.error:
+        span.set("error.type", notes.error)
+    if span.messages is not None and (span.messages > 1 or action is None or is_of_batches(action)):
+        span.set("messaging.batch.message_count", span.messages)
+    if action is None or action.service not in SYSTEMS:
+        return
+    if not span.is_named:
+        name_action(span, action, notes.destination)
+    if notes.queue_url:
+        span.set("aws.sqs.queue.url", notes.queue_url)
+    if notes.topic_arn:
+        span.set("aws.sns.topic.arn", notes.topic_arn)
+
+
+def is_of_batches(action: AnyAction) -> bool:
+    """Whether an action is about any number of messages: then their number is told, also where it is one."""
+    return action.name == "ReceiveMessage" or action.name.endswith("Batch")
+
+
+def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None:
+    """An action about messages that failed is `{operation name} {destination}`, too; others go by their own names."""
+    name, kind = OPERATIONS.get(action.name.removesuffix("Batch"), (action.name, ""))
+    span.is_named = True
+    span.set("messaging.system", SYSTEMS[action.service])
+    span.set("messaging.operation.name", name)
+    if kind:
+        span.set("messaging.operation.type", kind)
+    if destination:
+        span.set("messaging.destination.name", destination)
+    span.span.update_name(f"{name} {destination}" if kind and destination else name)
 
 
 def end_span(span: RecordedSpan, scope: Scope, answer: ResponseRecorder) -> None:
@@ -154,7 +210,7 @@ def end_span(span: RecordedSpan, scope: Scope, answer: ResponseRecorder) -> None
     route = route_of(scope)
     if route is not None:
         span.set("http.route", route)
-        if getattr(span.span, "name", None) == scope["method"]:
+        if not span.is_named:
             span.span.update_name(f"{scope['method']} {route}")
     if answer.request_id:
         span.set("aws.request_id", answer.request_id.decode("latin-1"))

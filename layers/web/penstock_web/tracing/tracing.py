@@ -6,12 +6,14 @@ number, where OpenTelemetry's own sampler would cost a span.
 
 import random
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Final
+from uuid import uuid4
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
@@ -25,17 +27,30 @@ from .span_queue import SpanQueue
 
 EXPORT_SECONDS: Final = 5.0
 """For one request to the collector, retries included; then its spans are dropped."""
+DEFAULT_NAME: Final = "penstock"
+SDK_RESOURCE: Final = Resource(
+    {
+        "telemetry.sdk.language": "python",
+        "telemetry.sdk.name": "opentelemetry",
+        "telemetry.sdk.version": version("opentelemetry-sdk"),
+    }
+)
 FLUSH_SECONDS: Final = 2.0
 """For the spans that are still queued when the process ends."""
 
 
 class RecordedSpan:
-    """A span under way; it implements `penstock.trace_context.Span`."""
+    """A span under way; it implements `penstock.trace_context.Span`.
 
-    __slots__ = ("context", "span")
+    `is_named`: it has its final name. `messages`: how many it is about; None: none are known.
+    """
+
+    __slots__ = ("context", "is_named", "messages", "span")
 
     def __init__(self, span: trace.Span) -> None:
         self.span = span
+        self.is_named = False
+        self.messages: int | None = None
         own = span.get_span_context()
         self.context = TraceContext(f"{own.trace_id:032x}", f"{own.span_id:016x}", own.trace_flags.sampled)
 
@@ -57,16 +72,8 @@ class Tracing:
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate
         self._span_queue = SpanQueue(exporter)
-        resource = Resource(
-            {
-                "service.name": settings.otlp_service_name,
-                "service.version": __version__,
-                "telemetry.sdk.language": "python",
-                "telemetry.sdk.name": "opentelemetry",
-            }
-        )
         # The provider's own shutdown hook would wait for the collector; `close` is called instead.
-        self._provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False)
+        self._provider = TracerProvider(ALWAYS_ON, resource_of(settings), shutdown_on_exit=False)
         self._provider.add_span_processor(self._span_queue)
         self._tracer = self._provider.get_tracer("penstock", __version__)
 
@@ -121,6 +128,25 @@ class Tracing:
     ) -> RecordedSpan:
         span = self._tracer.start_span(name, parent or Context(), kind, attributes, links)
         return RecordedSpan(span)
+
+
+def resource_of(settings: Settings) -> Resource:
+    """Who records: what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say (the SDK reads them), else our own.
+
+    OTLP_SERVICE_NAME counts before both, unless it has its default. `service.instance.id` is random, as the semantic
+    conventions recommend ("Service").
+    """
+    ours = Resource(
+        {
+            "service.name": settings.otlp_service_name,
+            "service.version": __version__,
+            "service.instance.id": str(uuid4()),
+        }
+    )
+    given = Resource(
+        {} if settings.otlp_service_name == DEFAULT_NAME else {"service.name": settings.otlp_service_name}
+    )
+    return SDK_RESOURCE.merge(ours).merge(OTELResourceDetector().detect()).merge(given)
 
 
 def remote_parent(context: TraceContext, state: str = "") -> Context:

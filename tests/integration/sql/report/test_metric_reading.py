@@ -112,9 +112,11 @@ def test_slots_and_the_ends_of_time(db: Connection) -> None:
 
 
 # --- a queue ---------------------------------------------------------------------------------------------------------
-def read(db: Connection, name: str, group: str = "", seconds: int = 60) -> list[MetricsRow]:
+def read(
+    db: Connection, name: str, group: str = "", seconds: int = 60, zone: str = "UTC"
+) -> list[MetricsRow]:
     arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
-    return call(db, READ_METRICS, arn, seconds, group, START, START + HOUR)
+    return call(db, READ_METRICS, arn, seconds, group, START, START + HOUR, zone)
 
 
 def test_windows_in_their_order_after_their_sums(db: Connection) -> None:
@@ -159,6 +161,28 @@ def test_without_windows_there_is_a_row_and_without_a_queue_none(db: Connection)
     assert read(db, "bills") == []
 
 
+def test_days_are_those_of_the_zone(db: Connection) -> None:
+    """Two zones whose days begin at the same moment, and a day that the previous release has stored, without a zone."""
+    queue = new_queue(db, "orders")
+    for zone, arrivals in (("Africa/Abidjan", 5), ("Europe/London", 7), ("", 9)):
+        add_window(db, queue, START, seconds=86400, zone=zone, arrivals=arrivals)
+        add_window(db, queue, START, seconds=86400, zone=zone, group_id="a", arrivals=arrivals)
+        add_latency(db, queue, START, [arrivals], seconds=86400, zone=zone)
+    for zone, arrivals in (("Africa/Abidjan", 5), ("Europe/London", 7)):
+        total, *windows = read(db, "orders", seconds=86400, zone=zone)
+        assert [row.arrivals for row in (total, *windows)] == [arrivals] * 2
+        assert [json.loads(row.latencies or "")["lag"]["max_us"] for row in (total, *windows)] == [
+            arrivals
+        ] * 2
+        assert json.loads(total.hot_groups or "") == [{"group_id": "a", "arrivals": arrivals}]
+        assert call(db, READ_BUSIEST_QUEUES, *PLACE, 86400, START, END, 9, zone) == [("orders", arrivals, 0)]
+        assert (
+            call(db, READ_LAG_HEAT, *PLACE, ["orders"], 86400, START, END, 86400, zone)[0].p95_us == arrivals
+        )
+    total, *windows = read(db, "orders", seconds=86400, zone="Asia/Tokyo")
+    assert (total.arrivals, windows) == (0, [])
+
+
 # --- all queues ------------------------------------------------------------------------------------------------------
 def lag(db: Connection, name: str | None = None, after: str | None = None, limit: int = 10) -> list[LagRow]:
     return call(db, READ_LAG, *PLACE, name, after, limit)
@@ -199,7 +223,7 @@ def test_heat_merges_hours(db: Connection) -> None:
     queue = new_queue(db, "a")
     for hour in range(3):
         add_latency(db, queue, START + hour * HOUR, [1000 * (hour + 1)] * 10, seconds=3600)
-    rows = call(db, READ_LAG_HEAT, *PLACE, ["a", "none"], 3600, START, END, 7200)
+    rows = call(db, READ_LAG_HEAT, *PLACE, ["a", "none"], 3600, START, END, 7200, "UTC")
     assert [(row.name, row.slot, row.count) for row in rows] == [
         ("a", START, 20), ("a", START + 2 * HOUR, 10),
     ]  # fmt: skip
@@ -213,7 +237,7 @@ def test_hot_groups_and_busy_queues(db: Connection) -> None:
         add_window(db, queue, START, seconds=3600, group_id=group, arrivals=arrivals)
     add_window(db, first, START, seconds=3600, arrivals=20, depth=3)
     add_window(db, second, START, seconds=3600, arrivals=30, depth=2)
-    asked = (3600, START, END, 10)
+    asked = (3600, START, END, 10, "UTC")
     groups = call(db, READ_HOT_GROUPS, *PLACE, None, *asked)
     assert groups == [("a", "y", 7, 50), ("b", "x", 6, 50), ("a", "x", 5, 50)]
     assert call(db, READ_HOT_GROUPS, *PLACE, "b", *asked) == [("b", "x", 6, 30)]

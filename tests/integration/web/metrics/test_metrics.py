@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from tests.support import plain_http
@@ -49,17 +50,21 @@ def test_requests_and_messages(service: Service) -> None:
     with pytest.raises(sqs.exceptions.QueueDoesNotExist):
         sqs.send_message(QueueUrl=url + "s", MessageBody="lost")
     found = scrape(service.url)
-    assert found.values("http_requests_total", "path") == {
+    assert found.values("penstock_http_requests_total", "path") == {
         "sqs:CreateQueue": 1,
         "sqs:SendMessage": 2,
         "sqs:SendMessageBatch": 1,
         "sqs:ReceiveMessage": 3,
         "sqs:DeleteMessage": 2,
     }
-    assert found.value("http_requests_total", method="POST", path="sqs:SendMessage", status="200") == 1
-    assert found.value("http_requests_total", method="POST", path="sqs:SendMessage", status="400") == 1
-    for path, count in found.values("http_requests_total", "path").items():
-        assert found.value("http_request_duration_seconds_count", method="POST", path=path) == count
+    assert (
+        found.value("penstock_http_requests_total", method="POST", path="sqs:SendMessage", status="200") == 1
+    )
+    assert (
+        found.value("penstock_http_requests_total", method="POST", path="sqs:SendMessage", status="400") == 1
+    )
+    for path, count in found.values("penstock_http_requests_total", "path").items():
+        assert found.value("penstock_http_request_duration_seconds_count", method="POST", path=path) == count
     counts = {
         "messages_sent_total": 3,
         "messages_received_total": 6,
@@ -71,19 +76,17 @@ def test_requests_and_messages(service: Service) -> None:
         "message_delete_duration_seconds_count": 2,
         "message_age_at_receive_seconds_count": 3,
     }
-    assert {name: found.value("queue_" + name, queue=ORDERS) for name in counts} == counts
-    assert set(found.values("queue_messages_sent_total", "queue")) == {ORDERS, "_other"}
-    assert (
-        found.value("queue_coalescer_flush_batch_size_sum") == 4
-    )  # that for the missing queue was a call, too
-    assert found.value("http_connections_active") == 1  # the scrape itself
+    assert {name: found.value("penstock_queue_" + name, queue=ORDERS) for name in counts} == counts
+    assert set(found.values("penstock_queue_messages_sent_total", "queue")) == {ORDERS, "_other"}
+    assert found.value("penstock_flush_messages_sum") == 4  # that for the missing queue was a call, too
+    assert found.value("penstock_http_requests_active") == 1  # the scrape itself
     assert found.value("penstock_processes") == 1
 
 
 def test_buckets_are_cumulative(service: Service) -> None:
     create(service)
     found = scrape(service.url)
-    buckets = found.values("http_request_duration_seconds_bucket", "le")
+    buckets = found.values("penstock_http_request_duration_seconds_bucket", "le")
     assert list(buckets) == ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "+Inf"]
     assert sorted(buckets.values()) == list(buckets.values())
     assert buckets["+Inf"] == 1
@@ -101,16 +104,18 @@ def test_the_rest_api_is_counted_by_route(service: Service) -> None:
         http.request("DELETE", f"/v1/queues/{ORDERS}/messages", json={"ids": [sent["id"]]})
         http.get("/livez")
     found = scrape(service.url)
-    paths = found.values("http_requests_total", "path")
+    paths = found.values("penstock_http_requests_total", "path")
     assert paths.pop("(unmatched)") == 1
     assert paths.pop("/livez") == 1
     assert paths == {"/v1/queues": 2, "/v1/queues/{name}": 1, "/v1/queues/{name}/messages": 4}
     assert "confidential" not in found.text
-    assert found.value("http_requests_total", method="GET", path="/v1/queues/{name}", status="404") == 1
-    assert found.values("http_requests_total", "method")["_other"] == 1
-    assert found.value("queue_messages_sent_total", queue=ORDERS) == 2
-    assert found.value("queue_messages_received_total", queue=ORDERS) == 1
-    assert found.value("queue_messages_deleted_total", queue=ORDERS) == 1
+    assert (
+        found.value("penstock_http_requests_total", method="GET", path="/v1/queues/{name}", status="404") == 1
+    )
+    assert found.values("penstock_http_requests_total", "method")["_other"] == 1
+    assert found.value("penstock_queue_messages_sent_total", queue=ORDERS) == 2
+    assert found.value("penstock_queue_messages_received_total", queue=ORDERS) == 1
+    assert found.value("penstock_queue_messages_deleted_total", queue=ORDERS) == 1
 
 
 def test_transactions_and_events_are_counted(service: Service) -> None:
@@ -122,21 +127,21 @@ def test_transactions_and_events_are_counted(service: Service) -> None:
         body = {"ack": [{"queue": ORDERS, "receipt": receipt}], "send": [{"queue": "copies", "message": 1}]}
         assert http.post("/v1/transactions", json=body).json()["acked"] == 1
     found = scrape(service.url)
-    assert found.value("queue_messages_deleted_total", queue=ORDERS) == 1
-    assert found.value("queue_messages_sent_total", queue="copies") == 1
+    assert found.value("penstock_queue_messages_deleted_total", queue=ORDERS) == 1
+    assert found.value("penstock_queue_messages_sent_total", queue="copies") == 1
 
 
 def test_a_duplicate_is_not_sent(service: Service) -> None:
     sqs, url = service.sqs(), create(service, "q.fifo", FifoQueue="true")
     for _ in range(2):
         sqs.send_message(QueueUrl=url, MessageBody="1", MessageGroupId="g", MessageDeduplicationId="d")
-    assert scrape(service.url).value("queue_messages_sent_total", queue="q.fifo") == 1
+    assert scrape(service.url).value("penstock_queue_messages_sent_total", queue="q.fifo") == 1
 
 
 def test_a_long_poll_that_finds_nothing_is_one_empty_receive(service: Service) -> None:
     sqs, url = service.sqs(), create(service)
     sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1)
-    assert scrape(service.url).value("queue_empty_receives_total", queue=ORDERS) == 1
+    assert scrape(service.url).value("penstock_queue_empty_receives_total", queue=ORDERS) == 1
 
 
 def test_refused_callers(database: Database) -> None:
@@ -146,8 +151,8 @@ def test_refused_callers(database: Database) -> None:
         assert plain_http.get(service.url + "/v1/queues").status_code in (401, 403)
         assert plain_http.get(service.url + "/metrics").status_code == 403
         found = scrape(service.url, authorization="anything")
-    assert found.total("auth_failures_total") == 3
-    assert found.values("auth_failures_total", "code").keys() <= {
+    assert found.total("penstock_auth_failures_total") == 3
+    assert found.values("penstock_auth_failures_total", "code").keys() <= {
         "MissingAuthenticationToken",
         "AccessDenied",
     }
@@ -160,9 +165,9 @@ def test_most_queues_share_a_label(database: Database) -> None:
             service.sqs().send_message(QueueUrl=create(service, name), MessageBody="1")
         until_row(database.dsn, "select from queue.measurement where visible = 1 having count(*) = 4")
         found = scrape(service.url)
-    assert found.values("queue_messages_sent_total", "queue") == {"a": 1, "b": 1, "_other": 2}
-    assert found.values("queue_depth", "queue") == {"a": 1, "b": 1, "_other": 2}
-    assert found.value("queues_measured") == 2
+    assert found.values("penstock_queue_messages_sent_total", "queue") == {"a": 1, "b": 1, "_other": 2}
+    assert found.values("penstock_queue_depth", "queue") == {"a": 1, "b": 1, "_other": 2}
+    assert found.value("penstock_queues_measured") == 2
 
 
 # --- what is read from the database ----------------------------------------------------------------------------------
@@ -173,13 +178,46 @@ def test_gauges_of_queues(database: Database, service: Service) -> None:
     sqs.receive_message(QueueUrl=url)
     until_row(database.dsn, "select from queue.measurement where (visible, in_flight, delayed) = (1, 1, 1)")
     found = scrape(service.url)
-    gauges = ("queue_depth", "queue_in_flight", "queue_delayed")
+    gauges = ("penstock_queue_depth", "penstock_queue_in_flight", "penstock_queue_delayed")
     assert [found.value(name, queue=ORDERS) for name in gauges] == [1, 1, 1]
-    assert found.value("queue_oldest_message_age_seconds", queue=ORDERS) > 0
-    assert found.value("db_up") == 1
-    assert found.value("db_pool_size") == found.value("db_pool_idle") + found.value("db_pool_active")
-    assert "log" in found.values("db_live_tuples", "table")
-    assert found.value("worker_runs_total", worker="measure", outcome="success") >= 1
+    assert found.value("penstock_queue_oldest_message_age_seconds", queue=ORDERS) > 0
+    assert found.value("penstock_db_up") == 1
+    assert found.value("penstock_db_pool_size") == found.value("penstock_db_pool_idle") + found.value(
+        "penstock_db_pool_active"
+    )
+    assert "log" in found.values("penstock_db_live_tuples", "table")
+    assert found.value("penstock_worker_runs_total", worker="measure", outcome="success") >= 1
+
+
+def test_health_of_the_metrics_job(database: Database, service: Service) -> None:
+    """Of one that never ran nothing is told but that nothing failed; a run under way changes nothing."""
+    create(service)
+    until_row(database.dsn, "select from queue.reading")
+    assert "penstock_metrics_job_last" not in scrape(service.url).text
+    with psycopg.connect(database.dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "insert into queue.metrics_run (mode, started_at, finished_at, error) values "
+            "('once', '2026-03-29 00:00:00+00', '2026-03-29 00:01:30+00', null), "
+            "('once', '2026-03-29 01:00:00+00', '2026-03-29 01:00:10+00', 'lost'), "
+            "('once', '2026-03-29 02:00:00+00', null, null)"
+        )
+    create(service, "another")  # so that there is something to measure
+    # Scrapes within a second share what was read.
+    wait_until(lambda: scrape(service.url).has("penstock_metrics_job_last_run_failed"))
+    found = scrape(service.url)
+    assert found.value("penstock_metrics_job_last_success_timestamp_seconds") == 1774742490
+    assert found.value("penstock_metrics_job_failed_runs") == 1
+    assert found.value("penstock_metrics_job_last_run_failed") == 1
+    assert found.value("penstock_metrics_job_last_run_duration_seconds") == 10
+
+
+def test_health_of_workers(database: Database, service: Service) -> None:
+    create(service)
+    until_row(database.dsn, "select from queue.reading")
+    wait_until(lambda: scrape(service.url).has("penstock_worker_last_run_failed", worker="measure"))
+    found = scrape(service.url)
+    assert found.value("penstock_worker_last_run_failed", worker="measure") == 0
+    assert found.value("penstock_worker_last_success_timestamp_seconds", worker="measure") > 0
 
 
 def test_without_a_database_it_answers(database: Database, service: Service) -> None:
@@ -188,9 +226,9 @@ def test_without_a_database_it_answers(database: Database, service: Service) -> 
     create(service)
     with blocked_queues(database):
         found = scrape(service.url)
-    assert found.value("db_up") == 0
-    assert found.total("http_requests_total") == 1
-    assert "queue_depth" not in found.text
+    assert found.value("penstock_db_up") == 0
+    assert found.total("penstock_http_requests_total") == 1
+    assert "penstock_queue_depth" not in found.text
 
 
 def test_promtool_is_content(database: Database, service: Service) -> None:
@@ -227,15 +265,15 @@ def test_whichever_process_is_asked_answers_for_all(database: Database) -> None:
         sent(up.address, ORDERS, 40)
         answers = [scrape(up.address) for _ in range(6)]
         for found in answers:
-            assert found.value("queue_messages_sent_total", queue=ORDERS) == 40
+            assert found.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40
             assert found.value("penstock_processes") == 2
         # The end of a connection reaches its process a moment after another one is asked.
-        wait_until(lambda: scrape(up.address).value("http_connections_active") == 1)
+        wait_until(lambda: scrape(up.address).value("penstock_http_requests_active") == 1)
         victim = children(up.process.pid)[0]
         os.kill(victim, signal.SIGKILL)
         while victim in children(up.process.pid):
             pass
         sent_before = until_answered(up.address)
         assert (
-            sent_before.value("queue_messages_sent_total", queue=ORDERS) == 40
+            sent_before.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40
         )  # what the dead one counted, too

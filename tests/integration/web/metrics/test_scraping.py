@@ -41,7 +41,7 @@ def test_a_token_closes_it(database: Database, access: str) -> None:
         assert answers(http, GOOD) == answers(http, {**GOOD, b"host": b"prometheus.example"}) == {200}
         assert http.get("/metrics").headers["www-authenticate"] == "Bearer"
         refused = http.get("/metrics", headers=GOOD).text
-        assert 'auth_failures_total{code="InvalidClientTokenId"} 3' in refused
+        assert 'penstock_auth_failures_total{code="InvalidClientTokenId"} 3' in refused
 
 
 @pytest.mark.parametrize("token", [{}, TOKEN], ids=["keys", "keys and token"])

@@ -47,11 +47,17 @@ def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collecto
         "rojo=1,congo=t61",
     )
     assert span.status.code == Status.STATUS_CODE_UNSET
+    (message,) = call(http, "ReceiveMessage", QueueUrl=url)["Messages"]
+    host = httpx.URL(url)
     assert attributes(span.attributes) == {
         "messaging.system": "aws_sqs",
         "messaging.operation.name": "send",
         "messaging.operation.type": "send",
         "messaging.destination.name": "sent",
+        "messaging.message.id": message["MessageId"],
+        "aws.sqs.queue.url": "/000000000000/sent",
+        "server.address": host.host,
+        "server.port": host.port,
         "http.request.method": "POST",
         "url.path": "/000000000000/sent",
         "url.scheme": "http",
@@ -130,7 +136,79 @@ def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
     call(http, "DeleteMessage", {"traceparent": traceparent(trace)}, **members)
     span = collector.request(trace)
     assert span.name == "delete settled"
-    assert attributes(span.attributes)["messaging.operation.type"] == "settle"
+    found = attributes(span.attributes)
+    assert found["messaging.operation.type"] == "settle"
+    assert found["messaging.destination.name"] == "settled"
+    assert found["messaging.message.id"] == message["MessageId"]
+    assert found["aws.sqs.queue.url"] == url
+    assert "messaging.batch.message_count" not in found
+
+
+def test_what_failed_says_where_and_why(http: httpx.Client, collector: Collector) -> None:
+    """`error.type` is the error's code. HTTP semantic conventions: a 4xx is no error of a server's span."""
+    url, trace = make_queue(http, "failing"), new_trace()
+    headers = {
+        "content-type": "application/x-amz-json-1.0",
+        "x-amz-target": "AmazonSQS.DeleteMessage",
+        "traceparent": traceparent(trace),
+    }
+    assert http.post("/", headers=headers, json={"QueueUrl": url, "ReceiptHandle": "x"}).status_code == 400
+    span = collector.request(trace)
+    assert span.name == "delete failing"
+    assert span.status.code == Status.STATUS_CODE_UNSET
+    expected = {
+        "messaging.system": "aws_sqs",
+        "messaging.operation.name": "delete",
+        "messaging.operation.type": "settle",
+        "messaging.destination.name": "failing",
+        "error.type": "ReceiptHandleIsInvalid",
+    }
+    assert expected.items() <= attributes(span.attributes).items()
+
+
+def test_a_batch_of_one_is_a_batch(http: httpx.Client, collector: Collector) -> None:
+    """ "SHOULD use messaging.batch.message_count for batching APIs and SHOULD NOT use it for single-message APIs"."""
+    url, trace = make_queue(http, "one"), new_trace()
+    entries = [{"Id": "1", "MessageBody": "x"}]
+    call(http, "SendMessageBatch", {"traceparent": traceparent(trace)}, QueueUrl=url, Entries=entries)
+    assert attributes(collector.request(trace).attributes)["messaging.batch.message_count"] == 1
+
+
+@pytest.mark.parametrize("action", ["CreateTopic", "Subscribe"])
+def test_actions_of_sns_go_by_their_names(http: httpx.Client, collector: Collector, action: str) -> None:
+    """In the Query protocol, too, where no header names the action."""
+    trace, arn = new_trace(), "arn:aws:sns:us-east-1:000000000000:named"
+    common = {"Action": action, "Version": "2010-03-31"}
+    queue = {"TopicArn": arn, "Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:named"}
+    http.post("/", data={**common, "Action": "CreateTopic", "Name": "named"}).raise_for_status()
+    members = {"Name": "named"} if action == "CreateTopic" else queue
+    http.post("/", data={**common, **members}, headers={"traceparent": traceparent(trace)})
+    span = collector.request(trace)
+    assert span.name == action
+    found = attributes(span.attributes)
+    assert (found["messaging.system"], found["messaging.operation.name"]) == ("aws.sns", action)
+    assert found.get("aws.sns.topic.arn") == (arn if action == "Subscribe" else None)
+
+
+def test_whose_spans_they_are(postgres: TestServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES (OpenTelemetry, "General SDK configuration")."""
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test,service.namespace=shop")
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "queues")
+    instances = set()
+    with running_collector() as collector:
+        for settings in ({}, {"OTLP_SERVICE_NAME": "ours"}):
+            with (
+                traced_service(postgres, collector, OTLP_SAMPLE_RATE="1", **settings) as service,
+                service.http() as http,
+            ):
+                http.get("/v1/queues").raise_for_status()
+                assert service.stop() == 0
+            found = collector.resource
+            instances.add(found["service.instance.id"])
+            assert found["service.name"] == settings.get("OTLP_SERVICE_NAME", "queues")
+            assert found["deployment.environment.name"] == "test"
+            assert found["service.namespace"] == "shop"
+    assert len(instances) == 2
 
 
 def test_x_ray_s_header_is_a_parent_too(http: httpx.Client, collector: Collector) -> None:
@@ -150,7 +228,14 @@ def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -
         MessageSystemAttributes={"AWSTraceHeader": {"DataType": "String", "StringValue": own}},
     )  # fmt: skip
     assert received_header(http, url) == own
-    assert collector.request(trace).name == "send own"
+    span = collector.request(trace)
+    assert span.name == "send own"
+    # "The "Send" span SHOULD always link to the creation context that was injected into a message".
+    (link,) = span.links
+    assert (link.trace_id.hex(), link.span_id.hex()) == (
+        "5759e988bd862e3fe1be46a994272793",
+        "53995c3f42cd8ad8",
+    )
 
 
 def test_who_does_not_record_is_not_recorded(http: httpx.Client, collector: Collector) -> None:

@@ -142,6 +142,7 @@ def test_what_fires_begins_a_trace(db: Connection, hour: Hour) -> None:
     assert headers_in(db, "jobs") == {header for header, _, _ in spans}
     ids = {row[0] for row in db.execute("select schedule_id from queue.schedule").fetchall()}
     assert {found["penstock.schedule.id"] for _, _, found in spans} == ids
+    assert {found["penstock.schedule.name"] for _, _, found in spans} == {"simple", "other"}
 
 
 def test_what_fires_into_events(db: Connection, hour: Hour) -> None:

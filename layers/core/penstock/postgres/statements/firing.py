@@ -50,6 +50,7 @@ class ClaimedScheduleRow(NamedTuple):
     max_age_seconds: int
     next_fire_at: datetime
     topic: str | None
+    name: str
 
 
 CLAIM_SCHEDULES = Statement("queue.claim_schedules", ("int4", "int4"), ClaimedScheduleRow)
@@ -95,6 +96,7 @@ class ClaimedRetryRow(NamedTuple):
     retry_id: int
     topic: str | None
     input: str
+    name: str
 
 
 CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4", "int4"), ClaimedRetryRow)

@@ -40,7 +40,7 @@ class MetricsRow(NamedTuple):
 
 
 READ_METRICS = Statement(
-    "queue.read_metrics", ("text", "int4", "text", "timestamptz", "timestamptz"), MetricsRow
+    "queue.read_metrics", ("text", "int4", "text", "timestamptz", "timestamptz", "text"), MetricsRow
 )
 
 
@@ -85,7 +85,7 @@ class LagHeatRow(NamedTuple):
 
 READ_LAG_HEAT = Statement(
     "queue.read_lag_heat",
-    ("text", "text", "text[]", "int4", "timestamptz", "timestamptz", "int4"),
+    ("text", "text", "text[]", "int4", "timestamptz", "timestamptz", "int4", "text"),
     LagHeatRow,
 )
 
@@ -104,7 +104,7 @@ class HotGroupRow(NamedTuple):
 
 READ_HOT_GROUPS = Statement(
     "queue.read_hot_groups",
-    ("text", "text", "text", "int4", "timestamptz", "timestamptz", "int4"),
+    ("text", "text", "text", "int4", "timestamptz", "timestamptz", "int4", "text"),
     HotGroupRow,
 )
 
@@ -119,6 +119,6 @@ class BusiestQueueRow(NamedTuple):
 
 READ_BUSIEST_QUEUES = Statement(
     "queue.read_busiest_queues",
-    ("text", "text", "int4", "timestamptz", "timestamptz", "int4"),
+    ("text", "text", "int4", "timestamptz", "timestamptz", "int4", "text"),
     BusiestQueueRow,
 )

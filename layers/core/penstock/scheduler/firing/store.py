@@ -107,7 +107,9 @@ class Store:
             [work.plan.skipped_at for work in planned],
             [len(work.plan.times) for work in planned],
             [at for _, at in firings],
-            self._traces.begin("schedule", [(due.schedule_id, at) for due, at in firings], topic_messages),
+            self._traces.begin(
+                "schedule", [(due.schedule_id, at, due.name) for due, at in firings], topic_messages
+            ),
         ]
         unsigned = set()
         for row in self._calls.call(FIRE_SCHEDULES, columns):
@@ -131,7 +133,7 @@ class Store:
 
     def _retry(self, retries: list[ClaimedRetryRow]) -> list[ClaimedRetryRow]:
         signed = self._sign([TopicDraft(r.topic, r.input) if r.topic else None for r in retries])
-        topic_messages = self._traces.begin("retry", [(r.retry_id, None) for r in retries], signed)
+        topic_messages = self._traces.begin("retry", [(r.retry_id, None, r.name) for r in retries], signed)
         unsigned = set()
         for row in self._calls.call(FIRE_SCHEDULE_RETRIES, [[r.retry_id for r in retries], topic_messages]):
             self._count(**{row.outcome if row.outcome in ("fired", "busy", "exhausted") else "failed": 1})

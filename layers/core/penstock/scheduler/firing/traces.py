@@ -9,8 +9,8 @@ from penstock.trace_context import Span, Tracer, Value, as_trace_header
 
 _json = msgspec.json.Encoder()
 
-Key = tuple[int, Hashable]
-"""The id of a schedule and the time of its occurrence, or the id of a retry and None."""
+Key = tuple[int, Hashable, str]
+"""The id of a schedule and the time of its occurrence, or the id of a retry and None; the schedule's name."""
 
 
 class Traces:
@@ -29,7 +29,7 @@ class Traces:
             yield
             error = ""
         finally:
-            for (row_id, _), span in self._spans.items():
+            for (row_id, _, _), span in self._spans.items():
                 if span is not None:
                     span.end(error or ("failed" if row_id in self._failed else None))
             self._spans.clear()
@@ -59,8 +59,8 @@ class Traces:
 
 def described(kind: str, key: Key) -> dict[str, Value]:
     """Attributes of a span."""
-    row_id, occurrence = key
-    attributes: dict[str, Value] = {f"penstock.{kind}.id": row_id}
+    row_id, occurrence, name = key
+    attributes: dict[str, Value] = {f"penstock.{kind}.id": row_id, "penstock.schedule.name": name}
     if occurrence is not None:
         attributes["penstock.schedule.scheduled_for"] = str(occurrence)
     return attributes

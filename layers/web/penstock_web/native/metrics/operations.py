@@ -74,12 +74,13 @@ def queue_metrics(name: str, span: Span, group: str | None, context: Context) ->
     """The metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue if no group has such an id."""
     if group is not None:
         validation.check_group_id(group, "group")
-    return (yield from queue_windows(arn_of(name, context), name, span, group))
+    zone = context.environment.settings.queue_metrics_timezone
+    return (yield from queue_windows(arn_of(name, context), name, span, group, zone))
 
 
-def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Operation[QueueMetrics]:
-    """The metrics of the queue with this ARN. Raises QueueDoesNotExist."""
-    rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
+def queue_windows(arn: str, name: str, span: Span, group: str | None, zone: str) -> Operation[QueueMetrics]:
+    """The metrics of the queue with this ARN. `zone`: whose days. Raises QueueDoesNotExist."""
+    rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end, zone))
     if not rows:
         raise errors.QueueDoesNotExist
     total, *windows = rows

@@ -1,8 +1,8 @@
-"""Days from their pieces: sums and sketches are added. Few durations are ranked at once, many by their sketch."""
+"""Windows from their pieces: sums and sketches are added. Few durations are ranked at once, many by their sketch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,31 +13,32 @@ import pyarrow.compute as pc
 from penstock_metrics.span import Span
 
 from .columns import Batches
-from .durations import MEASURED, SUMMARY, Durations, arrow_of
-from .keys import DAY_SECONDS, Coding, GroupNumbers, Windows, column_of, integers, table_of
-from .sketch import PERCENTILES, Ints, bucket_of, rank_of, starts_of_runs, sums_of
+from .durations import CHUNK, MEASURED, SUMMARY, Durations, arrow_of, chunks_of
+from .keys import LENGTHS, Coding, GroupNumbers, Windows, column_of, integers, table_of
+from .sketch import PERCENTILES, Ints, bucket_of, lengths_of, rank_of, starts_of_runs, sums_of
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
 # rank_buckets and rank_places: for a window with too many durations, each wanted rank is the place-th least duration of
 # its bucket.
-DAY: Final = pa.schema(
+MERGED: Final = pa.schema(
     [
-        *(field for field in SUMMARY if field.name != "ordered"),
+        *(field for field in SUMMARY if field.name not in ("ordered", "whole")),
         ("rank_buckets", pa.list_(pa.int32())),
         ("rank_places", pa.list_(pa.int64())),
     ]
 )
-Wanted = tuple[int, str, int, int, int]  # queue_id, group_id, measure, starts_us, bucket
-FOUND: Final = pa.schema(
+WANTED: Final = pa.schema(
     [
+        ("window_seconds", pa.int32()),
         ("queue_id", pa.int32()),
         ("group_id", pa.string()),
         ("measure", pa.int8()),
         ("starts_us", pa.int64()),
         ("bucket", pa.int32()),
-        ("us", pa.list_(pa.int64())),
     ]
 )
+# How many durations of a wanted bucket have the same number of microseconds.
+FOUND: Final = pa.schema([*WANTED, ("us", pa.int64()), ("number", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,16 @@ class Pieces:
         )
 
 
-def merged_days(span: Span) -> Callable[[Batches], Batches]:
-    """The function from pieces of days (SUMMARY) to batches of DAY. A partition has all pieces of its days."""
-    windows = Windows.of(span, DAY_SECONDS)
+def merged(span: Span) -> Callable[[Batches], Batches]:
+    """The function from pieces (SUMMARY) to batches of MERGED. A partition has all pieces of its windows."""
+    lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def merge_partition(batches: Batches) -> Batches:
         rows = table_of(list(batches), SUMMARY)
-        if rows.num_rows:
-            yield from _merged(rows, windows).to_batches()
+        for windows in lengths:
+            pieces = rows.filter(pc.equal(rows["window_seconds"], windows.seconds))
+            if pieces.num_rows:
+                yield from _merged(pieces, windows).to_batches()
 
     return merge_partition
 
@@ -83,9 +86,10 @@ def _merged(rows: pa.Table, windows: Windows) -> pa.Table:
     summary, ranks = _added(pieces), _Ranks.none(len(pieces.starts))
     ranks = _Ranks.of(summary, is_many) if is_many.any() else ranks
     summary = replace(summary, columns={**summary.columns, **_percentiles(pieces, is_many)})
-    table = arrow_of(coding, summary, pa.nulls(len(is_many), pa.list_(pa.int64()))).drop_columns("ordered")
-    return table.append_column(DAY.field("rank_buckets"), ranks.buckets).append_column(
-        DAY.field("rank_places"), ranks.places
+    unordered = pa.nulls(len(is_many), pa.list_(pa.int64()))
+    table = arrow_of(coding, summary, unordered, whole=True).drop_columns(["ordered", "whole"])
+    return table.append_column(MERGED.field("rank_buckets"), ranks.buckets).append_column(
+        MERGED.field("rank_places"), ranks.places
     )
 
 
@@ -147,39 +151,44 @@ def _list(lists: Lists, number: int) -> Ints:
     return lists.values[lists.offsets[number] : lists.offsets[number + 1]]
 
 
-def candidates_in(span: Span, wanted: Sequence[Wanted]) -> Callable[[Batches], Batches]:
-    """The function from batches of MEASURED to batches of FOUND: the durations in the wanted buckets."""
-    windows = Windows.of(span, DAY_SECONDS)
+def candidates_in(span: Span, wanted: pa.Table, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
+    """The function from batches of MEASURED to batches of FOUND: the durations in the wanted buckets, counted by value.
+
+    `wanted`: a table of WANTED. `chunk`: as CHUNK.
+    """
+    lengths = [
+        (Windows.of(span, seconds), wanted.filter(pc.equal(wanted["window_seconds"], seconds)))
+        for seconds in LENGTHS
+    ]
 
     def filter_partition(batches: Batches) -> Batches:
-        rows = table_of(list(batches), MEASURED)
-        if rows.num_rows:
-            yield from _found(rows, windows, wanted).to_batches()
+        for rows, _ in chunks_of(batches, MEASURED, chunk):
+            for windows, buckets in lengths:
+                near = rows.filter(pc.is_in(rows["queue_id"], buckets["queue_id"].combine_chunks()))
+                if near.num_rows:
+                    yield from _found(near, windows, buckets).to_batches()
 
     return filter_partition
 
 
-def _found(rows: pa.Table, windows: Windows, wanted: Sequence[Wanted]) -> pa.Table:
+def _found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table:
     measured = Durations.of(rows)
     coding, codes, row = measured.in_windows(windows)
     us = np.maximum(measured.us[row], 0)
     bucket = bucket_of(us)
-    wanted_buckets = _WantedBuckets.of(coding, wanted)
-    near = wanted_buckets.contains(codes, bucket)
+    near = _WantedBuckets.of(coding, wanted).contains(codes, bucket)
     codes, bucket, us = codes[near], bucket[near], us[near]
-    order = np.lexsort((us, bucket, codes))
+    order = np.lexsort((us, codes))
     codes, bucket, us = codes[order], bucket[order], us[order]
-    starts = starts_of_runs(codes, bucket)
+    starts = starts_of_runs(codes, us)
     key = coding.columns(codes[starts])
-    found = Lists(np.append(starts, len(us)), us).arrow(pa.int64())
-    return pa.table(
-        {
-            **{name: key[name] for name in FOUND.names[:4]},
-            "bucket": pa.array(bucket[starts], pa.int32()),
-            "us": found,
-        },
-        FOUND,
-    )
+    found = {
+        **{name: key[name] for name in WANTED.names[:-1]},
+        "bucket": pa.array(bucket[starts], pa.int32()),
+        "us": pa.array(us[starts]),
+        "number": pa.array(lengths_of(starts, len(us))),
+    }
+    return pa.table(found, FOUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +203,15 @@ class _WantedBuckets:
         return codes * 2048 + np.maximum(bucket, -1) + 1
 
     @classmethod
-    def of(cls, coding: Coding, wanted: Sequence[Wanted]) -> _WantedBuckets:
+    def of(cls, coding: Coding, wanted: pa.Table) -> _WantedBuckets:
         numbers = coding.numbers
-        queues = {queue: number for number, queue in enumerate(numbers.queue_ids.tolist())}
-        groups = {group: number for number, group in enumerate(numbers.group_ids.to_pylist())}
-        here = [w for w in wanted if w[0] in queues and w[1] in groups]
-        columns = [(queues[q], groups[g], m, s, b) for q, g, m, s, b in here]
-        queue, group, measure, starts, bucket = np.asarray(columns, np.int64).reshape(-1, 5).T
+        queue = pc.index_in(wanted["queue_id"], pa.array(numbers.queue_ids, pa.int32()))
+        group = pc.index_in(wanted["group_id"], numbers.group_ids)
+        here = pc.and_(pc.is_valid(queue), pc.is_valid(group))
+        columns = (queue, group, *(wanted[name] for name in ("measure", "starts_us", "bucket")))
+        queue, group, measure, starts, bucket = (
+            integers(column.filter(here).combine_chunks()) for column in columns
+        )
         codes = coding.encode(queue, group, measure, coding.windows.number(starts))
         return cls(cls._pair(codes, bucket))
 

@@ -1,0 +1,139 @@
+"""What the runs of a zone have handled (queue.metrics_range), and what is kept of the history.
+
+A run handles the rows that its snapshot sees and its predecessor's does not: the ranges follow each other without a
+hole and without overlap, whatever spans of time other runs were asked for, and a run that fails moves nothing. Each
+zone has a range of its own, since a run computes the days of one zone only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import psycopg
+
+from penstock_metrics.scope import INSTALLATION
+from penstock_metrics.span import micros
+
+from .address import TRANSACTION_SETTINGS, open_connection
+from .snapshot import Snapshot
+
+Connection = psycopg.Connection[Any]
+# A transaction may commit this long after a row's recorded_at.
+LATE: Final = timedelta(days=1)
+# Messages that end while the attribute `history` changes may go unrecorded.
+_SWITCH: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """The end of a zone's range: the run that handled it, and what it saw."""
+
+    run_id: int
+    snapshot: Snapshot
+
+    def unhandled(self, now: Snapshot) -> str:
+        """A condition on rows with the columns recorded_at and transaction: `now` sees them, the range has them not."""
+        since = (self.snapshot.at - LATE).isoformat()
+        seen = self.snapshot.visibility_condition
+        return f"recorded_at >= '{since}' and {now.visibility_condition} and not {seen}"
+
+
+def last_range(connection: Connection, zone: str) -> Handled | None:
+    """The range of a zone; None when there is none, or when its numbers are those of another cluster."""
+    row = connection.execute(
+        "select run_id, handled::text, pg_snapshot_xmin(handled)::text::bigint,"
+        " pg_snapshot_xmax(handled)::text::bigint, handled_at, '' from queue.metrics_range"
+        " where zone = %s and pg_snapshot_xmax(handled) <= pg_snapshot_xmax(pg_current_snapshot())",
+        (zone,),
+    ).fetchone()
+    return None if row is None else Handled(row[0], Snapshot(*row[1:]))
+
+
+def begin_range(connection: Connection, zone: str, last: Handled | None) -> None:
+    """Removes what runs left behind that did not finish. The first run of a zone takes over days without a zone."""
+    connection.execute(
+        "delete from queue.metrics_open where zone = %s and run_id > %s", (zone, last.run_id if last else 0)
+    )
+    if last is None:
+        for table in ("metrics_window", "metrics_latency"):
+            connection.execute(_ADOPT[table], {"zone": zone})
+
+
+def _adopt(table: str, key: str) -> bytes:
+    return f"""
+update queue.{table} t set zone = %(zone)s::text
+where t.window_seconds = 86400 and t.zone = ''
+    and t.starts_at = date_trunc('day', t.starts_at, %(zone)s::text)
+    and t.ends_at = ((t.starts_at at time zone %(zone)s::text)::date + 1)::timestamp at time zone %(zone)s::text
+    and not exists (
+        select from queue.{table} o
+        where (o.window_seconds, o.queue_id, o.group_id, o.starts_at, o.zone) = (86400, t.queue_id, t.group_id,
+            t.starts_at, %(zone)s::text){key})""".encode()
+
+
+_ADOPT: Final = {
+    "metrics_window": _adopt("metrics_window", ""),
+    "metrics_latency": _adopt("metrics_latency", " and o.measure = t.measure"),
+}
+
+
+def end_range(connection: Connection, zone: str, handled: Handled, changed: list[int]) -> None:
+    """Moves the end of the range, in the transaction that finishes the run. `changed`: queues with rows in metrics_open
+    of this run, or with none any more."""
+    connection.execute(
+        "delete from queue.metrics_open where zone = %s and run_id < %s and queue_id = any (%s)",
+        (zone, handled.run_id, changed),
+    )
+    connection.execute(
+        "insert into queue.metrics_range as r (zone, run_id, handled, handled_at) values (%s, %s, %s, %s)"
+        " on conflict (zone) do update set run_id = excluded.run_id, handled = excluded.handled,"
+        " handled_at = excluded.handled_at",
+        (zone, handled.run_id, handled.snapshot.text, handled.snapshot.at),
+    )
+
+
+def kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
+    """From when on (microseconds) the history has all about a queue; only queues that keep one, as of the snapshot.
+
+    Also of the installation, queue 0. What is older was dropped (QUEUE_HISTORY_DAYS), or happened while the queue kept
+    no history: windows that start before are left as they are.
+    """
+    with open_connection(address) as connection, connection.transaction():
+        connection.execute("set transaction isolation level repeatable read, read only")
+        connection.execute(f"set transaction snapshot '{snapshot.exported}'".encode())
+        for statement in TRANSACTION_SETTINGS:
+            connection.execute(statement.encode())
+        dropped: dict[str, datetime] = dict(
+            connection.execute("select name, dropped_before from queue.history_drop").fetchall()
+        )
+        queues = connection.execute(
+            "select queue_id, history_since from queue.queues where keeps_history"
+        ).fetchall()
+    oldest = _us(dropped.get("history"))
+    found = {queue: max(oldest, _us(since and since + _SWITCH)) for queue, since in queues}
+    return {
+        **found,
+        INSTALLATION: max(_us(dropped.get(name)) for name in ("webhook_history", "schedule_run")),
+    }
+
+
+def _us(at: datetime | None) -> int:
+    return 0 if at is None else micros(at)
+
+
+def earliest_message(connection: Connection) -> datetime | None:
+    """The first known time of a message, a schedule's run or a webhook; None when there is none."""
+    row = connection.execute(
+        "select least((select min(sent_at) from queue.finished_message), (select min(sent_at) from queue.live_message),"
+        " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_webhook))"
+    ).fetchone()
+    return None if row is None else row[0]
+
+
+def earliest_webhook(connection: Connection, condition: str) -> datetime | None:
+    """When the first delivery of these ended."""
+    query = f"select min(recorded_at) from queue.webhook_history where {condition}"
+    row = connection.execute(query.encode()).fetchone()
+    return None if row is None else row[0]

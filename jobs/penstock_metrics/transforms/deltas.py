@@ -1,0 +1,124 @@
+"""What is new since the last run, queue by queue: how much more the messages contribute to each minute than they did.
+
+Counts and changes of depth are sums over messages, so what is new can be told from sums alone. A run counts what it
+sees: the rows that were recorded since the last run, and the open messages, those that are not in the history yet. From
+this it subtracts what the last run counted of the messages that were open then (queue.metrics_open); each of them is
+still open or among the new rows. What is left came since, in whatever order transactions committed:
+
+    new rows + open now - open then = messages that came, were received or ended since
+
+So a message that was there for 20 days and ends now contributes its end and nothing else: that it arrived, and that it
+was there at the end of each window since, had been counted while it was open. Only if the last run could not see it,
+because its sender had not committed, are its arrival and its days left over. The earliest minute in which something is
+left tells from where on the queue's windows are computed again; minutes in which sums agree have nothing new, since no
+message ever takes back what it contributed. Groups are left out: where a queue has nothing new, none of its groups has.
+
+The windows themselves are not added to: percentiles, the busiest groups and the oldest message do not follow from sums.
+They are computed whole, of these queues from this minute on, and what is found as it was is not written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock_metrics.span import MINUTE
+
+from .columns import COUNTS, WHOLE_QUEUE, Transform, sums
+from .events import counts_by_minute, grouped_by_minutes
+from .occupancy import LEVELS, changes
+
+VALUES: Final = (*COUNTS, *LEVELS)
+_MINUTE: Final = ("queue_id", "minute_us")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A queue. `first_us`: the earliest minute with something new; None: nothing is new.
+
+    `is_open`: messages of it are open. `changed`: they contribute something else than at the last run.
+    """
+
+    queue_id: int
+    first_us: int | None
+    is_open: bool
+    changed: bool
+
+
+def contributions(now_us: int) -> Transform:
+    """From messages, (queue_id, minute_us, *VALUES): what they contribute to the minutes of their queue."""
+
+    def transform(messages: DataFrame) -> DataFrame:
+        cube = messages.withColumn("group_id", F.lit(WHOLE_QUEUE)).transform(grouped_by_minutes)
+        counts = cube.transform(counts_by_minute(now_us)).withColumnRenamed("at_us", "minute_us")
+        levels = cube.transform(changes).withColumn("minute_us", F.col("at_us") - MINUTE)
+        both = counts.select(*_MINUTE, *COUNTS).unionByName(
+            levels.select(*_MINUTE, *LEVELS), allowMissingColumns=True
+        )
+        return both.groupBy(*_MINUTE).agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in VALUES))
+
+    return transform
+
+
+def stored(rows: DataFrame) -> DataFrame:
+    """The same from rows of queue.metrics_open: (queue_id, minute_at, counts), counts being text like {1,2}."""
+    numbers = F.split(F.btrim("counts", F.lit("{}")), ",").cast("array<bigint>")
+    return rows.select(
+        "queue_id",
+        F.unix_micros("minute_at").alias("minute_us"),
+        *(F.coalesce(F.get(numbers, i), F.lit(0)).alias(name) for i, name in enumerate(VALUES)),
+    )
+
+
+def lines(zone: str, run_id: int) -> Transform:
+    """From contributions, rows of queue.metrics_open as lines for COPY."""
+
+    def transform(rows: DataFrame) -> DataFrame:
+        at = F.date_format(F.timestamp_micros("minute_us"), "yyyy-MM-dd HH:mm:ss'+00'")
+        numbers = F.concat(
+            F.lit("{"), F.concat_ws(",", *(F.col(name).cast("string") for name in VALUES)), F.lit("}")
+        )
+        cells = (F.lit(zone), F.col("queue_id").cast("string"), at, F.lit(str(run_id)), numbers)
+        return rows.select(F.concat_ws("\t", *cells).alias("line"))
+
+    return transform
+
+
+def changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[Change]:
+    """The queues of which something is new, is open, or was. All three: contributions."""
+    tagged = [
+        _weighted(new, all_=1, open_=0, is_open=0),
+        _weighted(open_now, all_=1, open_=1, is_open=1),
+        _weighted(open_then, all_=-1, open_=-1, is_open=0),
+    ]
+    names = [*(f"all_{name}" for name in VALUES), *(f"open_{name}" for name in VALUES)]
+    minutes = (
+        reduce(DataFrame.unionByName, tagged)
+        .groupBy(*_MINUTE)
+        .agg(*sums(names), F.max("is_open").alias("is_open"))
+    )
+    queues = minutes.groupBy("queue_id").agg(
+        F.min(F.when(_differs("all"), F.col("minute_us"))).alias("first_us"),
+        (F.max("is_open") > 0).alias("is_open"),
+        F.max(_differs("open")).alias("changed"),
+    )
+    return [
+        Change(row["queue_id"], row["first_us"], row["is_open"], row["changed"]) for row in queues.collect()
+    ]
+
+
+def _weighted(rows: DataFrame, *, all_: int, open_: int, is_open: int) -> DataFrame:
+    return rows.select(
+        *_MINUTE,
+        *((F.col(name) * all_).alias(f"all_{name}") for name in VALUES),
+        *((F.col(name) * open_).alias(f"open_{name}") for name in VALUES),
+        F.lit(is_open).alias("is_open"),
+    )
+
+
+def _differs(kind: str) -> Column:
+    return reduce(Column.__or__, (F.col(f"{kind}_{name}") != 0 for name in VALUES))

@@ -1,0 +1,9 @@
+"""The access log: a line of JSON for each request that was answered, or whose client went before (ACCESS_LOG).
+
+    request ends ──► queue (bounded) ──► thread ──► JSON ──► standard output or standard error
+
+    lines.py    what a line has
+    writer.py   the queue and the thread
+
+A request only appends a tuple, and never waits for who reads the log. What does not fit is dropped and counted.
+"""

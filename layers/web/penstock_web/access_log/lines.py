@@ -1,0 +1,102 @@
+"""What a line of the access log has: no body, key, signature or query; of a path only the template of its route."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from penstock.context import Context
+from penstock.telemetry import SERVICE, as_timestamp
+
+WRITE_BYTES: Final = 4_096
+"""Of one write: up to this size the lines of several processes do not mix in a pipe (POSIX, PIPE_BUF)."""
+LONGEST_METHOD: Final = 20
+LONGEST_ADDRESS: Final = 64
+
+
+class Answered(NamedTuple):
+    """A request that has ended. `action`: or the template of a route. `status`: None if the client went before.
+
+    `request_bytes`, `response_bytes`: of the bodies.
+    """
+
+    method: str
+    action: str
+    request_id: str | None
+    status: int | None
+    seconds: float
+    request_bytes: int
+    response_bytes: int
+    client_address: str
+
+
+class Entry(NamedTuple):
+    """What waits to be written. `ended_at`: seconds since 1970."""
+
+    ended_at: float
+    answered: Answered
+    account: str | None
+    user: str | None
+    trace_id: str | None
+
+
+class Line(msgspec.Struct, omit_defaults=True):
+    """An entry as it is written, with the first keys of all log lines."""
+
+    timestamp: str
+    level: str
+    message: str
+    service: str
+    request_id: str | None
+    method: str
+    action: str
+    account: str | None
+    user: str | None
+    status: int | None
+    duration_ms: float
+    request_bytes: int
+    response_bytes: int
+    client_address: str | None
+    trace_id: str | None = None
+
+
+def caller_of(context: Context | None) -> tuple[str | None, str | None]:
+    """The account and the user's name. With QUEUE_ACCESS=sigv4 nobody, as long as no signature was verified."""
+    if context is None or (context.user is None and context.environment.settings.queue_access == "sigv4"):
+        return None, None
+    return context.account_id, context.caller.principal.user_name
+
+
+def encode(entry: Entry) -> bytes:
+    """The line of an entry."""
+    answered = entry.answered
+    line = Line(
+        timestamp=as_timestamp(entry.ended_at),
+        level="INFO",
+        message="request",
+        service=SERVICE,
+        request_id=answered.request_id,
+        method=answered.method[:LONGEST_METHOD],
+        action=answered.action,
+        account=entry.account,
+        user=entry.user,
+        status=answered.status,
+        duration_ms=round(answered.seconds * 1000, 3),
+        request_bytes=answered.request_bytes,
+        response_bytes=answered.response_bytes,
+        client_address=answered.client_address[:LONGEST_ADDRESS] or None,
+        trace_id=entry.trace_id,
+    )
+    return msgspec.json.encode(line) + b"\n"
+
+
+def join_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines, as many together as fit into one write."""
+    joined = b""
+    for line in lines:
+        if joined and len(joined) + len(line) > WRITE_BYTES:
+            yield joined
+            joined = b""
+        joined += line
+    if joined:
+        yield joined

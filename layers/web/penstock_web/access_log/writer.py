@@ -1,0 +1,128 @@
+"""A bounded queue of lines, and the thread that writes them."""
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic, time
+from typing import Final
+
+from penstock.context import Context, client_address
+from penstock.http import HttpRequest, HttpResponse
+from penstock.settings import Settings
+from penstock.trace_context import CURRENT_TRACE
+
+from .lines import Answered, Entry, caller_of, encode, join_lines
+
+MOST_LINES: Final = 10_000
+"""Lines that wait to be written: some 5 MB."""
+PAUSE_SECONDS: Final = 0.25
+BATCH_LINES: Final = 500
+"""So many lines end the thread's pause."""
+CLOSE_SECONDS: Final = 2.0
+"""For the lines that still wait when the process ends."""
+LOG_INTERVAL_SECONDS: Final = 60.0
+"""Dropped lines are logged at most once in this time."""
+DESCRIPTORS: Final = {"stdout": 1, "stderr": 2}
+REQUEST_ID: Final = b"x-amzn-requestid"
+
+_log = logging.getLogger(__name__)
+
+
+class AccessLog:
+    """Writes lines to a file descriptor. `count_dropped` is told of lines that were lost, by one thread at a time."""
+
+    def __init__(
+        self, descriptor: int, count_dropped: Callable[[int], None], most_lines: int = MOST_LINES
+    ) -> None:
+        self._descriptor = descriptor
+        self._count_dropped = count_dropped
+        self._most_lines = most_lines
+        self._entries: deque[Entry] = deque()
+        self._awake = threading.Event()
+        self._stopping = False
+        self._lock = threading.Lock()
+        self._next_warning_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="penstock-access-log", daemon=True)
+        self._thread.start()
+
+    def add(self, answered: Answered, context: Context | None) -> None:
+        """Notes a request. `context`: None where it could not be decoded."""
+        if self._stopping or len(self._entries) >= self._most_lines:
+            self._drop(1)
+            return
+        account, user = caller_of(context)
+        trace = CURRENT_TRACE.get()
+        self._entries.append(
+            Entry(time(), answered, account, user, None if trace is None else trace.trace_id)
+        )
+        if len(self._entries) == BATCH_LINES:
+            self._awake.set()
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Writes what waits, for at most `seconds`; the rest is lost."""
+        self._stopping = True
+        self._awake.set()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._awake.wait(PAUSE_SECONDS)
+            self._awake.clear()
+            self._write_waiting()
+        self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        while self._entries:
+            batch = [self._entries.popleft() for _ in range(min(BATCH_LINES, len(self._entries)))]
+            for part in join_lines(map(encode, batch)):
+                self._write(part)
+
+    def _write(self, part: bytes) -> None:
+        try:
+            while part:
+                part = part[os.write(self._descriptor, part) :]
+        except OSError:  # nobody reads it, or the disk is full
+            self._drop(part.count(b"\n"))
+
+    def _drop(self, lines: int) -> None:
+        with self._lock:
+            self._count_dropped(lines)
+            if monotonic() < self._next_warning_at:
+                return
+            self._next_warning_at = monotonic() + LOG_INTERVAL_SECONDS
+        _log.warning(
+            "lines of the access log are dropped: penstock_access_log_dropped_lines_total counts them"
+        )
+
+
+@contextmanager
+def open_access_log(settings: Settings, count_dropped: Callable[[int], None]) -> Iterator[AccessLog | None]:
+    """The access log, if ACCESS_LOG asks for one."""
+    if settings.access_log == "off":
+        yield None
+        return
+    log = AccessLog(DESCRIPTORS[settings.access_log], count_dropped)
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+def answered_action(
+    http: HttpRequest,
+    action: str,
+    response: HttpResponse | None,
+    seconds: float,
+    request_bytes: int,
+    settings: Settings,
+) -> Answered:
+    """A request of AWS's protocols. No response: the client has disconnected."""
+    status, size, request_id = None, 0, None
+    if response is not None:
+        status, size = response.status, len(response.body)
+        request_id = next((value.decode() for name, value in response.headers if name == REQUEST_ID), None)
+    address = client_address(http.headers, http.peer, settings)
+    return Answered(http.method, action, request_id, status, seconds, request_bytes, size, address)

@@ -1,0 +1,64 @@
+"""What is known of an AWS request at its end, for its span: noted only while the request is recorded."""
+
+from collections.abc import Callable, MutableMapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from penstock.actions import UNDECODED, AnyAction
+from penstock.aws.queue_url import LONGEST_URL
+from penstock.errors import AwsError, InternalFailure
+from penstock.gateway import ActionCall, DecodedRequest, GuardedActionCall, RejectedRequest
+
+KEY: Final = "penstock.request_notes"
+"""Of an ASGI scope. Whoever records the request puts the notes there."""
+
+
+class RequestNotes:
+    """`action`: None where none could be decoded. `request`: its members. `error`: the code of the error, or ""."""
+
+    __slots__ = ("action", "error", "queue_url", "topic_arn")
+
+    def __init__(self) -> None:
+        self.action: AnyAction | None = None
+        self.error = ""
+        self.queue_url = self.topic_arn = ""
+
+    def watch(self, call: ActionCall) -> None:
+        """Notes what the call is about: at once, or when it is decoded after its signature was verified."""
+        if isinstance(call, GuardedActionCall) and call.decoder is not None:
+            call.decoder = self._noting(call.decoder)
+        elif call.action is not UNDECODED:
+            self._note(call.action, call.request)
+
+    def fail(self, error: BaseException) -> None:
+        """Notes the error that the request ends with."""
+        known = error.error if isinstance(error, RejectedRequest) else error
+        kind = known if isinstance(known, AwsError) else InternalFailure
+        self.error = kind.json_type.rpartition("#")[2]
+
+    @property
+    def destination(self) -> str:
+        """The name of the queue or topic; "" where the request names none."""
+        return self.queue_url.rpartition("/")[2] or self.topic_arn.rpartition(":")[2]
+
+    def _noting(self, decoder: Callable[[], DecodedRequest]) -> Callable[[], DecodedRequest]:
+        def noted() -> DecodedRequest:
+            decoded = decoder()
+            self._note(decoded.action, decoded.request)
+            return decoded
+
+        return noted
+
+    def _note(self, action: AnyAction, request: Struct) -> None:
+        self.action = action
+        queue_url = getattr(request, "queue_url", None) or ""
+        self.queue_url = queue_url if len(queue_url) <= LONGEST_URL else ""
+        topic_arn = getattr(request, "topic_arn", None) or getattr(request, "target_arn", None) or ""
+        self.topic_arn = topic_arn if len(topic_arn) <= LONGEST_URL else ""
+
+
+def notes_of(scope: MutableMapping[str, Any]) -> RequestNotes | None:
+    """The notes of a request that is recorded."""
+    notes: RequestNotes | None = scope.get(KEY)
+    return notes

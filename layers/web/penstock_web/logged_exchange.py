@@ -1,0 +1,56 @@
+"""A request of the REST API, and its answer, for the access log."""
+
+from time import perf_counter
+
+from starlette.types import Message, Receive, Scope, Send
+
+from penstock.context import client_address
+from penstock.settings import Settings
+
+from .access_log.lines import Answered
+from .access_log.writer import AccessLog
+from .native.native_route import RUNNER_KEY, OperationRunner
+from .native.request_id import KEY
+
+
+class LoggedExchange:
+    """`receive` and `send` are ASGI's, which count the bytes of the bodies; `end` notes the request."""
+
+    def __init__(self, log: AccessLog, scope: Scope, receive: Receive, send: Send) -> None:
+        self._log = log
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._started_at = perf_counter()
+        self._status: int | None = None
+        self._request_bytes = self._response_bytes = 0
+
+    async def receive(self) -> Message:
+        """The next part of the body."""
+        message = await self._receive()
+        self._request_bytes += len(message.get("body", b""))
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Sends the head or a part of the answer."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+        self._response_bytes += len(message.get("body", b""))
+        await self._send(message)
+
+    def end(self, route: str, settings: Settings) -> None:
+        """Notes the request, whose route has this template."""
+        scope = self._scope
+        runner: OperationRunner | None = scope.get(RUNNER_KEY)
+        peer, _ = scope.get("client") or ("", 0)
+        answered = Answered(
+            scope["method"],
+            route,
+            scope.get(KEY),
+            self._status,
+            perf_counter() - self._started_at,
+            self._request_bytes,
+            self._response_bytes,
+            client_address(dict(scope["headers"]), peer, settings),
+        )
+        self._log.add(answered, None if runner is None else runner.context)

@@ -1,0 +1,49 @@
+"""What a scraper takes: OpenMetrics or Prometheus's text, compressed or not (RFC 9110, 12.4.2, 12.5.1 and 12.5.3)."""
+
+from typing import Final, NamedTuple
+
+OPENMETRICS: Final = "application/openmetrics-text"
+VERSIONS: Final = ("", "1.0.0")
+PLAIN: Final = ("text/plain", "text/*", "*/*")
+
+
+class Choice(NamedTuple):
+    """An entry of a header: its value and parameters in lower case, and how much it is wanted, from 0 to 1."""
+
+    value: str
+    parameters: dict[str, str]
+    quality: float
+
+
+def choices(header: str) -> list[Choice]:
+    """The entries of Accept or Accept-Encoding. One whose quality cannot be read is not wanted."""
+    found = []
+    for entry in header.lower().split(","):
+        value, *rest = (part.strip() for part in entry.split(";"))
+        parameters = {
+            name.strip(): text.strip(' "') for name, _, text in (part.partition("=") for part in rest)
+        }
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 0.0
+        found.append(Choice(value, parameters, quality))
+    return found
+
+
+def wants_openmetrics(accept: str) -> bool:
+    """Whether OpenMetrics 1.0.0 is named, and nothing else wanted more."""
+    found = choices(accept)
+    named = [
+        choice.quality
+        for choice in found
+        if choice.value == OPENMETRICS and choice.parameters.get("version", "") in VERSIONS
+    ]
+    plain = [choice.quality for choice in found if choice.value in PLAIN]
+    return max(named, default=0.0) > 0 and max(named) >= max(plain, default=0.0)
+
+
+def takes_gzip(accept_encoding: str) -> bool:
+    """Whether gzip is named, or anything is taken."""
+    qualities = {choice.value: choice.quality for choice in choices(accept_encoding)}
+    return qualities.get("gzip", qualities.get("*", 0.0)) > 0

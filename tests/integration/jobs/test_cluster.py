@@ -1,0 +1,89 @@
+"""A cluster of one master and one worker, to which spark-submit brings the job, as docs/metrics_job.md says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pyspark
+import pytest
+
+from penstock_metrics import submit
+from penstock_metrics.spark.java import java_home
+from penstock_metrics.spark.package import write_package
+from penstock_web.local.state import cache_directory
+from tests.integration.jobs.test_job import CHANGING_CLOCKS, check_against_sql
+from tests.support.database import Database
+from tests.support.jobs import history_generator
+from tests.support.jobs.history_generator import Mixture
+from tests.support.programs.penstock_service import free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+SPARK = Path(pyspark.__file__).parent
+READY = {"Master": "I have been elected leader", "Worker": "Successfully registered with master"}
+
+
+def variables(work: Path) -> dict[str, str]:
+    home = java_home(os.environ, cache_directory())
+    return {
+        **os.environ,
+        **({"JAVA_HOME": home} if home else {}),
+        "SPARK_HOME": str(SPARK),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_WORKER_DIR": str(work),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+@contextmanager
+def daemon(role: str, work: Path, *arguments: str) -> Iterator[None]:
+    """A master or a worker, from when it says that it is ready to the end of the block."""
+    command = [str(SPARK / "bin/spark-class"), f"org.apache.spark.deploy.{role.lower()}.{role}", *arguments]
+    with subprocess.Popen(command, env=variables(work), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = next((line for line in process.stderr if READY[role] in line), None)
+            assert said is not None, f"the {role} ended"
+            yield
+        finally:
+            process.terminate()
+
+
+def test_spark_submit(database: Database, tmp_path: Path) -> None:
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        history_generator.write(connection, CHANGING_CLOCKS, Mixture(2_000))
+    port = free_port()
+    place = ("--host", "127.0.0.1")
+    file = tmp_path / "database"
+    file.write_text(database.dsn)
+    archive = write_package(tmp_path / "penstock_metrics.zip")
+    master = f"spark://127.0.0.1:{port}"
+    days = [f"--from={CHANGING_CLOCKS.from_at.isoformat()}", f"--to={CHANGING_CLOCKS.to_at.isoformat()}"]
+    command = ["--master", master, "--py-files", str(archive), submit.__file__, *days]
+    with (
+        daemon("Master", tmp_path, *place, "--port", str(port), "--webui-port", "0"),
+        daemon("Worker", tmp_path, *place, "--webui-port", "0", "--cores", "2", "--memory", "1g", master),
+    ):
+        submitted = {
+            "DATABASE_URL_FILE": str(file),
+            "QUEUE_METRICS_TIMEZONE": CHANGING_CLOCKS.timezone,
+            "PYTHONPATH": "",
+        }
+        done = subprocess.run(
+            [str(SPARK / "bin/spark-submit"), *command],
+            env=variables(tmp_path) | submitted,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        check_against_sql(connection, CHANGING_CLOCKS)

@@ -1,0 +1,32 @@
+"""Which metrics there are, and which ones a query of Prometheus asks for."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.metrics_page import families
+
+
+def exposed() -> set[str]:
+    """Every name that a query may use."""
+    names = {"up"}
+    for family, _ in families():
+        endings = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
+        names |= {family.name + ending for ending in endings}
+    return names
+
+
+def named(query: str) -> set[str]:
+    """The metrics of a query: names with an underscore that are neither functions nor labels nor ranges of time."""
+    bare = re.sub(
+        r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without|ignoring|group_left|group_right) ?\([^)]*\)", " ", query
+    )
+    return {name for name in re.findall(r"\b[a-z_]+\b(?! *\()", bare) if "_" in name or name == "up"}
+
+
+def labels_of(query: str) -> dict[str, set[str]]:
+    """The labels by which a query selects series of each metric."""
+    return {
+        name: set(re.findall(r"(\w+) *(?:=~|!~|!=|=) *\"", matchers))
+        for name, matchers in re.findall(r"\b([a-z_]+)\{([^}]*)\}", query)
+    }

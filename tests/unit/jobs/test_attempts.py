@@ -1,0 +1,67 @@
+"""Which errors of a run lead to another attempt, and how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from penstock_metrics.attempts import ATTEMPTS, LostError, is_lost, repeated
+from penstock_metrics.database.runs import reason
+
+LOST = psycopg.errors.IdleInTransactionSessionTimeout(
+    "terminating connection due to idle-in-transaction timeout"
+)
+
+
+def failing(*errors: Exception) -> Callable[[], str]:
+    """A run that ends with these errors, one after the other, and then succeeds."""
+    left = list(errors)
+
+    def run() -> str:
+        if left:
+            raise left.pop(0)
+        return "done"
+
+    return run
+
+
+def test_a_lost_connection_is_tried_again() -> None:
+    said: list[str] = []
+    waited: list[float] = []
+    assert repeated(failing(LOST, psycopg.OperationalError("gone")), said.append, waited.append) == "done"
+    assert waited == [5.0, 30.0]
+    assert [text.partition(";")[0] for text in said] == [str(LOST), "gone"]
+
+
+def test_the_last_attempt_ends_with_one_line() -> None:
+    with pytest.raises(LostError, match="idle-in-transaction"):
+        repeated(failing(*[LOST] * ATTEMPTS), lambda _: None, lambda _: None)
+
+
+def test_other_errors_are_not_repeated() -> None:
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        repeated(failing(psycopg.errors.UndefinedTable("none")), lambda _: None, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (LOST, True),
+        (psycopg.errors.AdminShutdown("terminating connection"), True),
+        (RuntimeError("psycopg.OperationalError: server closed the connection unexpectedly"), True),
+        (RuntimeError("adbc: could not import the requested snapshot"), True),
+        (psycopg.errors.InsufficientPrivilege("permission denied for table history"), False),
+        (ValueError("no such day"), False),
+    ],
+)
+def test_what_counts_as_lost(error: Exception, lost: bool) -> None:
+    assert is_lost(error) is lost
+
+
+def test_a_stop_is_a_reason_also_behind_the_error_that_it_caused() -> None:
+    broken = RuntimeError("the call of Spark broke off")
+    broken.__context__ = KeyboardInterrupt()
+    assert reason(broken) == "interrupted"
+    assert reason(RuntimeError("x")) == "x"
