@@ -4,8 +4,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-# What `make test` installs. Without `metrics` (PySpark, numpy, pandas, Arrow: 750 MB) the tests of jobs/ cannot run.
-TEST_LOCKS := dev metrics
+# What `make test` installs. Without `metrics` and `iceberg` (PySpark, numpy, Arrow, PyIceberg: 800 MB) the tests of jobs/ cannot run.
+TEST_LOCKS := dev metrics iceberg
 # `make clients DEPLOYMENT=lambda`, or DOOR=lambda: which deployment the clients call; container, lambda, http-api or sam-local (tests/system/clients/conftest.py)
 DEPLOYMENT ?= $(or $(DOOR),container)
 # `make test WORKERS=8`

@@ -380,11 +380,20 @@ create table queue.metrics_forecast (
     drain_rate double precision not null,
     backlog bigint not null,
     drain_seconds double precision,
-    forecast_at timestamp with time zone[] not null,
-    forecast double precision[] not null,
-    forecast_low double precision[] not null,
-    forecast_high double precision[] not null,
-    constraint metrics_forecast_pkey PRIMARY KEY (queue_id)
+    forecast_at timestamp with time zone[],
+    forecast double precision[],
+    forecast_low double precision[],
+    forecast_high double precision[],
+    method text,
+    reason text,
+    interval_level double precision,
+    interval_coverage double precision,
+    mean_error double precision,
+    unchanged_error double precision,
+    backtests integer,
+    warnings jsonb not null default '{}'::jsonb,
+    constraint metrics_forecast_pkey PRIMARY KEY (queue_id),
+    constraint metrics_forecast_reason_check CHECK ((reason = ANY (ARRAY['too_little_past'::text, 'no_method_beats_unchanged'::text, 'intervals_do_not_hold'::text])))
 );
 
 create table queue.metrics_latency (
@@ -2067,7 +2076,7 @@ function queue.read_installation()
     language sql stable;
 
 function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit integer)
-    returns TABLE(name text, from_at timestamp with time zone, to_at timestamp with time zone, computed_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate double precision, drain_rate double precision, drain_seconds double precision, forecast_at timestamp with time zone[], forecast double precision[], forecast_low double precision[], forecast_high double precision[], latencies text)
+    returns TABLE(name text, from_at timestamp with time zone, to_at timestamp with time zone, computed_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate double precision, drain_rate double precision, drain_seconds double precision, forecast_at timestamp with time zone[], forecast double precision[], forecast_low double precision[], forecast_high double precision[], latencies text, outlook text)
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer, p_zone text DEFAULT 'UTC'::text)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Asks for known weaknesses of the packages that are shipped: in images, layers and the metrics job. The answers come from the
-# package index, or with AUDIT_SERVICE=osv from the database OSV. Fails when there are some, and when nobody could be asked.
+# Asks for known weaknesses of the packages that are shipped: in images, layers and the metrics job (iceberg.lock has all of
+# metrics.lock). The answers come from the package index, or with AUDIT_SERVICE=osv from the database OSV. Fails when there are
+# some, and when nobody could be asked.
 #
 #   infra/local/audit.sh .tools/audit/bin/pip-audit
 set -euo pipefail
 audit=$1
 files=()
-for lock in service tracing metrics build; do files+=(--requirement "requirements/$lock.lock"); done
+for lock in service tracing iceberg build; do files+=(--requirement "requirements/$lock.lock"); done
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

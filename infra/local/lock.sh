@@ -10,6 +10,7 @@ locks=requirements
 "${compile[@]}" --constraints $locks/dev.lock --output-file $locks/service.lock pyproject.toml
 "${compile[@]}" --constraints $locks/dev.lock --extra tracing --output-file $locks/tracing.lock pyproject.toml
 "${compile[@]}" --constraints $locks/dev.lock --extra metrics --output-file $locks/metrics.lock pyproject.toml
+"${compile[@]}" --constraints $locks/dev.lock --constraints $locks/metrics.lock --extra iceberg --output-file $locks/iceberg.lock pyproject.toml
 "${compile[@]}" --output-file $locks/build.lock $locks/build.in
 "${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
 "${compile[@]}" --output-file $locks/lambda.lock $locks/lambda.in

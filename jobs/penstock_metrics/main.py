@@ -25,6 +25,7 @@ from .attempts import LostError, repeated
 from .continuous import follow
 from .database.read import Database
 from .database.runs import is_interrupt
+from .output.options import NoCatalogError, add_options, exporter
 from .run import RequestedDays, compute, no_progress, print_progress
 from .span import zone_of
 from .spark.java import NoJavaError
@@ -41,7 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         return _run(options)
-    except (LocalError, LostError, NoJavaError, SettingError, ValueError, psycopg.OperationalError) as error:
+    except (
+        LocalError,
+        LostError,
+        NoCatalogError,
+        NoJavaError,
+        SettingError,
+        ValueError,
+        psycopg.OperationalError,
+    ) as error:
         print(f"penstock metrics: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
 
@@ -75,6 +84,7 @@ def parser() -> argparse.ArgumentParser:
         help="how far everything else on this machine goes first, 0 to 19; default: %(default)s; "
         "spark-submit decides for itself",
     )
+    add_options(made)
     made.add_argument("--quiet", action="store_true", help="no progress on standard error")
     return made
 
@@ -83,6 +93,7 @@ def _run(options: argparse.Namespace) -> int:
     settings = Settings.read(os.environ)
     zone = zone_of(settings.queue_metrics_timezone)
     requested = RequestedDays(zone, instant(options.start, zone), instant(options.end, zone))
+    export = exporter(options, settings)
     address = chosen_database(settings, options.data_dir)
     report = no_progress if options.quiet else print_progress
     report(f"database: {named(address)}")
@@ -98,6 +109,7 @@ def _run(options: argparse.Namespace) -> int:
         else:
             run = repeated(lambda: compute(database, requested, report=report), report)
             report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows changed")
+            export(database, report)
     except BaseException as error:
         if not is_interrupt(error):
             raise

@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 
 from .database import ranges, runs
 from .database.address import open_connection
+from .database.forecasts import refresh_forecasts
 from .database.ranges import Handled
 from .database.read import Database
 from .database.runs import Run
@@ -32,17 +33,16 @@ from .database.tables import (
     FINISHED,
     FIRES,
     LIVE,
-    MINUTES,
     OPEN,
     WEBHOOKS,
     Piece,
     history_pieces,
     live_pieces,
 )
-from .database.write import Target, replace_forecasts, write_open, write_windows
+from .database.write import Target, write_open, write_windows
 from .scope import INSTALLATION, Scope
-from .span import MINUTE, micros, moment
-from .transforms import deltas, forecast, latency, results
+from .span import micros, moment
+from .transforms import deltas, latency, results
 from .transforms.columns import messages_of
 from .transforms.windows import calendar
 
@@ -283,23 +283,10 @@ def _write(job: Job, state: State, scope: Scope, messages: DataFrame, others: Da
     job.run.progress(written=step.rows)
     if scope.span.end_us > state.snapshot.now_us:
         with job.step("forecasts") as step:
-            step.rows = _forecast(job, state)
+            open_now = state.live.where("finished_us is null")
+            backlog = open_now.groupBy("queue_id").agg(F.count("*").alias("backlog"))
+            step.rows = refresh_forecasts(job.database, state.snapshot.now_us, backlog)
         job.run.progress(written=step.rows)
-
-
-def _forecast(job: Job, state: State) -> int:
-    """Forecasts of all queues that keep a history, from their stored minutes."""
-    now = state.snapshot
-    since = moment(now.now_us - (forecast.HISTORY_MINUTES + 1) * MINUTE)
-    minutes = job.database.read({MINUTES: [f"starts_at >= '{since.isoformat()}'"]})
-    kept = _queues(job.database, state.kept_us)
-    backlog = state.live.where("finished_us is null").groupBy("queue_id").agg(F.count("*").alias("backlog"))
-    rows = minutes.join(kept, "queue_id", "left_semi").withColumns(
-        {"window_seconds": F.lit(60), "group_id": F.lit(""), "ends_us": F.unix_micros("ends_at")}
-    )
-    return replace_forecasts(
-        rows.transform(forecast.forecasts(now.now_us, backlog)).collect(), job.database.address
-    )
 
 
 def _concerns(scope: Scope) -> Column:

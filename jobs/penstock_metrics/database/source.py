@@ -21,8 +21,11 @@ _TIME: Final = pa.timestamp("us", tz="UTC")
 _TYPES: Final = {
     "int": pa.int32(),
     "bigint": pa.int64(),
+    "double": pa.float64(),
     "string": pa.string(),
     "timestamp": _TIME,
+    "array<int>": pa.list_(pa.int32()),
+    "array<bigint>": pa.list_(pa.int64()),
     "array<timestamp>": pa.list_(_TIME),
 }
 

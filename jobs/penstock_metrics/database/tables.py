@@ -49,13 +49,6 @@ OPEN: Final = Table(
     "queue_id int, minute_at timestamp, counts string",
     "queue_id, minute_at, counts::text as counts",
 )
-_MINUTE_COUNTS: Final = ("arrivals", "deletions", "dead_lettered", "purged", "expired", "moved", "depth")
-MINUTES: Final = Table(
-    "queue.metrics_window",
-    f"queue_id int, ends_at timestamp, {', '.join(f'{name} bigint' for name in _MINUTE_COUNTS)}",
-    f"queue_id, ends_at, {', '.join(_MINUTE_COUNTS)}",
-    "window_seconds = 60 and group_id = ''",
-)
 _DURATION: Final = "measure string, began_at timestamp, ended_at timestamp"
 WEBHOOKS: Final = Table(
     "queue.finished_webhook",

@@ -29,16 +29,6 @@ from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pie
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
 # Measured by a run, in the windows that contain its time: a later run, which does not know them, leaves them.
 MEASURED: Final = ("visible", "in_flight", "delayed")
-_FORECAST: Final = (
-    "queue_id",
-    "arrival_rate",
-    "drain_rate",
-    "backlog",
-    "drain_seconds",
-    "forecast",
-    "forecast_low",
-    "forecast_high",
-)
 _NEWLINE: Final = "\n"
 _ROWS_AT_ONCE: Final = 20_000  # pieces are written together until there are so many rows
 _OPEN_ROWS: Final = 50_000
@@ -223,19 +213,6 @@ def write_open(rows: Iterator[Row], address: str) -> None:
                     "copy queue.metrics_open (zone, queue_id, minute_at, run_id, counts) from stdin"
                 ) as copy:
                     copy.write("".join(f"{row['line']}\n" for _, row in together))
-
-
-def replace_forecasts(rows: Sequence[Row], address: str) -> int:
-    """Replaces all rows of queue.metrics_forecast by these. Returns their number."""
-    names = sql.SQL(", ").join(map(sql.Identifier, (*_FORECAST, "forecast_at")))
-    marks = sql.SQL(", ").join([sql.Placeholder()] * (len(_FORECAST) + 1))
-    insert = sql.SQL("insert into queue.metrics_forecast ({}) values ({})").format(names, marks)
-    values = [(*(row[name] for name in _FORECAST), list(map(moment, row["forecast_us"]))) for row in rows]
-    with open_connection(address) as connection, connection.transaction():
-        _begin(connection)
-        connection.execute("delete from queue.metrics_forecast")
-        connection.cursor().executemany(insert, values)
-    return len(values)
 
 
 def _begin(connection: psycopg.Connection[Any]) -> None:

@@ -1,18 +1,19 @@
 -- queue.read_lag(account, region, name, after, limit): how far behind the consumers of each queue are, in the order of
 -- names, those after p_after (null: from the first), or of the one called p_name. Now: counts from the live tables. As
 -- of computed_at (null: the last run found the queue idle for an hour, or did not know it): rates (messages a second),
--- time to drain, the forecast. Latencies (JSON by measure, see merge_latency) are those of the two 1-hour windows up to
+-- time to drain, the forecast and, as JSON, what is to be said of it (outlook). Latencies (JSON by measure, see merge_latency) are those of the two 1-hour windows up to
 -- the end of the last run: the windows of 60 minutes would be 30 times the work.
 -- The first row has no name: from_at and to_at are the time of the latencies, computed_at is when the last run that
 -- succeeded ended (null: none did, and the time is that up to now), latencies are those of the installation: fire,
 -- webhook.
 -- Index: queues_account_id_region_name_key, metrics_latency_pkey. Cost: count_messages for each queue.
 -- Called by: GET /v1/metrics/lag, `penstock metrics report`.
-create or replace function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
+drop function if exists queue.read_lag(text, text, text, text, int);
+create function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
 returns table (name text, from_at timestamptz, to_at timestamptz, computed_at timestamptz, visible bigint,
     in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate float8, drain_rate float8,
     drain_seconds float8, forecast_at timestamptz[], forecast float8[], forecast_low float8[], forecast_high float8[],
-    latencies text)
+    latencies text, outlook text)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -37,11 +38,15 @@ begin
         group by 1)
     select null::text, v_from, v_to, v_computed_at, null::bigint, null::bigint, null::bigint,
         null::bigint, null::bigint, null::float8, null::float8, null::float8, null::timestamptz[], null::float8[],
-        null::float8[], null::float8[], (select l.measures from latency l where l.queue_id = 0)
+        null::float8[], null::float8[], (select l.measures from latency l where l.queue_id = 0), null::text
     union all
     select p.name, null, null, f.computed_at, c.visible, c.in_flight, c.delayed,
         (greatest(0, date_part('epoch', clock_timestamp() - c.oldest)) * 1000000)::bigint, f.backlog, f.arrival_rate,
-        f.drain_rate, f.drain_seconds, f.forecast_at, f.forecast, f.forecast_low, f.forecast_high, l.measures
+        f.drain_rate, f.drain_seconds, f.forecast_at, f.forecast, f.forecast_low, f.forecast_high, l.measures,
+        case when f.queue_id is not null then jsonb_build_object('warnings', f.warnings, 'outlook', jsonb_build_object(
+            'method', f.method, 'reason', f.reason, 'interval_level', f.interval_level,
+            'interval_coverage', f.interval_coverage, 'mean_error', f.mean_error,
+            'unchanged_error', f.unchanged_error, 'backtests', f.backtests))::text end
     from page p
     cross join lateral queue.count_messages(p.queue_id, p.fifo, p.shards) c
     left join queue.metrics_forecast f on f.queue_id = p.queue_id

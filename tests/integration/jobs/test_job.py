@@ -186,10 +186,8 @@ def test_what_is_in_the_tables_and_in_the_history_counts_once(
         " where window_seconds = 60 and visible is not null"
     ).fetchone()
     assert row == (1, 1, 0, 2)
-    forecast = recent.execute(
-        "select backlog, cardinality(forecast_at) from queue.metrics_forecast"
-    ).fetchall()
-    assert forecast == [(2, 12)]
+    forecast = recent.execute("select backlog, reason from queue.metrics_forecast").fetchall()
+    assert forecast == [(2, "too_little_past")]
 
 
 def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:

@@ -69,7 +69,7 @@ def add_latency(
 
 
 def add_forecast(db: Connection, queue_id: int, computed_at: datetime, **columns: Any) -> None:
-    """A backlog of 600 messages that shrinks by 50 in 5 minutes."""
+    """A backlog of 600 messages that shrinks by 50 in 5 minutes; its retention is reached in two days."""
     known = {
         "arrival_rate": 1.5,
         "drain_rate": 2.0,
@@ -79,6 +79,13 @@ def add_forecast(db: Connection, queue_id: int, computed_at: datetime, **columns
         "forecast": [600.0 - 50 * n for n in range(1, 13)],
         "forecast_low": [max(0.0, 500.0 - 50 * n) for n in range(1, 13)],
         "forecast_high": [700.0 - 25 * n for n in range(1, 13)],
+        "method": "daily_fading",
+        "interval_level": 0.8,
+        "interval_coverage": 0.79,
+        "mean_error": 12.0,
+        "unchanged_error": 30.0,
+        "backtests": 276,
+        "warnings": '{"retention_seconds": 172800}',
     }
     insert(db, "metrics_forecast", queue_id=queue_id, computed_at=computed_at, **{**known, **columns})
 

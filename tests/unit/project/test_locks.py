@@ -34,6 +34,7 @@ def test_there_are_locks() -> None:
         "dev.lock",
         "fuzz.lock",
         "ha.lock",
+        "iceberg.lock",
         "lambda.lock",
         "local-lambda.lock",
         "metrics.lock",
@@ -82,7 +83,7 @@ def test_what_is_tested_is_what_is_served() -> None:
     assert pins(ROOT / "requirements/service.lock").items() <= pins(ROOT / "requirements/dev.lock").items()
 
 
-@pytest.mark.parametrize("extra", ["metrics", "tracing"])
+@pytest.mark.parametrize("extra", ["iceberg", "metrics", "tracing"])
 def test_extras_can_be_installed_beside_the_others(extra: str) -> None:
     dev, lock = pins(ROOT / "requirements/dev.lock"), pins(ROOT / f"requirements/{extra}.lock")
     assert {name: version for name, version in lock.items() if dev.get(name, version) != version} == {}

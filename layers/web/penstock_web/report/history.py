@@ -12,12 +12,13 @@ from .charts import Period, count_chart, duration_chart, sparkline
 from .formats import between, count, duration, moment, rate
 from .groups import groups_section
 from .heat import heat_section
-from .markup import clipped, figure, key
+from .markup import clipped, figure, key, small
+from .outlook import forecast_text, interval_text, warning_texts
 from .read import MAX_QUEUES, Reader
 
 STALE = timedelta(minutes=10)
 _COLUMNS = ("Queue", "Visible", "In flight", "Delayed", "Oldest", "Arrivals /s", "Drained /s", "In an hour", "Forecast",
-            "Wait p50", "Lag p50", "Lag p99", "Computed (UTC)")  # fmt: skip
+            "Wait p50", "Lag p50", "Lag p99", "Computed (UTC)", "Warnings")  # fmt: skip
 _WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
 _LEAST_POINTS = 2
 
@@ -110,17 +111,26 @@ def _all_queues(reader: Reader) -> Iterator[str]:
 
 def _row(queue: QueueLag) -> str:
     now, busy = queue.now, bool(queue.arrival_rate or queue.drain_rate)
-    last = queue.forecast[-1] if queue.forecast and busy else None
     cells = (
         count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
         rate(queue.arrival_rate), rate(queue.drain_rate),
-        count(None) if last is None else f"{count(last.messages)} ({count(last.low)} to {count(last.high)})",
-        _forecast_cell(queue) if busy else "", _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"),
-        _percentile(queue.lag, "p99_us"), count(None) if queue.computed_at is None else moment(queue.computed_at),
+        _in_an_hour(queue) if busy else count(None), _forecast_cell(queue) if busy else "",
+        _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"), _percentile(queue.lag, "p99_us"),
+        count(None) if queue.computed_at is None else moment(queue.computed_at),
+        escape(" ".join(warning_texts(queue))),
     )  # fmt: skip
     return (
         f'<tr><th scope="row">{clipped(queue.name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
     )
+
+
+def _in_an_hour(queue: QueueLag) -> str:
+    """The number of messages expected, between which numbers, and how often such intervals hold."""
+    if not queue.forecast:
+        return count(None)
+    last = queue.forecast[-1]
+    held = interval_text(queue.outlook)
+    return f"{count(last.messages)} ({count(last.low)} to {count(last.high)})" + small(escape(held))
 
 
 def _percentile(latency: Latency | None, name: str) -> str:
@@ -128,8 +138,9 @@ def _percentile(latency: Latency | None, name: str) -> str:
 
 
 def _forecast_cell(queue: QueueLag) -> str:
-    points = queue.forecast
+    """The forecast, and by which method it was made, or why there is none."""
+    told, points = small(escape(forecast_text(queue.outlook))), queue.forecast
     if not points:
-        return ""
+        return told
     values, low, high = ([getattr(point, name) for point in points] for name in ("messages", "low", "high"))
-    return sparkline(values, low, high, escape(f"From {count(values[0])} to {count(values[-1])} in an hour"))
+    return sparkline(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour") + told

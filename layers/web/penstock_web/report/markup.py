@@ -24,3 +24,8 @@ def key(kind: str, text: str) -> str:
 def plural(number: int, one: str, several: str | None = None) -> str:
     """A number of things: `1 queue`, `2,000 queues`."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def small(markup: str) -> str:
+    """A line below, in small letters; nothing for nothing."""
+    return f"<small>{markup}</small>" if markup else ""

@@ -8,7 +8,7 @@ from penstock.verdicts import Kind
 
 from .advice import advice_on, reason_of
 from .formats import ABSENT, between, clock, count, rate
-from .markup import clipped, plural
+from .markup import clipped, plural, small
 from .state import HEALTHY, MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, State
 
 MAX_HOLDING = 10
@@ -93,7 +93,7 @@ def _row(queue: QueueState) -> str:
     cells = (
         f'<span class="badge {verdict.kind}">{words(verdict.kind)}</span>', clipped(queue.name), _since(queue),
         _why(queue),
-        count(verdict.backlog) + _small(f"{count(in_flight)} in flight" if in_flight else ""),
+        count(verdict.backlog) + small(f"{count(in_flight)} in flight" if in_flight else ""),
         ABSENT if queue.oldest_at is None else between(queue.oldest_at, now),
         rate(rates[0]), rate(rates[1]), _empty_at(queue), _what_to_do(queue),
     )  # fmt: skip
@@ -106,16 +106,12 @@ def _cell(column: str, content: str) -> str:
     return f'<td role="cell" data-label="{column}"{_class_of(column)}>{content}</td>'
 
 
-def _small(text: str) -> str:
-    return f"<small>{text}</small>" if text else ""
-
-
 def _since(queue: QueueState) -> str:
     since, now = queue.verdict.since, queue.facts.read_at
     if since is None:
         return ABSENT
     before = "before " if queue.verdict.since_or_before else ""
-    return f"{before}{clock(since, now)}{_small(between(since, now))}"
+    return f"{before}{clock(since, now)}{small(between(since, now))}"
 
 
 def _why(queue: QueueState) -> str:
@@ -125,7 +121,7 @@ def _why(queue: QueueState) -> str:
         more.append(f"{plural(facts.noisy_groups, 'group is', 'groups are')} set back")
     if verdict.cause == "one_tenant" and facts.top_group_share:
         more.append(f"the busiest sends {100 * facts.top_group_share:.0f} %")
-    return escape(reason_of(verdict)) + _small("; ".join(more))
+    return escape(reason_of(verdict)) + small("; ".join(more))
 
 
 def _empty_at(queue: QueueState) -> str:
@@ -133,7 +129,7 @@ def _empty_at(queue: QueueState) -> str:
     if verdict.empties is not None:
         empties = verdict.empties
         last = "or never" if empties.high is None else f"to {clock(empties.high, now)}"
-        return clock(empties.at, now) + _small(f"{clock(empties.low, now)} {last}")
+        return clock(empties.at, now) + small(f"{clock(empties.low, now)} {last}")
     if verdict.kind is Kind.STALLED:
         return "nobody receives"
     return "not at these rates" if verdict.kind is Kind.FALLING_BEHIND else ABSENT
@@ -141,7 +137,7 @@ def _empty_at(queue: QueueState) -> str:
 
 def _what_to_do(queue: QueueState) -> str:
     advice = advice_on(queue.verdict)
-    return escape(advice.text) + _small(f"<code>{escape(advice.page)}</code>" if advice.page else "")
+    return escape(advice.text) + small(f"<code>{escape(advice.page)}</code>" if advice.page else "")
 
 
 def words(kind: Kind) -> str:

@@ -206,7 +206,11 @@ def test_lag_has_the_present_beside_what_is_stored(db: Connection) -> None:
     assert (first.name, first.visible, first.in_flight, first.delayed) == ("a", 1, 0, 1)
     assert (first.backlog, first.drain_seconds) == (600, 1200.0)
     assert [json.loads(first.latencies or "")["lag"][name] for name in ("count", "max_us")] == [4, 1_000]
+    told = json.loads(first.outlook or "")
+    assert (told["outlook"]["method"], told["outlook"]["reason"]) == ("daily_fading", None)
+    assert told["warnings"] == {"retention_seconds": 172_800}
     assert (second.name, second.computed_at, second.backlog, second.latencies) == ("b", None, None, None)
+    assert (installation.outlook, second.outlook) == (None, None)
     assert other != queue
 
 

@@ -217,6 +217,7 @@ def test_lag(http: httpx.Client) -> None:
     assert (page["fire"], page["webhook"]["p50_us"], "next" in page) == (None, 12, False)
     bills, orders = page["queues"]
     assert (bills["name"], bills["computed_at"], bills["forecast"], bills["lag"]) == ("bills", None, [], None)
+    assert (bills["outlook"], bills["warnings"]) == (None, None)
     assert orders["now"] == {"visible": 0, "in_flight": 0, "delayed": 0, "oldest_age_us": 0}
     assert [orders[name] for name in ("backlog", "arrival_rate", "drain_rate", "drain_seconds")] == [
         600,
@@ -226,6 +227,11 @@ def test_lag(http: httpx.Client) -> None:
     ]
     assert len(orders["forecast"]) == 12
     assert orders["forecast"][-1] == {"at": "2026-03-29T01:02:00Z", "messages": 0, "low": 0, "high": 400}
+    assert orders["outlook"] == {
+        "method": "daily_fading", "reason": None, "interval_level": 0.8, "interval_coverage": 0.79, "mean_error": 12,
+        "unchanged_error": 30, "backtests": 276,
+    }  # fmt: skip
+    assert orders["warnings"] == {"retention_seconds": 172_800, "fastest_rate": None, "mean_rate": None}
     assert (orders["lag"]["count"], orders["lag"]["exact"], orders["wait"]) == (4, False, None)
 
 
@@ -244,6 +250,9 @@ def test_lag_as_csv(http: httpx.Client) -> None:
     (orders,) = table(http.get(following))
     assert (orders["name"], orders["forecast_at"], orders["forecast_high"], orders["lag_count"]) == (
         "orders", "2026-03-29T01:02:00Z", "400.0", "4",
+    )  # fmt: skip
+    assert (orders["outlook_method"], orders["warnings_retention_seconds"], bills["outlook_method"]) == (
+        "daily_fading", "172800.0", "",
     )  # fmt: skip
     assert "link" not in http.get(following).headers
 

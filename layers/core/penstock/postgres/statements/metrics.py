@@ -45,7 +45,8 @@ READ_METRICS = Statement(
 
 
 class LagRow(NamedTuple):
-    """A queue's lag and its forecast. `latencies`: JSON, by measure.
+    """A queue's lag and its forecast. `latencies`: JSON, by measure. `outlook`: JSON, how the forecast was made
+    (`outlook`) and what will happen within days (`warnings`), with the names of queue.metrics_forecast.
 
     The first row of an answer is about the installation: it has `from_at` and `to_at`, the time of the latencies of all
     rows, when the last run of the job ended (`computed_at`), and latencies, and nothing else. Other rows have all but
@@ -69,6 +70,7 @@ class LagRow(NamedTuple):
     forecast_low: list[float] | None
     forecast_high: list[float] | None
     latencies: str | None
+    outlook: str | None
 
 
 READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"), LagRow)

@@ -148,6 +148,38 @@ class ForecastPoint(Struct):
     high: float
 
 
+class Outlook(Struct):
+    """How a forecast was made, or by `reason` why there is none: `too_little_past`, `no_method_beats_unchanged`,
+    `intervals_do_not_hold`. `interval_level`: so many of such intervals should hold the actual number;
+    `interval_coverage`: so many did in the backtest. `mean_error`, `unchanged_error`: messages, of `backtests`
+    forecasts of the last day, made by `method` and by "it stays as it is"."""
+
+    method: str | None = None
+    reason: str | None = None
+    interval_level: float | None = None
+    interval_coverage: float | None = None
+    mean_error: float | None = None
+    unchanged_error: float | None = None
+    backtests: int | None = None
+
+
+class Warnings(Struct):
+    """What will happen to a queue within days; null: nothing of it. `retention_seconds`: until its oldest message is
+    deleted unread. `fastest_rate`: messages a second in its best hour, when even that is less than `mean_rate`, what
+    arrives on average: its consumers never catch up."""
+
+    retention_seconds: float | None = None
+    fastest_rate: float | None = None
+    mean_rate: float | None = None
+
+
+class _Told(Struct):
+    """The column `outlook` of queue.read_lag."""
+
+    outlook: Outlook | None = None
+    warnings: Warnings | None = None
+
+
 class QueueVerdict(Struct):
     """How a queue is, by its last minutes: see docs/verdicts.md. `since`: null for always, as far as is known;
     `since_or_before`: it began then or earlier. `backlog`: messages that can be received. Rates: messages a second over
@@ -174,9 +206,9 @@ class QueueVerdict(Struct):
 
 class QueueLag(Struct):
     """How far behind a queue's consumers are. `verdict`: by the queue's last minutes; null if the queue has just been
-    made or deleted. Rates: messages a second. `drain_seconds`: until the backlog is gone at these rates, null for
-    never. All but `now` and `verdict` is as of `computed_at`, which is null if the metrics job found no activity for an
-    hour, or has not run yet."""
+    made or deleted. Rates: messages a second over 15 minutes. `drain_seconds`: until the backlog is gone at these
+    rates, null for never. `forecast` has no points where `outlook` says why. All but `now` and `verdict` is as of
+    `computed_at`, which is null if the metrics job found no activity for an hour, or has not run yet."""
 
     name: str
     now: Now
@@ -187,6 +219,8 @@ class QueueLag(Struct):
     drain_rate: float | None
     drain_seconds: float | None
     forecast: list[ForecastPoint]
+    outlook: Outlook | None
+    warnings: Warnings | None
     wait: Latency | None
     processing: Latency | None
     lag: Latency | None
@@ -208,6 +242,7 @@ class LagPage(Struct, rename={"from_": "from"}):
 
 
 _latencies = msgspec.json.Decoder(Latencies)
+_told = msgspec.json.Decoder(_Told)
 _hot_groups = msgspec.json.Decoder(list[HotGroup])
 
 
@@ -285,6 +320,7 @@ def lag_page_of(rows: Sequence[LagRow]) -> LagPage:
 def lag_of(row: LagRow) -> QueueLag:
     """A row of queue.read_lag that has a name."""
     latencies = latencies_of(row.latencies)
+    told = _Told() if row.outlook is None else _told.decode(row.outlook)
     return QueueLag(
         name=row.name,
         now=Now(row.visible, row.in_flight, row.delayed, row.oldest_age_us or 0),
@@ -295,6 +331,8 @@ def lag_of(row: LagRow) -> QueueLag:
         drain_rate=row.drain_rate,
         drain_seconds=row.drain_seconds,
         forecast=forecast_of(row),
+        outlook=told.outlook,
+        warnings=told.warnings,
         wait=latencies.wait,
         processing=latencies.processing,
         lag=latencies.lag,
@@ -378,6 +416,8 @@ _NESTED: dict[str, type[Struct]] = {
     "now": Now,
     "verdict": QueueVerdict,
     "forecast": ForecastPoint,
+    "outlook": Outlook,
+    "warnings": Warnings,
 }
 
 

@@ -1,0 +1,144 @@
+"""The datasets: what is exported, without bodies. Column names are those of the tables and views they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from penstock_metrics.database.tables import Table
+
+_INT: Final = pa.int32()
+_COUNT: Final = pa.int64()
+_TEXT: Final = pa.string()
+_TIME: Final = pa.timestamp("us", tz="UTC")
+_REAL: Final = pa.float64()
+_SPARK: Final = {
+    _INT: "int",
+    _COUNT: "bigint",
+    _TEXT: "string",
+    _TIME: "timestamp",
+    _REAL: "double",
+    pa.list_(_INT): "array<int>",
+    pa.list_(_COUNT): "array<bigint>",
+    pa.list_(_TIME): "array<timestamp>",
+}
+
+INSTALLATION: Final = ".installation"  # no queue can have this name, nor one of DELETED
+DELETED: Final = ".deleted-"
+# A queue that was deleted keeps its name until its rows are cleaned.
+_QUEUE: Final = {
+    "queue_id": (_INT, "t.queue_id"),
+    "queue_name": (
+        _TEXT,
+        (
+            f"case when t.queue_id = 0 then '{INSTALLATION}' "
+            f"else coalesce(q.name, split_part(d.arn, ':', 6), '{DELETED}' || t.queue_id) end"
+        ),
+    ),
+    "queue_arn": (_TEXT, "coalesce(q.arn, d.arn)"),
+}
+_NAMED: Final = (
+    " t left join queue.queues q on q.queue_id = t.queue_id"
+    " left join queue.dropped_queue d on d.queue_id = t.queue_id"
+)
+Columns = dict[str, tuple[pa.DataType, str]]
+
+
+def _same(kind: pa.DataType, *names: str) -> Columns:
+    return {name: (kind, f"t.{name}") for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """`time`: the column whose day (UTC) a row belongs to. `parts`: the values of `part`, which are written separately.
+
+    `order`: the rows of a file are sorted by these, so that equal rows make an equal file.
+    """
+
+    name: str
+    source: str
+    columns: Columns
+    time: str
+    parts: Sequence[int]
+    order: Sequence[str]
+    part: str | None = None
+
+    @property
+    def table(self) -> Table:
+        """As the job reads tables."""
+        kinds = ", ".join(f"{name} {_SPARK[kind]}" for name, (kind, _) in self.columns.items())
+        select = ", ".join(f"{expression} as {name}" for name, (_, expression) in self.columns.items())
+        return Table(f"{self.source}{_NAMED}", kinds, select)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of its files."""
+        return pa.schema([(name, kind) for name, (kind, _) in self.columns.items()])
+
+
+_WINDOW: Final = (
+    _same(_INT, "window_seconds") | _same(_TEXT, "zone", "group_id") | _same(_TIME, "starts_at", "ends_at")
+)
+WINDOWS: Final = Dataset(
+    "windows",
+    "queue.metrics_window",
+    _QUEUE
+    | _WINDOW
+    | _same(
+        _COUNT, "arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired"
+    )
+    | _same(
+        _COUNT, "moved", "depth", "waiting", "received", "oldest_age_us", "visible", "in_flight", "delayed"
+    )
+    | _same(_INT, "groups")
+    | _same(_REAL, "top_group_share", "gini"),
+    "starts_at",
+    (60, 3600, 86400),
+    ("queue_id", "group_id", "starts_at", "zone"),
+    "window_seconds",
+)
+LATENCIES: Final = Dataset(
+    "latencies",
+    "queue.metrics_latency",
+    _QUEUE
+    | _WINDOW
+    | _same(_TEXT, "measure")
+    | _same(_COUNT, "count")
+    | {"sum_us": (_REAL, "t.sum_us::float8")}  # beyond 2^53 us, 285 years, it is rounded
+    | _same(_COUNT, "p50_us", "p90_us", "p95_us", "p99_us", "max_us")
+    | _same(pa.list_(_INT), "sketch_buckets")
+    | _same(pa.list_(_COUNT), "sketch_counts")
+    | _same(_COUNT, "negative_count"),
+    "starts_at",
+    (60, 3600, 86400),
+    ("queue_id", "group_id", "measure", "starts_at", "zone"),
+    "window_seconds",
+)
+MESSAGES: Final = Dataset(
+    "messages",
+    "queue.finished_message",
+    _QUEUE
+    | _same(_TEXT, "group_id")
+    | _same(_TIME, "sent_at", "entered_at", "first_received_at", "finished_at")
+    | _same(pa.list_(_TIME), "redelivered_at")
+    | _same(_INT, "receive_count")
+    | _same(_TEXT, "entered_by", "outcome"),
+    "finished_at",
+    (0,),
+    (
+        "finished_at",
+        "sent_at",
+        "queue_id",
+        "group_id",
+        "entered_at",
+        "first_received_at",
+        "receive_count",
+        "outcome",
+        "entered_by",
+        "redelivered_at",
+    ),
+)
+DATASETS: Final = (WINDOWS, LATENCIES, MESSAGES)

@@ -1,0 +1,88 @@
+"""Which days (UTC) an export writes: those that runs computed since the last export, and that may still be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+import psycopg
+
+from .datasets import MESSAGES, Dataset
+from .place import Slot
+
+_HOUR_FACTOR: Final = 12  # windows of an hour are kept so many times as long as those of a minute
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many days windows of a minute and the history are kept: QUEUE_METRICS_DAYS, QUEUE_HISTORY_DAYS."""
+
+    minute_days: int
+    history_days: int
+
+    def of(self, dataset: Dataset, part: int) -> int | None:
+        """For how many days rows are kept; None: for ever."""
+        if dataset is MESSAGES:
+            return self.history_days
+        return {60: self.minute_days, 3600: _HOUR_FACTOR * self.minute_days}.get(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What the runs up to `run_id` computed since an export: [start, end]; None: nothing."""
+
+    run_id: int
+    start: datetime | None
+    end: datetime | None
+
+    def days(self) -> Iterator[date]:
+        """The days of it, in UTC."""
+        if self.start is None or self.end is None:
+            return
+        day, last = (at.astimezone(UTC).date() for at in (self.start, self.end))
+        while day <= last:
+            yield day
+            day += timedelta(days=1)
+
+
+def computed_since(connection: psycopg.Connection[Any], run_id: int) -> Computed:
+    """By the runs without error after `run_id`. When there is no such run, of another database: by all of them."""
+    (newest,) = _row(
+        connection,
+        "select coalesce(max(run_id), 0) from queue.metrics_run where finished_at is not null and error is null",
+    )
+    if run_id > newest or run_id == 0:
+        return Computed(newest, *_row(connection, _EVERYTHING)) if newest else Computed(0, None, None)
+    return Computed(newest, *_row(connection, _SINCE, run_id))
+
+
+_SINCE: Final = """
+    select min(from_at), max(to_at) from queue.metrics_run
+    where run_id > %s and finished_at is not null and error is null"""
+_EVERYTHING: Final = """
+    select least((select min(starts_at) from queue.metrics_window), (select min(starts_at) from queue.metrics_latency),
+        (select min(finished_at) from queue.finished_message)), clock_timestamp()"""
+
+
+def replaceable(
+    dataset: Dataset, days: Collection[date], kept: Kept, today: date, there: Collection[Slot]
+) -> tuple[list[Slot], list[Slot]]:
+    """(what to write, what to leave as it is).
+
+    Rows of days that are older than rows are kept may be gone in part, so the files that have them are not replaced.
+    """
+    write, leave = list[Slot](), list[Slot]()
+    for day in sorted(days):
+        for part in dataset.parts:
+            slot, limit = Slot(dataset.name, day, part), kept.of(dataset, part)
+            whole = limit is None or day > today - timedelta(days=limit)
+            (write if whole or slot not in there else leave).append(slot)
+    return write, leave
+
+
+def _row(connection: psycopg.Connection[Any], query: str, *values: object) -> tuple[Any, ...]:
+    row = connection.execute(query.encode(), values).fetchone()
+    assert row is not None
+    return tuple(row)

@@ -1,0 +1,176 @@
+"""Writes the days that changed since the last export, registers them, and then removes what they replaced.
+
+An export that ends early leaves files that nothing names yet or nobody needs any more. The note of what was exported is
+written last, so the next export writes the same days again, finds equal files there, and removes the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+import psycopg
+from pyspark.sql import functions as F
+
+from penstock_metrics.database.address import open_connection
+from penstock_metrics.database.read import Database
+from penstock_metrics.database.tables import history_pieces
+from penstock_metrics.transforms.columns import mapped
+
+from .datasets import DATASETS, MESSAGES, Dataset
+from .days import Kept, computed_since, replaceable
+from .place import Note, Place, Slot
+from .write import KEY, WRITTEN, Job, writer
+
+# Key of the advisory lock under which one export works at a time. The bytes of "exports".
+_LOCK_KEY: Final = 0x6578706F727473
+_CLOCKS: Final = timedelta(
+    days=1
+)  # a row may be recorded so long before its own times, when a clock was changed
+UNUSED_SECONDS: Final = 3600.0  # readers of an Iceberg table may need a replaced file for so long
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`register` makes Iceberg tables have exactly these files of each dataset; None: there are no tables."""
+
+    place: Place
+    register: Callable[[Mapping[str, Collection[str]]], None] | None = None
+
+
+@dataclass(slots=True)
+class Exported:
+    """`left`: days that are older than rows are kept, whose files stay as they are."""
+
+    files: int = 0
+    rows: int = 0
+    left: Sequence[Slot] = ()
+
+
+def export(database: Database, target: Target, kept: Kept, report: Callable[[str], None]) -> Exported:
+    """Exports what the runs since the last export computed; the first time, everything. Waits for another export."""
+    with _turn(database.address) as connection:
+        note = target.place.read_note()
+        computed = computed_since(connection, note.run_id)
+        days, done = list(computed.days()), Exported()
+        today = datetime.now(UTC).date()
+        written: dict[str, Collection[str]] = {}
+        unused = list[str]()
+        for dataset in DATASETS:
+            there = list(target.place.names(dataset.name, days))
+            slots, left = replaceable(dataset, days, kept, today, {slot for slot, _ in there})
+            rows = _write(database, connection, target, dataset, slots)
+            report(f"{dataset.name}: {len(days)} days, {len(rows):,} files, {sum(rows.values()):,} rows")
+            unused += [name for slot, name in there if slot in slots and name not in rows]
+            done = Exported(done.files + len(rows), done.rows + sum(rows.values()), [*done.left, *left])
+            written[dataset.name] = rows
+        _finish(target, Note(computed.run_id, note.unused), written, unused)
+    if done.left:
+        oldest, newest = min(slot.day for slot in done.left), max(slot.day for slot in done.left)
+        report(f"not replaced, as rows of these days may be gone: {oldest} to {newest}")
+    return done
+
+
+def _finish(
+    target: Target, note: Note, written: Mapping[str, Collection[str]], unused: Sequence[str]
+) -> None:
+    place, now = target.place, time.time()
+    names = {name for each in written.values() for name in each}
+    waiting = {name: since for name, since in note.unused.items() if name not in names}
+    waiting |= {name: now for name in unused if name not in waiting}
+    if target.register is None:
+        place.remove(waiting)
+        place.write_note(Note(note.run_id))
+        return
+    target.register(
+        {
+            dataset.name: {name for _, name in place.names(dataset.name)} - waiting.keys()
+            for dataset in DATASETS
+        }
+    )
+    over = [name for name, since in waiting.items() if since <= now - UNUSED_SECONDS]
+    place.remove(over)
+    place.write_note(Note(note.run_id, {name: waiting[name] for name in waiting.keys() - over}))
+
+
+@contextmanager
+def _turn(address: str) -> Iterator[psycopg.Connection[Any]]:
+    with open_connection(address) as connection:
+        connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
+        yield connection
+
+
+def _write(
+    database: Database,
+    connection: psycopg.Connection[Any],
+    target: Target,
+    dataset: Dataset,
+    slots: Sequence[Slot],
+) -> dict[str, int]:
+    """Writes the files of these slots. Returns their names and numbers of rows."""
+    if not slots:
+        return {}
+    pieces = list(_pieces(connection, dataset, slots)) or ["false"]
+    part = F.lit(dataset.parts[0]) if dataset.part is None else F.col(dataset.part)
+    day = F.date_format(dataset.time, "yyyy-MM-dd")
+    keyed = database.read({dataset.table: pieces}).select(
+        F.concat_ws("/", day, "queue_name", part.cast("string")).alias(KEY), *dataset.columns
+    )
+    folder = F.substring_index(KEY, "/", 2)
+    rows = keyed.repartition(folder).sortWithinPartitions(KEY, *dataset.order)
+    job = Job(target.place.uri, dataset.name, dataset.schema, frozenset(slots), target.register is not None)
+    found = mapped(rows, writer(job), WRITTEN).collect()
+    return {row["name"]: row["rows"] for row in found}
+
+
+def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]) -> Iterator[str]:
+    """Conditions, so that a reader has some ten thousand rows: of windows of a minute an hour, of others a day."""
+    if dataset is MESSAGES:
+        days = sorted({slot.day for slot in slots})
+        inside = " or ".join(f"({_between(dataset.time, *stretch)})" for stretch in _stretches(days))
+        for piece in history_pieces(connection, "queue.history", _day(days[0])[0] - _CLOCKS):
+            yield f"{piece.condition} and ({inside})"
+        return
+    for seconds, start, end in _with_rows(connection, dataset, list(map(_span_of, slots))):
+        yield f"t.window_seconds = {seconds} and {_between('t.starts_at', start, end)}"
+
+
+def _span_of(slot: Slot) -> tuple[int, datetime, datetime]:
+    """(window_seconds, start, end)."""
+    return slot.part, *_day(slot.day)
+
+
+def _with_rows(
+    connection: psycopg.Connection[Any], dataset: Dataset, spans: Sequence[tuple[int, datetime, datetime]]
+) -> Sequence[tuple[int, datetime, datetime]]:
+    """The hours (of windows of a minute) and days of these spans of which windows are stored."""
+    rows = connection.execute(
+        "select a.seconds, s.at, s.at + s.step from unnest(%s::int[], %s::timestamptz[], %s::timestamptz[])"
+        " as a(seconds, low, high)"
+        " cross join lateral (select make_interval(hours => case when a.seconds = 60 then 1 else 24 end) as step) x"
+        " cross join lateral (select g as at, x.step from generate_series(a.low, a.high - x.step, x.step) g) s"
+        f" where exists (select from {dataset.source} t where t.window_seconds = a.seconds and t.starts_at >= s.at"
+        " and t.starts_at < s.at + s.step) order by 1, 2".encode(),
+        list(map(list, zip(*spans, strict=True))),
+    ).fetchall()
+    return [(seconds, start, end) for seconds, start, end in rows]
+
+
+def _stretches(days: Sequence[date]) -> Iterator[tuple[datetime, datetime]]:
+    """(start, end) of each run of days that follow each other."""
+    starts = [day for day in days if day - timedelta(days=1) not in days]
+    ends = [day for day in days if day + timedelta(days=1) not in days]
+    yield from ((_day(first)[0], _day(last)[1]) for first, last in zip(starts, ends, strict=True))
+
+
+def _between(column: str, start: datetime, end: datetime) -> str:
+    return f"{column} >= '{start.isoformat()}' and {column} < '{end.isoformat()}'"
+
+
+def _day(day: date) -> tuple[datetime, datetime]:
+    start = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return start, start + timedelta(days=1)

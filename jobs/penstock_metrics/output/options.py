@@ -1,0 +1,54 @@
+"""The options of the command line: where to export to."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from penstock.settings import Settings
+from penstock_metrics.database.read import Database
+
+from .days import Kept
+from .export import Target, export
+from .iceberg import NoCatalogError, Tables
+from .place import Place
+
+__all__ = ["NoCatalogError", "add_options", "exporter"]
+
+Report = Callable[[str], None]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --parquet and --iceberg."""
+    parser.add_argument(
+        "--parquet",
+        metavar="PATH",
+        help="also write windows, latencies and finished messages, without bodies, as Parquet files to this folder or "
+        "URI, such as s3://bucket/penstock: what changed since the last time; the first time, everything",
+    )
+    parser.add_argument(
+        "--iceberg",
+        metavar="CATALOG.NAMESPACE",
+        help="with --parquet: register the files as Iceberg tables windows, latencies and messages of this namespace",
+    )
+
+
+def exporter(options: argparse.Namespace, settings: Settings) -> Callable[[Database, Report], None]:
+    """What a run does when its windows are stored. Raises ValueError, NoCatalogError before anything is computed."""
+    if options.parquet is None:
+        if options.iceberg is not None:
+            raise ValueError("--iceberg needs --parquet PATH, where its files are")
+        return lambda _database, _report: None
+    if options.continuous:
+        raise ValueError(
+            "--parquet does not go with --continuous: let a run of its own export, every hour or day"
+        )
+    place = Place.of(options.parquet)
+    register = None if options.iceberg is None else Tables.of(options.iceberg, place).register
+    kept = Kept(settings.queue_metrics_days, settings.queue_history_days)
+
+    def run(database: Database, report: Report) -> None:
+        done = export(database, Target(place, register), kept, report)
+        report(f"exported to {place.uri}: {done.files:,} files, {done.rows:,} rows")
+
+    return run

@@ -1,0 +1,132 @@
+"""Where files are: a folder, or a bucket that pyarrow reaches (s3://, gs://, abfs://, hdfs://).
+
+    PATH/windows/day=2026-03-29/queue=orders/60-0000-0f3a….parquet
+         dataset                             part, number, digest of the contents
+
+`_penstock.json` says up to which run everything was exported, and which files of Iceberg tables are no longer needed.
+Names that begin with `_` are no data to Spark, pyarrow and others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.fs as pafs
+
+_FILE: Final = re.compile(
+    r"(?P<dataset>[a-z]+)/day=(?P<day>\d{4}-\d\d-\d\d)/queue=(?P<queue>[^/]+)/(?P<part>\d+)-\d{4}-[0-9a-f]{32}\.parquet"
+)
+_NOTE: Final = "_penstock.json"
+_RENAMING: Final = frozenset({"local", "hdfs"})  # elsewhere an object appears when it is whole
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slot:
+    """What is exchanged together in an Iceberg table: all files of a part of a dataset and a day."""
+
+    dataset: str
+    day: date
+    part: int
+
+
+@dataclass(slots=True)
+class Note:
+    """`run_id`: all runs up to it were exported; 0: none.
+
+    `unused`: files that were replaced, and when, in seconds since 1970.
+    """
+
+    run_id: int = 0
+    unused: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`root`: within the filesystem. Names are relative to it."""
+
+    uri: str
+    files: Any
+    root: str
+
+    @classmethod
+    def of(cls, path: str) -> Place:
+        """A path of this machine or a URI. Raises ValueError for a URI that pyarrow does not know."""
+        uri = path.rstrip("/") if "://" in path else Path(path).absolute().as_uri()
+        try:
+            files, root = pafs.FileSystem.from_uri(uri)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"--parquet {path}: {error}") from None
+        return cls(uri, files, root)
+
+    def inside(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    def address(self, name: str) -> str:
+        """The URI of a file, as Iceberg stores it."""
+        return f"{self.uri}/{name}"
+
+    def names(self, dataset: str, days: Iterable[date] | None = None) -> Iterator[tuple[Slot, str]]:
+        """The files of a dataset, of all days or of these."""
+        folders = (
+            [dataset] if days is None else [f"{dataset}/day={day.isoformat()}" for day in sorted(set(days))]
+        )
+        for folder in folders:
+            for name in self.folder(folder):
+                if slot := slot_of(name):
+                    yield slot, name
+
+    def folder(self, name: str) -> Iterator[str]:
+        """All names below a folder; none when it is not there."""
+        selector = pafs.FileSelector(self.inside(name), allow_not_found=True, recursive=True)
+        for info in self.files.get_file_info(selector):
+            yield info.path.removeprefix(f"{self.root}/")
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Removes files. One that is gone is no error: an export that ended early may have removed it."""
+        for name in names:
+            if self.files.get_file_info(self.inside(name)).type == pafs.FileType.File:
+                self.files.delete_file(self.inside(name))
+
+    def write(self, name: str, contents: Any) -> None:
+        """Writes a file that nobody sees before it is whole."""
+        folder, _, last = name.rpartition("/")
+        target = self.inside(name)
+        renamed = self.files.type_name in _RENAMING
+        if renamed:
+            self.files.create_dir(self.inside(folder), recursive=True)
+        written = self.inside(f"{folder}/_{last}") if renamed else target
+        with self.files.open_output_stream(written, compression=None) as stream:
+            stream.write(contents)
+        if renamed:
+            self.files.move(written, target)
+
+    def exists(self, name: str) -> bool:
+        return bool(self.files.get_file_info(self.inside(name)).type == pafs.FileType.File)
+
+    def read_note(self) -> Note:
+        """What the last export noted; a new note when there is none."""
+        if not self.exists(_NOTE):
+            return Note()
+        with self.files.open_input_stream(self.inside(_NOTE)) as stream:
+            found: Mapping[str, Any] = json.loads(stream.read())
+        return Note(found["run_id"], found["unused"])
+
+    def write_note(self, note: Note) -> None:
+        self.write(_NOTE, json.dumps(asdict(note)).encode())
+
+
+def file_name(dataset: str, day: str, queue: str, part: int, number: int, digest: str) -> str:
+    """The name of a file in a place. Queue names have no character that a path gives a meaning to."""
+    return f"{dataset}/day={day}/queue={queue}/{part}-{number:04}-{digest}.parquet"
+
+
+def slot_of(name: str) -> Slot | None:
+    """The slot of a file; None when it is none of ours."""
+    found = _FILE.fullmatch(name)
+    return found and Slot(found["dataset"], date.fromisoformat(found["day"]), int(found["part"]))

@@ -1,0 +1,118 @@
+"""What executors do with the rows of a dataset: a file a day, queue and part, or several of ROWS rows.
+
+All rows of a day and queue are in one partition, sorted. Their files are written, and then those that they replace are
+removed: readers of the folder see both for milliseconds. With Iceberg the old files stay until readers have no use for
+them. A task that Spark runs twice writes the same files under the same names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock_metrics.transforms.columns import Batches
+
+from .place import Place, Slot, file_name, slot_of
+
+ROWS: Final = 250_000
+KEY: Final = "key"
+_SEPARATOR: Final = "/"  # in no day, queue name or number
+WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a task has to know. `keep_replaced`: files that others replace are not removed."""
+
+    uri: str
+    dataset: str
+    schema: pa.Schema
+    slots: Collection[Slot]
+    keep_replaced: bool
+
+
+def writer(job: Job) -> Callable[[Batches], Batches]:
+    """The function from sorted batches, with the column KEY before those of the schema, to batches of WRITTEN."""
+
+    def write_partition(batches: Batches) -> Batches:
+        place, open_folder = Place.of(job.uri), _Folder("", "")
+        for key, rows in _runs(batches):
+            day, queue, part = key.split(_SEPARATOR)
+            if (day, queue) != (open_folder.day, open_folder.queue):
+                yield from open_folder.close(place, job)
+                open_folder = _Folder(day, queue)
+            open_folder.add(place, job, int(part), rows.cast(job.schema))
+        yield from open_folder.close(place, job)
+
+    return write_partition
+
+
+def key_of(day: str, queue: str, part: int) -> str:
+    """The key of rows that go into the same file."""
+    return _SEPARATOR.join((day, queue, str(part)))
+
+
+def _runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
+    """(key, rows): at most ROWS rows with the same key at a time."""
+    held, key = list[pa.RecordBatch](), ""
+    for batch in batches:
+        ends, start = pc.run_end_encode(batch[KEY]), 0
+        rows = batch.select(batch.schema.names[1:])
+        for name, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+            if held and name != key:
+                yield key, pa.Table.from_batches(held)
+                held = []
+            key = name
+            while start < end:
+                taken = min(end - start, ROWS - sum(each.num_rows for each in held))
+                held.append(rows.slice(start, taken))
+                start += taken
+                if sum(each.num_rows for each in held) == ROWS:
+                    yield key, pa.Table.from_batches(held)
+                    held = []
+    if held:
+        yield key, pa.Table.from_batches(held)
+
+
+@dataclass(slots=True)
+class _Folder:
+    """The files of a day and queue that are under way."""
+
+    day: str
+    queue: str
+    numbers: dict[int, int] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+
+    def add(self, place: Place, job: Job, part: int, rows: pa.Table) -> None:
+        number = self.numbers.get(part, 0)
+        self.numbers[part] = number + 1
+        contents = encoded(rows)
+        digest = hashlib.sha256(contents).hexdigest()[:32]
+        name = file_name(job.dataset, self.day, self.queue, part, number, digest)
+        if not place.exists(name):
+            place.write(name, contents)
+        self.files[name] = rows.num_rows
+
+    def close(self, place: Place, job: Job) -> Iterator[pa.RecordBatch]:
+        """Removes what was replaced, and says what is there."""
+        if not self.files:
+            return
+        if not job.keep_replaced:
+            folder = next(iter(self.files)).rpartition("/")[0]
+            place.remove(
+                name for name in place.folder(folder) if name not in self.files and slot_of(name) in job.slots
+            )
+        yield pa.record_batch([list(self.files), list(self.files.values())], schema=WRITTEN)
+
+
+def encoded(rows: pa.Table) -> pa.Buffer:
+    """A Parquet file: the same bytes for the same rows, from the same version of pyarrow."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, compression="zstd")
+    return sink.getvalue()

@@ -1,0 +1,108 @@
+"""A rolling backtest: what each method would have said at every step of the last day, and whether that beats no change.
+
+An origin counts once the whole hour after it is known. Losses are mean absolute errors over the twelve points. A method
+is taken when it is at least a tenth better than "it stays as it is", no point is worse, the recent third is not worse,
+and the difference is more than chance: the test of Diebold and Mariano (1995), whose variance is that of a mean of
+correlated values (Newey and West 1987), since the hours after neighbouring origins overlap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from .methods import Method, unchanged
+from .series import DAY_STEPS, POINTS, Floats, Ints, Series
+
+ORIGINS: Final = DAY_STEPS
+LEAST_ORIGINS: Final = DAY_STEPS - 2 * POINTS  # with the hour before the first and that after the last: a day
+LEAST_GAIN: Final = 0.1
+_HALF: Final = 0.5
+# One-sided 5 %: for the best of eleven methods (Bonferroni), and for one method that halves the error, which is no
+# matter of choosing among many.
+LEAST_STATISTIC: Final = 2.6
+HALVING_STATISTIC: Final = 1.645
+_ABOUT_AS_GOOD: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """What a method said in the past: a row an origin, the oldest first. Errors are actual less predicted depths."""
+
+    method: str
+    origins: Ints
+    predicted: Floats
+    errors: Floats
+    unchanged_errors: Floats
+
+    @property
+    def loss(self) -> float:
+        return float(np.abs(self.errors).mean())
+
+    @property
+    def unchanged_loss(self) -> float:
+        return float(np.abs(self.unchanged_errors).mean())
+
+    @property
+    def ratio(self) -> float:
+        """The loss, over that of no change."""
+        return self.loss / self.unchanged_loss
+
+    @property
+    def gains(self) -> Floats:
+        """By how much it was better than no change, at each origin."""
+        return np.asarray((np.abs(self.unchanged_errors) - np.abs(self.errors)).mean(axis=1))
+
+
+def origins_of(series: Series) -> Ints:
+    """The lags of the origins, the oldest first. Empty when too little is known."""
+    oldest = min(POINTS + ORIGINS, series.known_steps - POINTS)
+    return np.arange(oldest - 1, POINTS - 1, -1)
+
+
+def tested(series: Series, name: str, method: Method) -> Backtest | None:
+    """The backtest of a method; None: it has too little past, or says nothing now."""
+    origins = origins_of(series)
+    if len(origins) < LEAST_ORIGINS or not np.isfinite(method(series, np.zeros(1, np.int64))).all():
+        return None
+    predicted = method(series, origins)
+    told = np.isfinite(predicted).all(axis=1)
+    if told.sum() < LEAST_ORIGINS:
+        return None
+    origins, predicted = origins[told], predicted[told]
+    actual = series.ago(origins[:, None] - np.arange(1, POINTS + 1))
+    return Backtest(name, origins, predicted, actual - predicted, actual - unchanged(series, origins))
+
+
+def best(series: Series, methods: Mapping[str, Method]) -> Backtest | None:
+    """Of the methods that win, the first whose loss is about the least beside that of no change; None: none wins."""
+    found = (tested(series, name, method) for name, method in methods.items())
+    winners = [test for test in found if test and wins(test)]
+    least = min((test.ratio for test in winners), default=0.0)
+    return next((test for test in winners if test.ratio <= least + _ABOUT_AS_GOOD), None)
+
+
+def wins(test: Backtest) -> bool:
+    """Whether a method was better than no change: by enough, at each point, lately, and not by chance."""
+    if test.unchanged_loss == 0 or test.ratio > 1 - LEAST_GAIN:
+        return False
+    points = np.abs(test.errors).mean(axis=0) <= np.abs(test.unchanged_errors).mean(axis=0)
+    lately = test.gains[-len(test.gains) // 3 :].mean() >= 0
+    least = HALVING_STATISTIC if test.ratio <= _HALF else LEAST_STATISTIC
+    return bool(points.all() and lately and statistic(test.gains) >= least)
+
+
+def statistic(gains: Floats) -> float:
+    """The mean over its standard error, for values that are correlated over POINTS steps."""
+    mean, centred, number = gains.mean(), gains - gains.mean(), len(gains)
+    variance = float(centred @ centred) / number
+    for lag in range(1, min(POINTS, number - 1) + 1):
+        weight = 1 - lag / (POINTS + 1)
+        variance += 2 * weight * float(centred[lag:] @ centred[:-lag]) / number
+    if variance <= 0:
+        return math.copysign(math.inf, mean) if mean else 0.0
+    return float(mean / math.sqrt(variance / number))

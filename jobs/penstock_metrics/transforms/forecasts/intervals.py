@@ -1,0 +1,100 @@
+"""Intervals of a forecast, out of the errors that its method made in the backtest, and how many of them held.
+
+The interval of a point goes from one quantile of the past errors of that horizon to another (conformal prediction, Vovk
+and others 2005): it assumes no distribution. Errors are divided by how much the queue moved in the hour before their
+origin, as quiet hours say little about busy ones. When the intervals of the past held too seldom or too often, the
+quantiles are moved (adaptive conformal inference, Gibbs and Candès 2021). The coverage that is reported is that of
+the intervals which this rule would have given in the past, each out of errors that were known then.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from .backtest import Backtest
+from .series import POINTS, STEPS_AN_HOUR, Floats, Ints, Series
+
+LEVEL: Final = 0.8
+_LEARNING: Final = 0.02
+_WARM_UP: Final = 24  # an interval needs so many errors
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """`low` and `high` of each point, and the share of the intervals of the backtest that held; None: none."""
+
+    low: Floats
+    high: Floats
+    coverage: float | None
+
+
+def intervals(series: Series, test: Backtest, expected: Floats) -> Intervals:
+    """The intervals around `expected`, the forecast of the last complete minute."""
+    scales = activity(series, test.origins)
+    now = float(activity(series, np.zeros(1, np.int64))[0])
+    low, high, held = np.empty(POINTS), np.empty(POINTS), list[bool]()
+    for point in range(POINTS):
+        rolled = _rolled(test, scales, point)
+        held += rolled.held
+        bottom, top = quantiles(sorted((test.errors[:, point] / scales).tolist()), rolled.miss)
+        low[point], high[point] = expected[point] + bottom * now, expected[point] + top * now
+    low, high = np.minimum(np.maximum(low, 0), expected), np.maximum(high, expected)
+    return Intervals(low, high, sum(held) / len(held) if held else None)
+
+
+def activity(series: Series, origins: Ints) -> Floats:
+    """How much the depth moved in a step, in the hour before each origin; at least one message."""
+    recent = series.ago(origins[:, None] + np.arange(STEPS_AN_HOUR, -1, -1))
+    return np.asarray(1.0 + np.abs(np.diff(recent, axis=1)).mean(axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rolled:
+    """The intervals of the past for one horizon: which held, and the share that may now be missed."""
+
+    held: Sequence[bool]
+    miss: float
+
+
+def _rolled(test: Backtest, scales: Floats, point: int) -> _Rolled:
+    """An origin's interval comes from the errors, and from the hits and misses, that were known at that origin."""
+    errors = (test.errors[:, point] / scales).tolist()
+    known: list[float] = sorted(errors[:_WARM_UP])
+    miss, held = 1 - LEVEL, list[bool]()
+    for place in range(_WARM_UP + point + 1, len(errors)):
+        insort(known, errors[place - point - 1])
+        if len(held) > point:
+            miss += _correction(held[-point - 1])
+        bottom, top = quantiles(known, miss)
+        held.append(_inside(test, place, point, (bottom * scales[place], top * scales[place])))
+    miss += sum(map(_correction, held[-point - 1 :]))
+    return _Rolled(held, miss)
+
+
+def _correction(held: bool) -> float:
+    return _LEARNING * ((1 - LEVEL) - (not held))
+
+
+def _inside(test: Backtest, place: int, point: int, around: tuple[float, float]) -> bool:
+    """Whether the actual depth was in the interval, which holds the forecast and nothing below 0."""
+    expected = float(test.predicted[place, point])
+    actual = expected + float(test.errors[place, point])
+    return min(max(expected + around[0], 0), expected) <= actual <= max(expected + around[1], expected)
+
+
+def quantiles(ordered: Sequence[float], miss: float) -> tuple[float, float]:
+    """The values below and above which lies half of `miss` each, on straight lines between those that are there."""
+    half = min(max(miss / 2, 0.0), 0.5)
+    return _at(ordered, half), _at(ordered, 1 - half)
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

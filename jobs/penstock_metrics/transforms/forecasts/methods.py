@@ -1,0 +1,89 @@
+"""The candidates for a forecast. Each says, from a series and lags of origins, the depths 5, 10 … 60 minutes later.
+
+Trends use the median of the slopes between all pairs of points (Theil 1950, Sen 1968), which a burst hardly bends. A
+damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). The usual level is the mean of a day,
+to which the depth returns, as queues do whose consumers mostly keep up. A season is the mean of what followed
+the same time in up to three earlier hours, days or weeks; how far the queue is from it now either lasts or fades.
+Days and weeks are 24 and 168 hours of UTC: a change of clocks makes them wrong for a day, and the backtest leaves them
+out then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from .series import DAY_STEPS, POINTS, STEPS_AN_HOUR, WEEK_STEPS, WEEKS, Floats, Ints, Series
+
+Method = Callable[[Series, Ints], Floats]
+
+_AHEAD: Final = np.arange(1, POINTS + 1)
+_DAMPING: Final = 0.9
+_FADING: Final = 0.85  # half of a deviation is left after 21 minutes
+
+
+def unchanged(series: Series, origins: Ints) -> Floats:
+    """It stays as it is: what every other method has to beat."""
+    return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
+
+
+def trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
+    """The slope of the last `steps` goes on; of more than an hour, not each step is looked at."""
+    growth = np.cumsum(damping ** (_AHEAD - 1)) / every
+
+    def predict(series: Series, origins: Ints) -> Floats:
+        recent = series.ago(origins[:, None] + np.arange(steps, -1, -every))
+        return np.maximum(recent[:, -1:] + slopes(recent)[:, None] * growth, 0)
+
+    return predict
+
+
+def usual(steps: int, fading: float) -> Method:
+    """The depth returns to its mean of the last `steps`."""
+
+    def predict(series: Series, origins: Ints) -> Floats:
+        recent = series.ago(origins[:, None] + np.arange(steps, -1, -1))
+        mean = recent.mean(axis=1, keepdims=True)
+        return np.asarray(mean + (recent[:, -1:] - mean) * fading**_AHEAD)
+
+    return predict
+
+
+def season(period: int, seasons: int, fading: float = 1.0) -> Method:
+    """As after the same time, `period` steps ago and up to `seasons` times as long."""
+
+    def predict(series: Series, origins: Ints) -> Floats:
+        back = origins[:, None, None] + period * np.arange(1, seasons + 1)[:, None]
+        then = series.ago(back - np.arange(POINTS + 1))
+        known = np.isfinite(then).all(axis=2, keepdims=True)
+        number = known.sum(axis=1)
+        total = np.where(known, then, 0).sum(axis=1)
+        mean = np.divide(total, number, out=np.full(total.shape, np.nan), where=number > 0)
+        deviation = series.ago(origins)[:, None] - mean[:, :1]
+        return np.asarray(np.maximum(mean[:, 1:] + deviation * fading**_AHEAD, 0))
+
+    return predict
+
+
+def slopes(values: Floats) -> Floats:
+    """Of each row of values at equal distances: the change per step, the median over all pairs."""
+    first, second = np.triu_indices(values.shape[1], 1)
+    return np.asarray(np.median((values[:, second] - values[:, first]) / (second - first), axis=1))
+
+
+# The simplest first: of methods that are about as good, the first is taken.
+METHODS: Final[Mapping[str, Method]] = {
+    "trend_6h": trend(6 * STEPS_AN_HOUR, 6),
+    "trend_1h": trend(STEPS_AN_HOUR),
+    "trend_15m": trend(3),
+    "damped_trend": trend(3, 1, _DAMPING),
+    "usual_level": usual(DAY_STEPS, _FADING),
+    "hourly": season(STEPS_AN_HOUR, 3),
+    "hourly_fading": season(STEPS_AN_HOUR, 3, _FADING),
+    "daily": season(DAY_STEPS, 3),
+    "daily_fading": season(DAY_STEPS, 3, _FADING),
+    "weekly": season(WEEK_STEPS, WEEKS),
+    "weekly_fading": season(WEEK_STEPS, WEEKS, _FADING),
+}

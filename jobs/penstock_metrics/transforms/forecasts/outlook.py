@@ -1,0 +1,119 @@
+"""The outlook of one queue, out of its stored windows: rates, time to drain, forecast with intervals, warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from penstock_metrics.span import HOUR, MINUTE
+
+from .backtest import LEAST_ORIGINS, Backtest, best, origins_of
+from .growth import HOURS_COMPARED, Ages, Hours, Warnings, warnings
+from .intervals import LEVEL, Intervals, intervals
+from .methods import METHODS
+from .rates import RATE_MINUTES, Rates, drain_seconds, rates
+from .series import STEP, STEPS_AN_HOUR, Floats, Ints, Points, Series
+
+TOO_LITTLE_PAST: Final = "too_little_past"
+NOTHING_BETTER: Final = "no_method_beats_unchanged"
+UNSURE: Final = "intervals_do_not_hold"
+_LEAST_COVERAGE: Final = LEVEL - 0.05
+_NOW: Final = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows of one length, in any order: their ends, and what happened in them."""
+
+    ends_us: Ints
+    arrivals: Ints
+    drained: Ints
+    depth: Ints
+    oldest_age_us: Ints  # 0: nothing was there
+
+    def since(self, at_us: int) -> Windows:
+        """Those that end after this time."""
+        held = self.ends_us > at_us
+        return Windows(*(getattr(self, name)[held] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What is known of a queue. `begins_us`: before it nothing is. Windows end at `last_us` or before."""
+
+    minutes: Windows
+    hours: Windows
+    backlog: int
+    begins_us: int
+    last_us: int
+    retention_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The depths of the next hour, and how good such forecasts were."""
+
+    expected: Floats
+    intervals: Intervals
+    test: Backtest
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """`reason`: why there is no forecast; None when there is one."""
+
+    rates: Rates
+    drain_seconds: float | None
+    forecast: Forecast | None
+    reason: str | None
+    warnings: Warnings
+
+
+def outlook(queue: Queue) -> Outlook:
+    """The outlook of a queue in which something is, or happened in the last hour."""
+    recent = queue.minutes.since(queue.last_us - RATE_MINUTES * MINUTE)
+    rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)
+    series = Series.of(_depths(queue.minutes), _depths(queue.hours), queue.last_us, queue.begins_us)
+    forecast = forecast_of(series)
+    drained_in = drain_seconds(queue.backlog, rate)
+    if isinstance(forecast, str):
+        return Outlook(rate, drained_in, None, forecast, _warnings(queue))
+    return Outlook(rate, drained_in, forecast, None, _warnings(queue))
+
+
+def forecast_of(series: Series) -> Forecast | str:
+    """The forecast by the best method; or the reason why there is none."""
+    if len(origins_of(series)) < LEAST_ORIGINS:
+        return TOO_LITTLE_PAST
+    test = best(series, METHODS)
+    if test is None:
+        return NOTHING_BETTER
+    expected = METHODS[test.method](series, _NOW)[0]
+    around = intervals(series, test, expected)
+    sure = around.coverage is not None and around.coverage >= _LEAST_COVERAGE
+    return Forecast(expected, around, test) if sure else UNSURE
+
+
+def _depths(windows: Windows) -> Points:
+    return Points(windows.ends_us, windows.depth.astype(np.float64))
+
+
+def _warnings(queue: Queue) -> Warnings:
+    hour_us = queue.last_us // HOUR * HOUR
+    known = min((hour_us - queue.begins_us) // HOUR, HOURS_COMPARED)
+    ends = hour_us - np.arange(known)[::-1] * HOUR
+    hours = Hours(*(_at(queue.hours, ends, name) for name in ("arrivals", "drained")))
+    steps = queue.last_us - np.arange(STEPS_AN_HOUR + 1)[::-1] * STEP
+    steps = steps[steps >= queue.begins_us]
+    ages = Ages(
+        _at(queue.minutes, steps, "oldest_age_us") / 1e6, _at(queue.hours, ends, "oldest_age_us") / 1e6
+    )
+    return warnings(queue.backlog, ages, hours, queue.retention_seconds)
+
+
+def _at(windows: Windows, ends: Ints, name: str) -> Floats:
+    """The values of the windows that end at these times, 0 where none is stored."""
+    found = dict(zip(windows.ends_us.tolist(), getattr(windows, name).tolist(), strict=True))
+    return np.asarray([found.get(end, 0) for end in ends.tolist()], np.float64)

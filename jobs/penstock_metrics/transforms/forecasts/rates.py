@@ -1,0 +1,37 @@
+"""What arrives in a queue and is drained from it, in messages a second, and the time until it is empty.
+
+The rates are those of the last quarter of an hour: over an hour, a queue that began to drain 20 minutes ago seems never
+to be empty. Of a younger queue they are those of its life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from penstock_metrics.span import MINUTE
+
+RATE_MINUTES: Final = 15
+_LEAST_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Messages a second."""
+
+    arrivals: float
+    drained: float
+
+
+def rates(arrived: int, drained: int, last_us: int, begins_us: int) -> Rates:
+    """Of the messages of the last RATE_MINUTES before `last_us`, of a queue that exists since `begins_us`."""
+    lived = (last_us - max(begins_us, last_us - RATE_MINUTES * MINUTE)) / 1_000_000
+    seconds = max(lived, _LEAST_SECONDS)
+    return Rates(arrived / seconds, drained / seconds)
+
+
+def drain_seconds(backlog: int, rate: Rates) -> float | None:
+    """Seconds until the queue is empty, at these rates; None: never."""
+    if backlog == 0:
+        return 0.0
+    return backlog / (rate.drained - rate.arrivals) if rate.drained > rate.arrivals else None

@@ -1,0 +1,122 @@
+"""Rows of queue.metrics_forecast out of stored windows, one queue at a time: for `groupBy("queue_id").applyInArrow`.
+
+A queue has at most 700 windows of a minute and 600 of an hour here, whatever its traffic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .intervals import LEVEL
+from .outlook import Outlook, Queue, Windows, outlook
+from .series import POINTS, STEP
+
+WINDOWS: Final = pa.schema(
+    [
+        ("queue_id", pa.int32()),
+        ("window_seconds", pa.int32()),
+        ("ends_us", pa.int64()),
+        ("arrivals", pa.int64()),
+        ("drained", pa.int64()),
+        ("depth", pa.int64()),
+        ("oldest_age_us", pa.int64()),
+    ]
+)
+_DEPTHS: Final = pa.list_(pa.float64())
+FORECAST: Final = pa.schema(
+    [
+        ("queue_id", pa.int32()),
+        ("backlog", pa.int64()),
+        ("arrival_rate", pa.float64()),
+        ("drain_rate", pa.float64()),
+        ("drain_seconds", pa.float64()),
+        ("forecast_us", pa.list_(pa.int64())),
+        ("forecast", _DEPTHS),
+        ("forecast_low", _DEPTHS),
+        ("forecast_high", _DEPTHS),
+        ("method", pa.string()),
+        ("reason", pa.string()),
+        ("interval_level", pa.float64()),
+        ("interval_coverage", pa.float64()),
+        ("mean_error", pa.float64()),
+        ("unchanged_error", pa.float64()),
+        ("backtests", pa.int32()),
+        ("warnings", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the windows of a queue do not tell. `created_us` may be before its first window."""
+
+    created_us: int
+    retention_seconds: int
+    backlog: int
+
+
+def forecasts(facts: Mapping[int, Facts], last_us: int) -> Callable[[pa.Table], pa.Table]:
+    """The function from the windows (WINDOWS) of a queue in `facts`, up to `last_us`, to its row (FORECAST)."""
+
+    def forecast_queue(windows: pa.Table) -> pa.Table:
+        queue_id = windows["queue_id"][0].as_py()
+        return pa.Table.from_pylist([forecast_row(queue_id, windows, facts[queue_id], last_us)], FORECAST)
+
+    return forecast_queue
+
+
+def forecast_row(queue_id: int, windows: pa.Table, facts: Facts, last_us: int) -> dict[str, Any]:
+    """The row of a queue, with the names of FORECAST."""
+    queue = queue_of(windows, facts, last_us)
+    return {"queue_id": queue_id, "backlog": facts.backlog, **_columns(outlook(queue), last_us)}
+
+
+def queue_of(windows: pa.Table, facts: Facts, last_us: int) -> Queue:
+    """A queue begins when it was made, or with its first window, if that is later."""
+    minutes, hours = (_windows(windows, seconds) for seconds in (60, 3600))
+    starts = [
+        int(held.ends_us.min()) - seconds * 1_000_000
+        for held, seconds in ((minutes, 60), (hours, 3600))
+        if len(held.ends_us)
+    ]
+    begins_us = max(facts.created_us, min(starts, default=facts.created_us))
+    return Queue(minutes, hours, facts.backlog, begins_us, last_us, facts.retention_seconds)
+
+
+def _windows(windows: pa.Table, seconds: int) -> Windows:
+    held = windows.filter(pc.equal(windows["window_seconds"], seconds))
+    return Windows(*(held[name].to_numpy().astype(np.int64) for name in WINDOWS.names[2:]))
+
+
+def _columns(told: Outlook, last_us: int) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        "arrival_rate": told.rates.arrivals,
+        "drain_rate": told.rates.drained,
+        "drain_seconds": told.drain_seconds,
+        "reason": told.reason,
+        "warnings": json.dumps(
+            {name: value for name, value in asdict(told.warnings).items() if value is not None}
+        ),
+    }
+    if told.forecast is None:
+        return columns
+    test, around = told.forecast.test, told.forecast.intervals
+    return columns | {
+        "forecast_us": [last_us + STEP * (point + 1) for point in range(POINTS)],
+        "forecast": told.forecast.expected.tolist(),
+        "forecast_low": around.low.tolist(),
+        "forecast_high": around.high.tolist(),
+        "method": test.method,
+        "interval_level": LEVEL,
+        "interval_coverage": around.coverage,
+        "mean_error": test.loss,
+        "unchanged_error": test.unchanged_loss,
+        "backtests": len(test.origins),
+    }

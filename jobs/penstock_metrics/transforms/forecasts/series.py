@@ -1,0 +1,89 @@
+"""The past of one queue, as the forecast reads it: its depth every five minutes, and at the ends of hours before that.
+
+Times are lags: a number of steps of five minutes before the end of the last complete minute. What was before the queue
+existed is unknown (NaN), not 0. Where it existed and no window is stored, nothing was there: its depth was 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock_metrics.span import HOUR, MINUTE
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+STEP: Final = 5 * MINUTE
+POINTS: Final = 12  # the forecast is for 5, 10 … 60 minutes
+STEPS_AN_HOUR: Final = HOUR // STEP
+DAY_STEPS: Final = 24 * STEPS_AN_HOUR
+WEEK_STEPS: Final = 7 * DAY_STEPS
+FINE_STEPS: Final = (
+    50 * STEPS_AN_HOUR
+)  # a day to test, the day before it, and two hours that trends look back
+WEEKS: Final = 3
+HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """`fine[k]` is the depth k steps ago, `hourly[k]` that at the end of the k-th last hour of the clock.
+
+    `hour_lag`: how many steps ago the last hour of the clock ended, a fraction at most times.
+    """
+
+    fine: Floats
+    hourly: Floats
+    hour_lag: float
+
+    def ago(self, lags: Ints) -> Floats:
+        """The depths at these lags; between the ends of hours on a straight line. NaN where it is unknown."""
+        near = lags < len(self.fine)
+        found = self.fine[np.where(near, lags, 0)]
+        return found if near.all() else np.where(near, found, self._between_hours(lags))
+
+    def _between_hours(self, lags: Ints) -> Floats:
+        place = np.clip((lags - self.hour_lag) / STEPS_AN_HOUR, 0, None)
+        before = np.floor(place).astype(np.int64)
+        share = place - before
+        padded = np.append(self.hourly, [np.nan, np.nan])
+        last = len(padded) - 1
+        newer, older = padded[np.minimum(before, last)], padded[np.minimum(before + 1, last)]
+        return np.where(share == 0, newer, newer + (older - newer) * share)
+
+    @classmethod
+    def of(cls, fine: Points, hourly: Points, last_us: int, begins_us: int) -> Series:
+        """Depths at times, as series of lags before `last_us`, unknown before `begins_us`."""
+        hour_us = last_us // HOUR * HOUR
+        return cls(
+            _lagged(fine, last_us, begins_us, STEP, FINE_STEPS + 1),
+            _lagged(hourly, hour_us, begins_us, HOUR, HOURS),
+            (last_us - hour_us) / STEP,
+        )
+
+    @property
+    def known_steps(self) -> int:
+        """For how many steps back the depth is known, within the five-minute series."""
+        unknown = np.flatnonzero(np.isnan(self.fine))
+        return int(unknown[0]) if len(unknown) else len(self.fine)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Values at times, in any order; a time that is not there has the value 0."""
+
+    at_us: Ints
+    value: Floats
+
+
+def _lagged(points: Points, last_us: int, begins_us: int, step: int, length: int) -> Floats:
+    values = np.zeros(length)
+    lags, rest = np.divmod(last_us - points.at_us, step)
+    held = (rest == 0) & (lags >= 0) & (lags < length)
+    values[lags[held]] = points.value[held]
+    values[last_us - np.arange(length) * step < begins_us] = np.nan
+    return values

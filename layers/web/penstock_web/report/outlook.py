@@ -1,0 +1,54 @@
+"""What the report says of a forecast: the method, how good it was, why there is none; and warnings."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from penstock_web.native.metrics.documents import Outlook, QueueLag, Warnings
+
+from .formats import count, duration, rate
+
+_METHODS: Final = {
+    "trend_15m": "trend of 15 minutes",
+    "trend_1h": "trend of an hour",
+    "trend_6h": "trend of 6 hours",
+    "damped_trend": "damped trend",
+    "usual_level": "back to the usual level",
+    "hourly": "as an hour before",
+    "daily": "as a day before",
+    "weekly": "as a week before",
+}
+_REASONS: Final = {
+    "too_little_past": "too little past",
+    "no_method_beats_unchanged": "none is better than “it stays as it is”",
+    "intervals_do_not_hold": "its intervals did not hold",
+}
+
+
+def forecast_text(outlook: Outlook | None) -> str:
+    """In a cell: the method and its error beside that of no change, or why there is no forecast."""
+    if outlook is None:
+        return ""
+    if outlook.method is None:
+        return _REASONS.get(outlook.reason or "", "")
+    name = outlook.method.removesuffix("_fading")
+    errors = f"off by {count(outlook.mean_error)}; {count(outlook.unchanged_error)} if unchanged"
+    return f"{_METHODS.get(name, name)}, {errors}"
+
+
+def interval_text(outlook: Outlook | None) -> str:
+    """The interval's level, and how many of them held in the backtest: `80 % (held 82 %)`."""
+    if outlook is None or outlook.interval_level is None:
+        return ""
+    held = "" if outlook.interval_coverage is None else f" (held {outlook.interval_coverage * 100:.0f} %)"
+    return f"{outlook.interval_level * 100:.0f} %{held}"
+
+
+def warning_texts(queue: QueueLag) -> Iterator[str]:
+    """Sentences about what will happen to a queue within days."""
+    told = queue.warnings or Warnings()
+    if told.retention_seconds is not None:
+        when = duration(told.retention_seconds * 1_000_000)
+        yield f"Retention is reached in {when}: messages are then deleted unread."
+    if told.fastest_rate is not None:
+        drained, arrive = rate(told.fastest_rate), rate(told.mean_rate)
+        yield f"Never catches up: the best hour drained {drained} a second, {arrive} arrive."

@@ -1,0 +1,202 @@
+"""Parquet files and Iceberg tables: read back, and compared with what PostgreSQL has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyspark.sql import SparkSession
+
+from penstock_metrics.database.read import Database as Source
+from penstock_metrics.output import export as exports
+from penstock_metrics.output.datasets import DATASETS, Dataset
+from penstock_metrics.output.days import Kept
+from penstock_metrics.output.export import Target, export
+from penstock_metrics.output.iceberg import Tables
+from penstock_metrics.output.place import Note, Place
+from tests.support.database import Database
+from tests.support.sql.metric_rows import add_latency, add_run, add_window, new_queue
+
+pytestmark = pytest.mark.xdist_group("spark")
+START = datetime(2026, 3, 28, 23, 58, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+FOR_EVER = Kept(36_500, 36_500)
+Connection = psycopg.Connection[Any]
+
+
+@pytest.fixture
+def stored(database: Database) -> Iterator[Connection]:
+    """Two queues around midnight, one of them deleted; latencies of the installation; a run that computed it all."""
+    with psycopg.connect(database.dsn, autocommit=True) as db:
+        orders, bills = new_queue(db, "orders"), new_queue(db, "bills")
+        for minute in range(4):
+            add_window(db, orders, START + minute * MINUTE, arrivals=minute + 1, oldest_age_us=5, gini=0.25)
+            add_window(db, orders, START + minute * MINUTE, group_id='a/b=\\N\t"é', arrivals=1)
+            add_latency(db, orders, START + minute * MINUTE, [1_000, 2_000, -3])
+        add_window(db, bills, START, seconds=3600, arrivals=7)
+        add_latency(db, 0, START, [12], measure="webhook", seconds=3600)
+        for queue, group in ((orders, None), (orders, "g"), (bills, None)):
+            db.execute(
+                "insert into queue.history (first_received_at, queue_id, group_id, receive_count, outcome, sent_at,"
+                " finished_at) select %(at)s, %(queue)s, %(group)s, 1, 'deleted',"
+                " array[%(at)s, %(at)s + '1 s'::interval],"
+                " array[%(at)s + '30 s'::interval, %(at)s + '3 min'::interval]",
+                {"at": START, "queue": queue, "group": group},
+            )
+        db.execute("select queue.drop_queue(arn) from queue.queues where name = 'bills'")
+        run(db, START, START + 4 * MINUTE)
+        yield db
+
+
+def run(db: Connection, start: datetime, end: datetime) -> None:
+    """A run that computed this time."""
+    add_run(db, end)
+    db.execute("update queue.metrics_run set from_at = %s, to_at = %s where from_at is null", (start, end))
+
+
+def from_postgresql(db: Connection, dataset: Dataset) -> pa.Table:
+    """The rows of a dataset, by the SQL that its columns name, without Spark."""
+    rows = db.execute(dataset.table.query("true").encode()).fetchall()
+    columns = list(zip(*rows, strict=True)) or [()] * len(dataset.schema)
+    return pa.table([pa.array(column, kind) for column, kind in zip(columns, dataset.schema.types, strict=True)],
+                    schema=dataset.schema)  # fmt: skip
+
+
+def from_files(folder: Path, dataset: Dataset) -> pa.Table:
+    return pq.read_table(folder / dataset.name).select(dataset.schema.names).cast(dataset.schema)
+
+
+def ordered(table: pa.Table) -> list[dict[str, Any]]:
+    return sorted(table.to_pylist(), key=repr)
+
+
+def check_files(folder: Path, db: Connection) -> None:
+    for dataset in DATASETS:
+        expected = ordered(from_postgresql(db, dataset))
+        assert expected
+        assert ordered(from_files(folder, dataset)) == expected
+
+
+def files_of(folder: Path) -> dict[str, int]:
+    """Names, and when they were last written."""
+    return {
+        str(path.relative_to(folder)): path.stat().st_mtime_ns for path in sorted(folder.rglob("*.parquet"))
+    }
+
+
+def folders_of(folder: Path, dataset: str) -> list[str]:
+    return sorted(
+        {str(path.parent.relative_to(folder / dataset)) for path in (folder / dataset).rglob("*.parquet")}
+    )
+
+
+def done(spark: SparkSession, database: Database, folder: Path, kept: Kept = FOR_EVER) -> list[str]:
+    texts: list[str] = []
+    export(Source(spark, database.dsn), Target(Place.of(str(folder))), kept, texts.append)
+    return texts
+
+
+def test_files_have_what_postgresql_has(
+    spark: SparkSession,
+    database: Database,
+    stored: Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By day (UTC) and queue. The first export ends before it has noted what it did; the next does what is left."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(exports, "_finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            done(spark, database, tmp_path)
+    check_files(tmp_path, stored)
+    days = ("day=2026-03-28", "day=2026-03-29")
+    assert folders_of(tmp_path, "messages") == [
+        f"{day}/queue={name}" for day in days for name in ("bills", "orders")
+    ]
+    assert folders_of(tmp_path, "latencies") == [
+        f"{days[0]}/queue=.installation", f"{days[0]}/queue=orders", f"{days[1]}/queue=orders",
+    ]  # fmt: skip
+    before = files_of(tmp_path)
+    change(stored)
+    done(spark, database, tmp_path)
+    check_files(tmp_path, stored)
+    assert changed(before, files_of(tmp_path)) == {
+        "windows/day=2026-03-29/queue=orders",
+        "latencies/day=2026-03-28/queue=.installation",
+    }
+
+
+def change(db: Connection) -> None:
+    """Another run finds other arrivals in one minute, and no webhooks."""
+    db.execute("update queue.metrics_window set arrivals = 99 where starts_at = %s", (START + 2 * MINUTE,))
+    db.execute("delete from queue.metrics_latency where queue_id = 0")
+    run(db, START, START + 4 * MINUTE)
+
+
+def changed(before: dict[str, int], after: dict[str, int]) -> set[str]:
+    """The folders in which a file came, went, or was written again."""
+    return {name.rpartition("/")[0] for name, _ in before.items() ^ after.items()}
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
+    made = SqlCatalog(
+        "lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse"
+    )
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def scanned(catalog: SqlCatalog, dataset: Dataset, condition: str = "true") -> list[dict[str, Any]]:
+    table = catalog.load_table(f"penstock.{dataset.name}").scan(row_filter=condition).to_arrow()
+    return ordered(table.select(dataset.schema.names).cast(dataset.schema))
+
+
+def test_iceberg_tables_have_what_postgresql_has(
+    spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, catalog: SqlCatalog
+) -> None:
+    """A commit an export, none when nothing changed; what was replaced goes when readers have had an hour."""
+    folder = tmp_path / "files"
+    place = Place.of(str(folder))
+    target = Target(place, Tables(catalog, "penstock", place).register)
+
+    def shot() -> None:
+        export(Source(spark, database.dsn), target, FOR_EVER, lambda _: None)
+        check_tables()
+
+    def check_tables() -> None:
+        for dataset in DATASETS:
+            assert scanned(catalog, dataset) == ordered(from_postgresql(stored, dataset))
+
+    def snapshots() -> list[int]:
+        return [len(catalog.load_table(f"penstock.{dataset.name}").snapshots()) for dataset in DATASETS]
+
+    shot()
+    first = snapshots()
+    condition = "queue_name = 'orders' and starts_at >= '2026-03-29T00:00:00+00:00'"
+    plans = catalog.load_table("penstock.windows").scan(condition)
+    assert [Path(task.file.file_path).parent.name for task in plans.plan_files()] == ["queue=orders"]
+    before = files_of(folder)
+    change(stored)
+    shot()
+    assert [after > count for after, count in zip(snapshots(), first, strict=True)] == [True, True, False]
+    assert before.items() < files_of(folder).items()
+    note = place.read_note()
+    assert len(note.unused) == 2
+    exports._finish(target, Note(note.run_id, dict.fromkeys(note.unused, 0.0)), {}, [])
+    assert before.keys() - files_of(folder).keys() == note.unused.keys()
+    assert place.read_note() == Note(note.run_id)
+    check_tables()

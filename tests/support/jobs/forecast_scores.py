@@ -1,0 +1,64 @@
+"""The forecasts of a made-up queue, made as the job makes them and compared with what came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from penstock_metrics.span import MINUTE
+from penstock_metrics.transforms.forecasts.outlook import forecast_of
+from penstock_metrics.transforms.forecasts.series import FINE_STEPS, HOURS, POINTS, STEP, Points, Series
+from tests.support.jobs.processes import Made
+
+STEP_MINUTES = STEP // MINUTE
+
+
+@dataclass(slots=True)
+class Score:
+    """What became of the forecasts of one process. Errors are mean absolute errors over an hour, in messages."""
+
+    told: int = 0
+    asked: int = 0
+    unchanged: list[float] = field(default_factory=list)
+    gated: list[float] = field(default_factory=list)
+    held: list[float] = field(default_factory=list)
+    methods: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def ratio(self) -> float:
+        """The error of what users are told, over that of no change; 1 when nothing is ever there."""
+        return float(np.sum(self.gated)) / float(np.sum(self.unchanged)) if np.sum(self.unchanged) else 1.0
+
+    @property
+    def coverage(self) -> float | None:
+        return float(np.mean(self.held)) if self.held else None
+
+
+def series_at(made: Made, minute: int, begins: int = 0) -> Series:
+    """What the job knows at the end of a minute, of a queue that began with minute `begins` + 1."""
+    last_us = minute * MINUTE
+    fine = np.arange(max(begins + 1, minute - FINE_STEPS * STEP_MINUTES), minute + 1)
+    hours = np.arange(max(begins // 60 + 1, minute // 60 - HOURS), minute // 60 + 1) * 60
+    near, far = (Points(at * MINUTE, made.depth[at - 1].astype(np.float64)) for at in (fine, hours))
+    return Series.of(near, far, last_us, begins * MINUTE)
+
+
+def judge(made: Made, score: Score, first: int, every: int) -> Score:
+    """Adds the forecasts from minute `first` on, each `every` minutes, to a score."""
+    ahead = np.arange(1, POINTS + 1) * STEP_MINUTES
+    for minute in range(first, len(made.depth) - int(ahead[-1]), every):
+        forecast = forecast_of(series_at(made, minute))
+        actual = made.depth[minute + ahead - 1]
+        unchanged = float(np.abs(actual - made.depth[minute - 1]).mean())
+        error = unchanged if isinstance(forecast, str) else float(np.abs(actual - forecast.expected).mean())
+        score.asked += 1
+        score.unchanged.append(unchanged)
+        score.gated.append(error)
+        if not isinstance(forecast, str):
+            around = forecast.intervals
+            score.told += 1
+            score.held.append(float(((around.low <= actual) & (actual <= around.high)).mean()))
+            score.methods[forecast.test.method] += 1
+    return score

@@ -1,0 +1,152 @@
+"""Made-up queues, minute by minute, for forecasts: what arrives and what consumers could take, both at random.
+
+Arrivals and capacities of a minute are Poisson variables around a rate that the process sets, so the depth follows
+the recursion of Lindley (1952): what was there, plus what arrives, less what can be taken, and never below 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+DAY: Final = 1440
+WEEK: Final = 7 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What happened in each minute, and the depth at its end."""
+
+    arrivals: Ints
+    drained: Ints
+    depth: Ints
+
+
+Process = Callable[[np.random.Generator, int], Made]
+
+
+def queue(random: np.random.Generator, arrivals: Floats, capacity: Floats, backlog: int = 0) -> Made:
+    """A queue with these rates, in messages a minute, that begins with a backlog."""
+    arrived, able = random.poisson(arrivals), random.poisson(capacity)
+    level = backlog + np.cumsum(arrived - able)
+    depth = level - np.minimum(np.minimum.accumulate(level), 0)
+    before = np.append(backlog, depth[:-1])
+    return Made(arrived, before + arrived - depth, depth)
+
+
+def _hours(minutes: int) -> Floats:
+    return np.arange(minutes) / 60
+
+
+def growing(random: np.random.Generator, minutes: int) -> Made:
+    """A tenth more arrives than consumers can take."""
+    return queue(random, np.full(minutes, 66.0), np.full(minutes, 60.0))
+
+
+def draining(random: np.random.Generator, minutes: int) -> Made:
+    """Consumers work off a backlog of two days and more."""
+    return queue(random, np.full(minutes, 40.0), np.full(minutes, 60.0), backlog=20 * minutes + 20_000)
+
+
+def balanced(random: np.random.Generator, minutes: int) -> Made:
+    """Consumers are busy 97 % of the time: the depth wanders, and nothing can be said of it."""
+    return queue(random, np.full(minutes, 58.0), np.full(minutes, 60.0))
+
+
+def keeping_up(random: np.random.Generator, minutes: int) -> Made:
+    """Consumers have time to spare."""
+    return queue(random, np.full(minutes, 30.0), np.full(minutes, 60.0))
+
+
+def diurnal(random: np.random.Generator, minutes: int) -> Made:
+    """More arrives by day than consumers can take, and less by night."""
+    wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
+    return queue(random, 100 * wave, np.full(minutes, 110.0))
+
+
+def weekly(random: np.random.Generator, minutes: int) -> Made:
+    """As above, on five days of the week; little at the weekend."""
+    wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
+    workday = (np.arange(minutes) // DAY) % 7 < 5
+    return queue(random, 100 * wave * np.where(workday, 1, 0.3), np.full(minutes, 110.0))
+
+
+def outages(random: np.random.Generator, minutes: int) -> Made:
+    """Three times a day, at random, consumers are away for 10 to 60 minutes."""
+    capacity = np.full(minutes, 80.0)
+    for start in random.integers(0, minutes, 3 * minutes // DAY):
+        capacity[start : start + random.integers(10, 61)] = 0
+    return queue(random, np.full(minutes, 40.0), capacity)
+
+
+def changing(random: np.random.Generator, minutes: int) -> Made:
+    """Every two to eight hours arrivals take another rate, from half of what consumers can take to a third more."""
+    arrivals, start = np.empty(minutes), 0
+    while start < minutes:
+        length = int(random.integers(120, 481))
+        arrivals[start : start + length] = 60 * random.uniform(0.5, 1.35)
+        start += length
+    return queue(random, arrivals, np.full(minutes, 60.0))
+
+
+def autoscaled(random: np.random.Generator, minutes: int) -> Made:
+    """Every five minutes consumers are started for what is there, up to 20; arrivals come in waves."""
+    wave = 60 * np.exp(0.5 * np.sin(2 * np.pi * np.arange(minutes) / 97)) * random.gamma(8, 1 / 8, minutes)
+    arrived = random.poisson(wave)
+    depth, drained, level, consumers = np.zeros(minutes, np.int64), np.zeros(minutes, np.int64), 0, 3
+    wanted = consumers
+    for minute in range(minutes):
+        if minute % 5 == 0:
+            wanted = int(np.clip(np.ceil(level / 100), 1, 20))
+        if minute % 5 == 2:
+            consumers = wanted
+        taken = min(level + int(arrived[minute]), int(random.poisson(20 * consumers)))
+        level += int(arrived[minute]) - taken
+        depth[minute], drained[minute] = level, taken
+    return Made(arrived, drained, depth)
+
+
+def hourly_batch(random: np.random.Generator, minutes: int) -> Made:
+    """About 5,000 messages come with every full hour and take about 40 minutes."""
+    arrivals = np.full(minutes, 5.0)
+    arrivals[::60] = 5000 * random.gamma(100, 1 / 100, len(arrivals[::60]))
+    return queue(random, arrivals, np.full(minutes, 130.0))
+
+
+def nightly_batch(random: np.random.Generator, minutes: int) -> Made:
+    """About 60,000 messages come at two in the morning and take about five hours."""
+    arrivals = np.full(minutes, 20.0)
+    nights = arrivals[120::DAY]
+    arrivals[120::DAY] = 60_000 * random.gamma(100, 1 / 100, len(nights))
+    return queue(random, arrivals, np.full(minutes, 220.0))
+
+
+def idle(random: np.random.Generator, minutes: int) -> Made:
+    """Nothing."""
+    return queue(random, np.zeros(minutes), np.zeros(minutes))
+
+
+PROCESSES: Final[Mapping[str, Process]] = {
+    process.__name__: process
+    for process in (
+        growing,
+        draining,
+        balanced,
+        keeping_up,
+        diurnal,
+        weekly,
+        outages,
+        changing,
+        autoscaled,
+        hourly_batch,
+        nightly_batch,
+        idle,
+    )
+}
