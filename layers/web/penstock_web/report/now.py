@@ -9,7 +9,7 @@ from penstock.verdicts import Kind
 from .advice import advice_on, reason_of
 from .formats import ABSENT, between, clock, count, rate
 from .markup import clipped, plural, small
-from .state import HEALTHY, MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, State
+from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, State
 
 MAX_HOLDING = 10
 UNMEASURED = timedelta(minutes=2)
@@ -45,15 +45,17 @@ def now_section(state: State) -> Iterator[str]:
 
 def _summary(state: State) -> str:
     bad = sum(state.counts[kind] for kind in NEED_ATTENTION)
-    parts = [
-        f"{state.counts[kind]:,} {words(kind)}" for kind in Kind if kind not in HEALTHY and state.counts[kind]
-    ]
     of_all = f"of {plural(state.counts.total(), 'queue')}"
-    if bad:
-        verb = "needs" if bad == 1 else "need"
-        return f'<p class="summary bad"><strong>{bad:,} {of_all} {verb} attention</strong>: {", ".join(parts)}.</p>'
-    rest = f" {parts[0]}." if parts else ""
-    return f'<p class="summary"><strong>None {of_all} needs attention.</strong>{rest}</p>'
+    recovers = f" {state.counts[Kind.DRAINING]:,} draining." if state.counts[Kind.DRAINING] else ""
+    if not bad:
+        return f'<p class="summary"><strong>None {of_all} needs attention.</strong>{recovers}</p>'
+    kinds = ", ".join(
+        f"{state.counts[kind]:,} {words(kind)}" for kind in NEED_ATTENTION if state.counts[kind]
+    )
+    verb = "needs" if bad == 1 else "need"
+    return (
+        f'<p class="summary bad"><strong>{bad:,} {of_all} {verb} attention</strong>: {kinds}.{recovers}</p>'
+    )
 
 
 def _not_measured(state: State) -> Iterator[str]:
