@@ -65,6 +65,8 @@ def test_errors_have_the_one_shape(http: httpx.Client) -> None:
     assert http.post("/v1/queues", content=b"{", headers=JSON).json()["error"]["code"] == "bad_request"
     assert http.post("/v1/queues", content=b"{").json()["error"]["code"] == "unsupported_media_type"
     assert http.get("/v1/nothing").json()["error"]["code"] == "not_found"
+    ids = {http.get("/v1/nothing").headers["x-amzn-requestid"], answer.headers["x-amzn-requestid"]}
+    assert len(ids) == 2
 
 
 def test_its_document_and_the_certificate(http: httpx.Client) -> None:
