@@ -139,8 +139,8 @@ def _percentile(latency: Latency | None, name: str) -> str:
 
 def _forecast_cell(queue: QueueLag) -> str:
     """The forecast, and by which method it was made, or why there is none."""
-    told, points = small(escape(forecast_text(queue.outlook))), queue.forecast
+    method, points = small(escape(forecast_text(queue.outlook))), queue.forecast
     if not points:
-        return told
+        return method
     values, low, high = ([getattr(point, name) for point in points] for name in ("messages", "low", "high"))
-    return sparkline(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour") + told
+    return sparkline(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour") + method

@@ -45,10 +45,10 @@ def interval_text(outlook: Outlook | None) -> str:
 
 def warning_texts(queue: QueueLag) -> Iterator[str]:
     """Sentences about what will happen to a queue within days."""
-    told = queue.warnings or Warnings()
-    if told.retention_seconds is not None:
-        when = duration(told.retention_seconds * 1_000_000)
+    warnings = queue.warnings or Warnings()
+    if warnings.retention_seconds is not None:
+        when = duration(warnings.retention_seconds * 1_000_000)
         yield f"Retention is reached in {when}: messages are then deleted unread."
-    if told.fastest_rate is not None:
-        drained, arrive = rate(told.fastest_rate), rate(told.mean_rate)
+    if warnings.fastest_rate is not None:
+        drained, arrive = rate(warnings.fastest_rate), rate(warnings.mean_rate)
         yield f"Never catches up: the best hour drained {drained} a second, {arrive} arrive."
