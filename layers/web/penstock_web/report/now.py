@@ -13,7 +13,8 @@ from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECOND
 
 MAX_HOLDING = 10
 UNMEASURED = timedelta(minutes=2)
-"""Queues with activity are measured every ten seconds, others in turns."""
+UNMEASURED_ALONE = timedelta(minutes=10)
+"""Of a single queue: those with activity are measured every ten seconds, others in turns."""
 _COLUMNS = (
     "Verdict",
     "Queue",
@@ -61,7 +62,8 @@ def _summary(state: State) -> str:
 def _not_measured(state: State) -> Iterator[str]:
     """A warning when the service does not measure, since then verdicts are made of old numbers."""
     at = state.read_at
-    if at is None or (state.measured_at is not None and at - state.measured_at <= UNMEASURED):
+    most = UNMEASURED if state.counts.total() > 1 else UNMEASURED_ALONE
+    if at is None or (state.measured_at is not None and at - state.measured_at <= most):
         return
     when = "never" if state.measured_at is None else f"last at {clock(state.measured_at, at)} UTC"
     yield f'<p class="notice">Queues were {when} measured: the service does not run, or has just started. What follows'
