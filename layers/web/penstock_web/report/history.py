@@ -9,7 +9,7 @@ from penstock_web.native.metrics.documents import Latency, QueueLag, QueueMetric
 from penstock_web.native.metrics.operations import Span
 
 from .charts import Period, count_chart, duration_chart, sparkline
-from .formats import between, count, duration, moment, rate
+from .formats import between, clock, count, duration, moment, rate
 from .groups import groups_section
 from .heat import heat_section
 from .markup import clipped, figure, key, small
@@ -18,7 +18,7 @@ from .read import MAX_QUEUES, Reader
 
 STALE = timedelta(minutes=10)
 _COLUMNS = ("Queue", "Visible", "In flight", "Delayed", "Oldest", "Arrivals /s", "Drained /s", "In an hour", "Forecast",
-            "Wait p50", "Lag p50", "Lag p99", "Computed (UTC)", "Warnings")  # fmt: skip
+            "Wait p50", "Lag p50", "Lag p99", "Computed (UTC)")  # fmt: skip
 _WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
 _LEAST_POINTS = 2
 
@@ -36,7 +36,7 @@ def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str
     yield from _over_time(reader, names)
     yield from heat_section(reader.heat(names))
     yield from groups_section([reader.hot_groups(name) for name in names])
-    yield from _all_queues(reader)
+    yield from _all_queues(reader, now)
 
 
 def notice(computed_at: datetime, now: datetime) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _queue(metrics: QueueMetrics, span: Span) -> str:
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
-def _all_queues(reader: Reader) -> Iterator[str]:
+def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
     """The table of queues, page by page; the current counts are those at the time of writing."""
     yield "<section><h3>All queues</h3>"
     empty = True
@@ -100,7 +100,7 @@ def _all_queues(reader: Reader) -> Iterator[str]:
             yield '<div class="wide" tabindex="0" role="region" aria-label="All queues"><table class="all"><thead>'
             yield f"<tr>{heads}</tr></thead><tbody>"
             empty = False
-        yield from (_row(queue) for queue in read.queues)
+        yield from (_row(queue, now) for queue in read.queues)
     if empty:
         yield "<p>There is no queue.</p></section>"
         return
@@ -109,19 +109,18 @@ def _all_queues(reader: Reader) -> Iterator[str]:
     yield " the clock and the one before it. Queues in which nothing happens have no forecast.</p></section>"
 
 
-def _row(queue: QueueLag) -> str:
+def _row(queue: QueueLag, at: datetime) -> str:
+    """`at`: when the report is written."""
     now, busy = queue.now, bool(queue.arrival_rate or queue.drain_rate)
     cells = (
         count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
         rate(queue.arrival_rate), rate(queue.drain_rate),
         _in_an_hour(queue) if busy else count(None), _forecast_cell(queue) if busy else "",
         _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"), _percentile(queue.lag, "p99_us"),
-        count(None) if queue.computed_at is None else moment(queue.computed_at),
-        escape(" ".join(warning_texts(queue))),
+        count(None) if queue.computed_at is None else clock(queue.computed_at, at),
     )  # fmt: skip
-    return (
-        f'<tr><th scope="row">{clipped(queue.name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
-    )
+    name = clipped(queue.name) + small(escape(" ".join(warning_texts(queue))))
+    return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
 def _in_an_hour(queue: QueueLag) -> str:
