@@ -76,6 +76,9 @@ def parser() -> argparse.ArgumentParser:
         "--master", help="of Spark, such as spark://host:7077; default: this machine, all cores"
     )
     made.add_argument("--jdbc-jar", metavar="PATH", help="read by JDBC with this driver instead of by Arrow")
+    made.add_argument(
+        "--zone", metavar="NAME", help="whose days to compute: Europe/Berlin; default: QUEUE_METRICS_TIMEZONE"
+    )
     made.add_argument("--data-dir", type=Path, metavar="PATH", help="state folder of the local service")
     made.add_argument(
         "--nice",
@@ -91,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     settings = Settings.read(os.environ)
-    zone = zone_of(settings.queue_metrics_timezone)
+    zone = zone_of(settings.queue_metrics_timezone if options.zone is None else options.zone)
     requested = RequestedDays(zone, instant(options.start, zone), instant(options.end, zone))
     export = exporter(options, settings)
     address = chosen_database(settings, options.data_dir)

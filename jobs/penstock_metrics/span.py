@@ -37,7 +37,7 @@ def zone_of(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(
-            f"QUEUE_METRICS_TIMEZONE must be a time zone such as Europe/Berlin, not {name!r}"
+            f"QUEUE_METRICS_TIMEZONE must be a time zone such as Europe/Berlin, as --zone must, not {name!r}"
         ) from None
 
 

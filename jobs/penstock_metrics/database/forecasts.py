@@ -49,9 +49,9 @@ def refresh_forecasts(database: Database, now_us: int, backlog: DataFrame) -> in
     with open_connection(database.address) as connection:
         facts = active_queues(connection, held, last_us)
     rows = [row.asDict() for row in _forecast_rows(database, facts, last_us)]
-    told = {row["queue_id"] for row in rows}
+    judged = {row["queue_id"] for row in rows}
     nothing = WINDOWS.empty_table()
-    rows += [forecast_row(queue, nothing, facts[queue], last_us) for queue in facts.keys() - told]
+    rows += [forecast_row(queue, nothing, facts[queue], last_us) for queue in facts.keys() - judged]
     return replace_forecasts(rows, database.address)
 
 

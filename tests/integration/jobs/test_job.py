@@ -226,7 +226,10 @@ def test_without_a_database(
     assert "set DATABASE_URL (`penstock up` prints it" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("arguments", "zone"), [(["--from", "yesterday"], "UTC"), ([], "Mars/Olympus")])
+@pytest.mark.parametrize(
+    ("arguments", "zone"),
+    [(["--from", "yesterday"], "UTC"), (["--zone", "Mars/Olympus"], "UTC"), ([], "Mars/Olympus")],
+)
 def test_bad_arguments(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], zone: str
 ) -> None:

@@ -45,7 +45,7 @@ OPTIONS: dict[str, list[str]] = {
     "keys list": [],
     "keys revoke": ["ID"],
     "keys rotate-signing": [],
-    "metrics": ["lag", "report"],
+    "metrics": ["lag", "report", "run"],
     "metrics lag": ["--limit NUMBER", "--target-lag SECONDS", "--json"],
     "metrics report": ["--out FILE", "--from TIME", "--to TIME", "--queue NAME"],
     "settings": ["--markdown"],

@@ -324,6 +324,25 @@ def test_keda_asks_penstock_for_the_length_of_a_queue() -> None:
     }
 
 
+# --- the metrics job --------------------------------------------------------------------------------------------------
+def test_there_is_no_metrics_job_unless_somebody_wants_one() -> None:
+    """A run takes minutes of processor time and gigabytes."""
+    assert render().of("CronJob") == {}
+
+
+def test_the_metrics_job_passes_the_pooler_and_runs_alone() -> None:
+    """docs/metrics_job.md: the connections of a run share a snapshot; its password is no plain variable."""
+    objects = render("everything")
+    spec = objects.of("CronJob")["penstock-metrics"]["spec"]
+    assert (spec["concurrencyPolicy"], spec["jobTemplate"]["spec"]["backoffLimit"]) == ("Forbid", 0)
+    pod = objects.pods["penstock-metrics"]
+    variables = environment(pod)
+    assert variables["DATABASE_URL"] == service_of(objects)["DATABASE_DIRECT_URL"]
+    assert variables["PGPASSWORD"][0] == "penstock-database"
+    assert variables["QUEUE_METRICS_TIMEZONE"] == "Europe/Berlin"
+    assert container(pod)["args"] == ["--quiet"]
+
+
 # --- versions ---------------------------------------------------------------------------------------------------------
 def test_a_chart_installs_its_own_release() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())

@@ -70,10 +70,10 @@ def tested(series: Series, name: str, method: Method) -> Backtest | None:
     if len(origins) < LEAST_ORIGINS or not np.isfinite(method(series, np.zeros(1, np.int64))).all():
         return None
     predicted = method(series, origins)
-    told = np.isfinite(predicted).all(axis=1)
-    if told.sum() < LEAST_ORIGINS:
+    complete = np.isfinite(predicted).all(axis=1)
+    if complete.sum() < LEAST_ORIGINS:
         return None
-    origins, predicted = origins[told], predicted[told]
+    origins, predicted = origins[complete], predicted[complete]
     actual = series.ago(origins[:, None] - np.arange(1, POINTS + 1))
     return Backtest(name, origins, predicted, actual - predicted, actual - unchanged(series, origins))
 

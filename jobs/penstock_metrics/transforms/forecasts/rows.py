@@ -95,22 +95,22 @@ def _windows(windows: pa.Table, seconds: int) -> Windows:
     return Windows(*(held[name].to_numpy().astype(np.int64) for name in WINDOWS.names[2:]))
 
 
-def _columns(told: Outlook, last_us: int) -> dict[str, Any]:
+def _columns(outlook: Outlook, last_us: int) -> dict[str, Any]:
     columns: dict[str, Any] = {
-        "arrival_rate": told.rates.arrivals,
-        "drain_rate": told.rates.drained,
-        "drain_seconds": told.drain_seconds,
-        "reason": told.reason,
+        "arrival_rate": outlook.rates.arrivals,
+        "drain_rate": outlook.rates.drained,
+        "drain_seconds": outlook.drain_seconds,
+        "reason": outlook.reason,
         "warnings": json.dumps(
-            {name: value for name, value in asdict(told.warnings).items() if value is not None}
+            {name: value for name, value in asdict(outlook.warnings).items() if value is not None}
         ),
     }
-    if told.forecast is None:
+    if outlook.forecast is None:
         return columns
-    test, around = told.forecast.test, told.forecast.intervals
+    test, around = outlook.forecast.test, outlook.forecast.intervals
     return columns | {
         "forecast_us": [last_us + STEP * (point + 1) for point in range(POINTS)],
-        "forecast": told.forecast.expected.tolist(),
+        "forecast": outlook.forecast.expected.tolist(),
         "forecast_low": around.low.tolist(),
         "forecast_high": around.high.tolist(),
         "method": test.method,

@@ -39,9 +39,12 @@ def run_job(context: typer.Context) -> None:
     try:
         from penstock_metrics.main import main
     except ModuleNotFoundError as error:
-        if not error.name or error.name.partition(".")[0] in OURS:
+        package = (error.name or "").partition(".")[0]
+        if not package or package in OURS:
             raise
-        raise LocalError(f"{error.name} is not installed: pip install 'penstock[metrics]'") from None
+        raise LocalError(
+            f"the metrics job needs packages that are not installed ({package}): pip install 'penstock[metrics]'"
+        ) from None
     raise typer.Exit(main(context.args))
 
 

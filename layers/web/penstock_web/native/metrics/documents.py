@@ -173,7 +173,7 @@ class Warnings(Struct):
     mean_rate: float | None = None
 
 
-class _Told(Struct):
+class StoredOutlook(Struct):
     """The column `outlook` of queue.read_lag."""
 
     outlook: Outlook | None = None
@@ -242,7 +242,7 @@ class LagPage(Struct, rename={"from_": "from"}):
 
 
 _latencies = msgspec.json.Decoder(Latencies)
-_told = msgspec.json.Decoder(_Told)
+_stored_outlook = msgspec.json.Decoder(StoredOutlook)
 _hot_groups = msgspec.json.Decoder(list[HotGroup])
 
 
@@ -320,7 +320,7 @@ def lag_page_of(rows: Sequence[LagRow]) -> LagPage:
 def lag_of(row: LagRow) -> QueueLag:
     """A row of queue.read_lag that has a name."""
     latencies = latencies_of(row.latencies)
-    told = _Told() if row.outlook is None else _told.decode(row.outlook)
+    stored = StoredOutlook() if row.outlook is None else _stored_outlook.decode(row.outlook)
     return QueueLag(
         name=row.name,
         now=Now(row.visible, row.in_flight, row.delayed, row.oldest_age_us or 0),
@@ -331,8 +331,8 @@ def lag_of(row: LagRow) -> QueueLag:
         drain_rate=row.drain_rate,
         drain_seconds=row.drain_seconds,
         forecast=forecast_of(row),
-        outlook=told.outlook,
-        warnings=told.warnings,
+        outlook=stored.outlook,
+        warnings=stored.warnings,
         wait=latencies.wait,
         processing=latencies.processing,
         lag=latencies.lag,
