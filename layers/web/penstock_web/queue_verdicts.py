@@ -6,7 +6,10 @@ from functools import partial
 from typing import Final
 
 from penstock.effects import Call, Compute, Operation
+from penstock.postgres.database import Database
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
+from penstock.postgres.statements.queues import LIST_QUEUES
+from penstock.settings import Settings
 from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, asks_for_more, judge
 
 RECENT: Final = timedelta(hours=2)
@@ -20,7 +23,18 @@ MOST_HISTORIES: Final = 20
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 """The worst kind first."""
 
+QUEUES_A_PAGE: Final = 200
+
 Histories = Mapping[int, Sequence[Minute]]
+
+
+def queue_names(database: Database, settings: Settings) -> Iterator[list[str]]:
+    """The names of all queues of the account of QUEUE_ACCOUNT_ID, in order, at most QUEUES_A_PAGE at a time."""
+    after: str | None = None
+    place = (settings.queue_account_id, settings.queue_region)
+    while rows := database.call(LIST_QUEUES, (*place, None, after, QUEUES_A_PAGE)):
+        yield [row.name for row in rows]
+        after = rows[-1].name
 
 
 def read_verdicts(

@@ -13,10 +13,9 @@ from rich.text import Text
 
 from penstock.aws.arn import queue_arn
 from penstock.drivers import run
-from penstock.postgres.statements.queues import LIST_QUEUES
 from penstock.verdicts import Kind
 from penstock_web.native.metrics.documents import QueueVerdict, verdict_of
-from penstock_web.queue_verdicts import badness, read_verdicts
+from penstock_web.queue_verdicts import badness, queue_names, read_verdicts
 
 if TYPE_CHECKING:
     from penstock.postgres.database import Database
@@ -32,7 +31,6 @@ STYLES: Final = {
     Kind.OK: "green",
     Kind.IDLE: "dim",
 }
-QUEUES_A_PAGE: Final = 200
 WIDTH_OF_A_FILE: Final = 160
 """Columns of a table that is not written to a terminal."""
 
@@ -47,22 +45,13 @@ class NamedVerdict(msgspec.Struct):
 def read_all(database: Database, settings: Settings, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
     """The names of all queues of the account of QUEUE_ACCOUNT_ID and the verdicts on them, the worst first."""
     found: list[tuple[str, Verdict]] = []
-    for names in pages(database, settings):
+    for names in queue_names(database, settings):
         arns = {
             queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name for name in names
         }
         operation = read_verdicts(list(arns), settings.queue_in_flight_limit, target_lag_seconds)
         found += [(arns[arn], verdict) for arn, verdict in run(operation, database).items()]
     return sorted(found, key=lambda queue: (*badness(queue[1]), queue[0]))
-
-
-def pages(database: Database, settings: Settings) -> Iterator[list[str]]:
-    """The names of the account's queues, at most QUEUES_A_PAGE at a time."""
-    after: str | None = None
-    place = (settings.queue_account_id, settings.queue_region)
-    while rows := database.call(LIST_QUEUES, (*place, None, after, QUEUES_A_PAGE)):
-        yield [row.name for row in rows]
-        after = rows[-1].name
 
 
 def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:

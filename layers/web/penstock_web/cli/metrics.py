@@ -48,7 +48,7 @@ def run_job(context: typer.Context) -> None:
     raise typer.Exit(main(context.args))
 
 
-@app.command("report", help="write one HTML file with pictures")
+@app.command("report", help="write how queues are, the worst first, and their history as one HTML file")
 def report(
     out: Annotated[Path, typer.Option(metavar="FILE", parser=Path, help="the file to write")],
     start: Annotated[
@@ -64,7 +64,7 @@ def report(
     from penstock.errors import QueueDoesNotExist
     from penstock_web.report.atomic_file import write_atomically
     from penstock_web.report.page import page
-    from penstock_web.report.read import Reader, span_of_report
+    from penstock_web.report.read import Reader, focus_of, span_of_report
     from penstock_web.system_account import LocalError
 
     from .database import service_database
@@ -72,7 +72,8 @@ def report(
     settings = with_database()
     with service_database(settings) as database:
         try:
-            write_atomically(out, page(Reader(database, settings, span_of_report(start, end), queue)))
+            span = span_of_report(start, end)
+            write_atomically(out, page(Reader(database, settings, span, focus_of(span, start), queue)))
         except QueueDoesNotExist:
             raise LocalError(f"there is no queue {queue!r}") from None
         except (OSError, ValueError) as error:

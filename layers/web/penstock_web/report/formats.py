@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 _UNITS = (
     (86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "µs"),
 )  # fmt: skip
+_THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 ABSENT = "-"
 
 
@@ -26,6 +27,12 @@ def count(value: float | None) -> str:
     return ABSENT if value is None else f"{value:,.0f}"
 
 
+def compact(value: float) -> str:
+    """A number for an axis: in thousands, millions or more, as short as it can be."""
+    size, unit = next((known for known in _THOUSANDS if value >= known[0]), (1, ""))
+    return f"{value / size:.3g}{unit}"
+
+
 def rate(value: float | None) -> str:
     """Messages a second."""
     return ABSENT if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
@@ -39,3 +46,14 @@ def share(value: float) -> str:
 def moment(at: datetime) -> str:
     """UTC, to the minute."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def clock(at: datetime, now: datetime) -> str:
+    """UTC, to the minute; with the day if that is not today's."""
+    at, now = at.astimezone(UTC), now.astimezone(UTC)
+    return f"{at:%H:%M}" if at.date() == now.date() else f"{at.day} {at:%b %H:%M}"
+
+
+def between(start: datetime, end: datetime) -> str:
+    """How long from one moment to another, at least 0."""
+    return duration(max(0.0, (end - start).total_seconds()) * 1_000_000)

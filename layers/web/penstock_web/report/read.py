@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from penstock import errors
@@ -14,59 +13,65 @@ from penstock.settings import Settings
 from penstock_web.native.metrics.documents import LagPage, QueueMetrics, lag_page_of, utc
 from penstock_web.native.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, queue_windows
 
-from .charts import Bar, Cell
+from .groups import Bar, HotGroups
+from .heat import Cell, HeatMap
+from .state import State, read_state
 
 MAX_QUEUES = 12
-MAX_GROUPS = 20
+MAX_GROUPS = 5
+MAX_GROUPS_OF_ONE = 20
+"""In a report of one queue."""
 MAX_SLOTS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-
-
-@dataclass(frozen=True)
-class HeatMap:
-    """The lag of each queue in each slot of time."""
-
-    names: list[str]
-    slots: list[datetime]
-    step: timedelta
-    cells: dict[tuple[str, datetime], Cell]
-
-
-@dataclass(frozen=True)
-class HotGroups:
-    """The groups with most arrivals, and the number of all arrivals in their queues."""
-
-    bars: list[Bar]
-    arrivals: int
+FOCUS = 6 * HOUR
+"""Charts over time show so much of a day, unless another time was asked for."""
+PAST = timedelta(minutes=2)
+"""A report that ended longer ago says nothing of the present."""
 
 
 class Reader:
     """Reads metrics of one account and region, of one queue or of all. Raises ServiceUnavailable."""
 
-    def __init__(self, database: Database, settings: Settings, span: Span, queue: str | None) -> None:
+    def __init__(
+        self, database: Database, settings: Settings, span: Span, focus: Span, queue: str | None
+    ) -> None:
         self._database = database
-        self._account_and_region = (settings.queue_account_id, settings.queue_region)
+        self._settings = settings
         self._zone = settings.queue_metrics_timezone
+        self.account_and_region = (settings.queue_account_id, settings.queue_region)
         self.span = span
+        self.focus = focus
         self.queue = queue
 
-    def busiest(self) -> list[str]:
-        """The queues with most arrivals, or the named queue. Raises QueueDoesNotExist if the named one is missing."""
+    def is_past(self, now: datetime) -> bool:
+        """Whether the report is of another time than the present."""
+        return now - self.span.end > PAST
+
+    def check_queue(self) -> None:
+        """Raises QueueDoesNotExist if the named queue is missing."""
         if self.queue is not None:
             self._arn_of(self.queue)
             if not self._lag(None, 1).queues:
                 raise errors.QueueDoesNotExist
+
+    def state(self) -> State:
+        """How the queues are now, or the named one is."""
+        return read_state(self._database, self._settings, self.queue)
+
+    def busiest(self) -> list[str]:
+        """The queues with most arrivals, or the named queue."""
+        if self.queue is not None:
             return [self.queue]
-        arguments = (*self._account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
+        arguments = (*self.account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
-        """The metrics of one queue. Raises QueueDoesNotExist when it was deleted meanwhile."""
-        return run(queue_windows(self._arn_of(name), name, self.span, None, self._zone), self._database)
+        """The metrics of one queue in the focus. Raises QueueDoesNotExist when it was deleted meanwhile."""
+        return run(queue_windows(self._arn_of(name), name, self.focus, None, self._zone), self._database)
 
     def _arn_of(self, name: str) -> str:
-        account, region = self._account_and_region
+        account, region = self.account_and_region
         if (arn := queue_arn(region, account, name)) is None:
             raise errors.QueueDoesNotExist
         return arn
@@ -79,7 +84,7 @@ class Reader:
         step = math.ceil(units / MAX_SLOTS) * unit
         slots = [start + n * step for n in range(math.ceil(units * unit / step))]
         arguments = (
-            *self._account_and_region,
+            *self.account_and_region,
             names,
             int(unit.total_seconds()),
             start,
@@ -91,16 +96,14 @@ class Reader:
         cells = {(row.name, utc(row.slot)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
         return HeatMap(names, slots, step, cells)
 
-    def hot_groups(self) -> HotGroups:
-        """The hot groups of all queues together, or of the named one."""
-        arguments = (*self._account_and_region, self.queue, *coarse_span(self.span), MAX_GROUPS, self._zone)
+    def hot_groups(self, name: str) -> HotGroups:
+        """The hot groups of a queue."""
+        most = MAX_GROUPS if self.queue is None else MAX_GROUPS_OF_ONE
+        arguments = (*self.account_and_region, name, *coarse_span(self.span), most, self._zone)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
-        several = self.queue is None
-        bars = [
-            Bar(f"{row.name} / {row.group_id}" if several else row.group_id, row.arrivals) for row in rows
-        ]
+        bars = [Bar(row.group_id, row.arrivals) for row in rows]
         arrivals = max((row.arrivals_of_all or 0 for row in rows), default=0)
-        return HotGroups(bars, max(arrivals, sum(bar.value for bar in bars)))
+        return HotGroups(name, bars, max(arrivals, sum(bar.value for bar in bars)))
 
     def lag(self) -> Iterator[LagPage]:
         """Pages of queues, at least one."""
@@ -114,7 +117,7 @@ class Reader:
 
     def _lag(self, after: str | None, limit: int) -> LagPage:
         return lag_page_of(
-            self._database.call(READ_LAG, (*self._account_and_region, self.queue, after, limit))
+            self._database.call(READ_LAG, (*self.account_and_region, self.queue, after, limit))
         )
 
 
@@ -123,6 +126,11 @@ def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
         return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end
     return span.seconds, span.start, span.end
+
+
+def focus_of(span: Span, start: datetime | None) -> Span:
+    """What the charts over time show: the last hours of a day that nobody asked for, else all."""
+    return span._replace(start=span.end - FOCUS) if start is None else span
 
 
 def span_of_report(start: datetime | None, end: datetime | None) -> Span:

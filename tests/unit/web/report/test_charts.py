@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock_web.report.charts import SHADES, shade
-from penstock_web.report.formats import duration, share
+from penstock_web.report.formats import clock, compact, duration, share
+from penstock_web.report.heat import SHADES, shade
 from penstock_web.report.svg import Scale, count_ticks, element, paths, picture, time_ticks
 
 START = datetime(2026, 3, 29, 10, 7, tzinfo=UTC)
@@ -74,3 +74,23 @@ def test_durations(microseconds: int | None, text: str) -> None:
 
 def test_shares() -> None:
     assert [share(value) for value in (0, 0.0125, 0.5, 1)] == ["0 %", "1.2 %", "50 %", "100 %"]
+
+
+def test_numbers_of_an_axis_are_short() -> None:
+    values = (0, 5, 999, 1_000, 2_500, 30_000, 1_500_000, 2e9, 10**15)
+    assert [compact(value) for value in values] == [
+        "0",
+        "5",
+        "999",
+        "1k",
+        "2.5k",
+        "30k",
+        "1.5M",
+        "2G",
+        "1e+03T",
+    ]
+
+
+def test_another_day_is_named() -> None:
+    assert clock(START, START + timedelta(hours=1)) == "10:07"
+    assert clock(START, START + timedelta(days=1)) == "29 Mar 10:07"

@@ -1,0 +1,66 @@
+"""The busiest message groups of each queue, as tables with bars."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
+
+from .formats import count, share
+from .markup import clipped, plural
+
+LEAST_SHARE = 0.05
+"""A queue whose busiest group sent less than this part of its arrivals is only counted."""
+
+
+class Bar(NamedTuple):
+    """A message group and its number of arrivals."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class HotGroups:
+    """The groups of a queue with most arrivals, and the number of all arrivals in it, in groups or not."""
+
+    queue: str
+    bars: list[Bar]
+    arrivals: int
+
+    @property
+    def top_share(self) -> float:
+        """The part of the arrivals that the busiest group sent."""
+        return self.bars[0].value / self.arrivals if self.bars else 0.0
+
+
+def groups_section(queues: Sequence[HotGroups]) -> Iterator[str]:
+    """The queues of which a group has a large share, the largest first; nothing when none has groups."""
+    grouped = sorted((queue for queue in queues if queue.bars), key=lambda queue: -queue.top_share)
+    if not grouped:
+        return
+    shown = [queue for queue in grouped if queue.top_share >= LEAST_SHARE or len(queues) == 1]
+    yield "<section><h3>Message groups</h3><p>The groups with most arrivals, and their shares of those of their queue."
+    if rest := len(grouped) - len(shown):
+        yield f" In {plural(rest, 'more queue')} no group has {share(LEAST_SHARE)}."
+    yield '</p><div class="tiles">'
+    yield from (_table(queue) for queue in shown)
+    yield "</div></section>"
+
+
+def _table(queue: HotGroups) -> str:
+    rows = "".join(_row(bar, bar.value / queue.arrivals) for bar in queue.bars)
+    heads = "".join(f'<th scope="col">{text}</th>' for text in ("Group", "Share", "", "Arrivals"))
+    heads = heads.replace('<th scope="col"></th>', "<td></td>")
+    caption = f"{clipped(queue.queue)} {count(queue.arrivals)} arrivals"
+    return (
+        f'<table class="groups"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _row(bar: Bar, part: float) -> str:
+    width = f"{100 * part:.1f}%"
+    return (
+        f'<tr><th scope="row">{clipped(bar.name)}</th><td>{escape(share(part))}</td>'
+        f'<td class="track"><i style="width:{width}"></i></td><td>{count(bar.value)}</td></tr>'
+    )

@@ -1,0 +1,91 @@
+"""The lag of each queue by the hour: a table with a strip of shades a row.
+
+Shades differ by their lightness, and each has a tooltip with its value.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from html import escape
+from typing import NamedTuple
+
+from .formats import count, duration, moment
+from .markup import clipped
+from .svg import Scale, element, joined, picture, time_ticks, tooltip
+
+# Upper bounds in microseconds; longer durations have a last shade of their own.
+SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
+_WIDTH, _HEIGHT = 700, 20
+
+
+class Cell(NamedTuple):
+    """How many durations there were, and their 95th percentile in microseconds."""
+
+    messages: int
+    p95_us: int
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The lag of each queue in each slot of time."""
+
+    names: list[str]
+    slots: list[datetime]
+    step: timedelta
+    cells: Mapping[tuple[str, datetime], Cell]
+
+
+def heat_section(heat: HeatMap) -> Iterator[str]:
+    """The table, of the queues that have a value; nothing when none has."""
+    names = [name for name in heat.names if any((name, slot) in heat.cells for slot in heat.slots)]
+    if not names:
+        return
+    width = duration(heat.step.total_seconds() * 1_000_000)
+    yield "<section><h3>Lag by queue and hour</h3>"
+    yield f"<p>95th percentile of the time from arrival to deletion; a column is {width}.</p>"
+    yield '<table class="heat"><colgroup><col class="names"><col></colgroup><thead class="hidden"><tr>'
+    yield '<th scope="col">Queue</th><th scope="col">Lag</th></tr></thead><tbody>'
+    for name in names:
+        yield f'<tr><th scope="row">{clipped(name)}</th><td>{_strip(name, heat)}</td></tr>'
+    yield f'</tbody></table><div class="axis" aria-hidden="true">{_axis(heat)}</div><ul class="legend">'
+    yield from (f'<li><i class="shade{number}"></i>{text}</li>' for number, text in shade_legend())
+    yield "<li><i></i>no message was deleted</li></ul></section>"
+
+
+def _strip(name: str, heat: HeatMap) -> str:
+    """A row: a cell without a value stays empty. It is as wide as its column."""
+    width = _WIDTH / len(heat.slots)
+    parts = [element("rect", x=0, y=0, width=_WIDTH, height=_HEIGHT, class_="empty")]
+    worst = 0
+    for n, slot in enumerate(heat.slots):
+        if (cell := heat.cells.get((name, slot))) is not None:
+            text = f"{name}, {moment(slot)}: p95 {duration(cell.p95_us)} of {count(cell.messages)} messages"
+            parts.append(element(
+                "rect", tooltip(text), class_=f"shade{shade(cell.p95_us)}",
+                x=n * width, y=0, width=width - min(1.0, width / 5), height=_HEIGHT,
+            ))  # fmt: skip
+            worst = max(worst, cell.p95_us)
+    text = f"Lag of {name} by the hour: at most {duration(worst)}"
+    return picture(text, _WIDTH, _HEIGHT, joined(parts), preserveAspectRatio="none")
+
+
+def _axis(heat: HeatMap) -> str:
+    """Times below the columns, placed by their share of the width."""
+    end = heat.slots[0] + len(heat.slots) * heat.step
+    across = Scale(heat.slots[0].timestamp(), end.timestamp(), 0, 100)
+    return joined(
+        f'<span style="left:{min(97.0, across(at.timestamp())):.1f}%">{escape(text)}</span>'
+        for at, text in time_ticks(heat.slots[0], end)
+    )
+
+
+def shade(microseconds: float) -> int:
+    """The number of a duration's shade, from 0."""
+    return bisect_left(SHADES, microseconds)
+
+
+def shade_legend() -> Sequence[tuple[int, str]]:
+    """The number of each shade and its meaning."""
+    known = [(number, f"up to {duration(most)}") for number, most in enumerate(SHADES)]
+    return [*known, (len(SHADES), "longer")]

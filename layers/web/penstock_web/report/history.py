@@ -1,0 +1,145 @@
+"""What the metrics job stored: depth and lag over time, lag by the hour, message groups, and a table of all queues."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from html import escape
+
+from penstock.errors import QueueDoesNotExist
+from penstock_web.native.metrics.documents import Latency, QueueLag, QueueMetrics
+from penstock_web.native.metrics.operations import Span
+
+from .charts import Period, count_chart, duration_chart, sparkline
+from .formats import between, clock, count, duration, moment, rate
+from .groups import groups_section
+from .heat import heat_section
+from .markup import clipped, figure, key, small
+from .outlook import forecast_text, interval_text, warning_texts
+from .read import MAX_QUEUES, Reader
+
+STALE = timedelta(minutes=10)
+_COLUMNS = ("Queue", "Visible", "In flight", "Delayed", "Oldest", "Arrivals /s", "Drained /s", "In an hour", "Forecast",
+            "Wait p50", "Lag p50", "Lag p99", "Computed (UTC)")  # fmt: skip
+_WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
+_LEAST_POINTS = 2
+
+
+def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str]:
+    """The sections, or one line when the job never ran. `first`: queues that come before the busiest."""
+    computed_at = next(reader.lag()).computed_at
+    yield "<h2>History</h2>"
+    if computed_at is None:
+        yield "<p>The metrics job has not run: <code>penstock metrics run</code> computes history,"
+        yield " percentiles and forecasts.</p>"
+        return
+    yield from notice(computed_at, now)
+    names = list(dict.fromkeys([*first, *reader.busiest()]))[:MAX_QUEUES]
+    yield from _over_time(reader, names)
+    yield from heat_section(reader.heat(names))
+    yield from groups_section([reader.hot_groups(name) for name in names])
+    yield from _all_queues(reader, now)
+
+
+def notice(computed_at: datetime, now: datetime) -> Iterator[str]:
+    """A paragraph that says how old the data are."""
+    if now - computed_at > STALE:
+        yield f'<p class="notice">Old data: the metrics job last ended {moment(computed_at)} UTC,'
+        yield f" {between(computed_at, now)} ago.</p>"
+    else:
+        yield f'<p class="quiet">Computed by the metrics job {moment(computed_at)} UTC.</p>'
+
+
+# --- over time -------------------------------------------------------------------------------------------------------
+def _over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
+    span = reader.focus
+    yield "<section><h3>Depth and lag over time</h3>"
+    charts = [chart for name in names if (chart := _charts(reader, name, span))]
+    if not charts:
+        yield "<p>No queue has metrics of this time.</p></section>"
+        return
+    yield f'<p>{moment(span.start)} to {moment(span.end)} UTC. <span class="quiet">Depth: messages that arrived and'
+    yield f" are not finished, each {_WINDOWS[span.window]}. Lag: from arrival to deletion.</span></p>"
+    yield f'<ul class="legend">{key("first", "depth; lag, median")}{key("second", "lag, 99th percentile")}</ul>'
+    yield from charts
+    yield "</section>"
+
+
+def _charts(reader: Reader, name: str, span: Span) -> str:
+    try:
+        return _queue(reader.windows(name), span)
+    except QueueDoesNotExist:
+        return ""  # deleted meanwhile
+
+
+def _queue(metrics: QueueMetrics, span: Span) -> str:
+    """Both charts of a queue, if they have two points. A depth is that of a window's end, a lag its own."""
+    period = Period(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
+    depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]
+    lags = [(window.ends_at, window.lag) for window in metrics.windows if window.lag is not None]
+    lines = {
+        "first": [(at, float(lag.p50_us)) for at, lag in lags],
+        "second": [(at, float(lag.p99_us)) for at, lag in lags],
+    }
+    pictures = []
+    if len(depth) >= _LEAST_POINTS:
+        pictures.append(figure("Depth", count_chart(f"Depth of {metrics.queue}", {"first": depth}, period)))
+    if len(lags) >= _LEAST_POINTS:
+        pictures.append(figure("Lag", duration_chart(f"Lag of {metrics.queue}", lines, period)))
+    if not pictures:
+        return ""
+    return f'<section><h4>{clipped(metrics.queue)}</h4><div class="pair">{"".join(pictures)}</div></section>'
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
+    """The table of queues, page by page; the current counts are those at the time of writing."""
+    yield "<section><h3>All queues</h3>"
+    empty = True
+    for read in reader.lag():
+        if read.queues and empty:
+            heads = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
+            yield '<div class="wide" tabindex="0" role="region" aria-label="All queues"><table class="all"><thead>'
+            yield f"<tr>{heads}</tr></thead><tbody>"
+            empty = False
+        yield from (_row(queue, now) for queue in read.queues)
+    if empty:
+        yield "<p>There is no queue.</p></section>"
+        return
+    yield '</tbody></table></div><p class="quiet">Visible, in flight, delayed and the age of the oldest message are'
+    yield " those of the moment of writing; the rest is as of the time in the last column, latencies of that hour of"
+    yield " the clock and the one before it. Queues in which nothing happens have no forecast.</p></section>"
+
+
+def _row(queue: QueueLag, at: datetime) -> str:
+    """`at`: when the report is written."""
+    now, busy = queue.now, bool(queue.arrival_rate or queue.drain_rate)
+    cells = (
+        count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
+        rate(queue.arrival_rate), rate(queue.drain_rate),
+        _in_an_hour(queue) if busy else count(None), _forecast_cell(queue) if busy else "",
+        _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"), _percentile(queue.lag, "p99_us"),
+        count(None) if queue.computed_at is None else clock(queue.computed_at, at),
+    )  # fmt: skip
+    name = clipped(queue.name) + small(escape(" ".join(warning_texts(queue))))
+    return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def _in_an_hour(queue: QueueLag) -> str:
+    """The number of messages expected, between which numbers, and how often such intervals hold."""
+    if not queue.forecast:
+        return count(None)
+    last = queue.forecast[-1]
+    held = interval_text(queue.outlook)
+    return f"{count(last.messages)} ({count(last.low)} to {count(last.high)})" + small(escape(held))
+
+
+def _percentile(latency: Latency | None, name: str) -> str:
+    return duration(None if latency is None else getattr(latency, name))
+
+
+def _forecast_cell(queue: QueueLag) -> str:
+    """The forecast, and by which method it was made, or why there is none."""
+    method, points = small(escape(forecast_text(queue.outlook))), queue.forecast
+    if not points:
+        return method
+    values, low, high = ([getattr(point, name) for point in points] for name in ("messages", "low", "high"))
+    return sparkline(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour") + method

@@ -1,0 +1,83 @@
+"""The last hours of the queues in trouble, out of the service's minutes: when it began, and what changed then."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from penstock.verdicts import Kind
+from penstock.verdicts.series import MINUTE, Series
+
+from .charts import Period, count_chart
+from .charts import Series as Points
+from .formats import clock
+from .markup import clipped, figure, key, plural
+from .now import words
+from .state import HEALTHY, QueueState
+
+SHOWN: Final = timedelta(hours=3)
+MAX_CHARTS: Final = 8
+_LEAST_MINUTES: Final = 2
+
+
+def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
+    """Two charts of each queue, at most MAX_CHARTS, the worst first: what it holds; what comes and what is done."""
+    charts = [chart for queue in queues[:MAX_CHARTS] if (chart := _charts(queue))]
+    if not charts:
+        return
+    yield '<h2>The last 3 hours</h2><ul class="legend">'
+    yield key("first", "what the queue holds; arrived") + key("second", "deleted or dead-lettered")
+    yield '<li><i class="since"></i>since the verdict holds</li></ul>'
+    yield from charts
+    if (rest := len(queues) - MAX_CHARTS) > 0:
+        yield f'<p class="quiet">No charts of the {plural(rest, "queue")} below these in the table.</p>'
+
+
+def _charts(queue: QueueState) -> str:
+    """Nothing for a queue of which fewer than two minutes are known."""
+    series = queue.series
+    if series is None or len(series) < _LEAST_MINUTES:
+        return ""
+    period = Period(series.ends_at - SHOWN, queue.facts.read_at, 2 * MINUTE)
+    flow = {"first": _points(series, series.sent), "second": _points(series, series.left)}
+    pictures = (
+        _chart(queue, period, *_held(queue, series))
+        + _chart(queue, period, "Arrived and done, each minute", flow)
+    )  # fmt: skip
+    return f'<section>{_heading(queue, period)}<div class="pair">{pictures}</div></section>'
+
+
+def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
+    """What says most of this verdict, with its caption. What a queue holds goes on to the present."""
+    if queue.verdict.kind is Kind.POISONED:
+        return "Received again, each minute", {"first": _points(series, series.redelivered)}
+    caption, values, now = "Waiting", series.visible, series.now.visible
+    if queue.verdict.kind is Kind.THROTTLED:
+        caption, values, now = "In flight", series.in_flight, series.now.in_flight
+    return caption, {"first": [*_points(series, values), (queue.facts.read_at, float(now))]}
+
+
+def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float]]:
+    """The last values of a series, each at the end of its minute."""
+    last = values[-int(SHOWN / MINUTE) :]
+    return [
+        (series.ends_at - ago * MINUTE, float(value))
+        for ago, value in zip(reversed(range(len(last))), last, strict=True)
+    ]
+
+
+def _chart(queue: QueueState, period: Period, caption: str, lines: Mapping[str, Points]) -> str:
+    """A word in place of a chart of zeros."""
+    if not any(value for points in lines.values() for _, value in points):
+        return figure(caption, "<p>None in this time.</p>")
+    since = None if queue.verdict.kind in HEALTHY else queue.verdict.since
+    text = f"{caption} in {queue.name}"
+    return figure(caption, count_chart(text, lines, period, since, filled=len(lines) == 1))
+
+
+def _heading(queue: QueueState, period: Period) -> str:
+    verdict, text = queue.verdict, words(queue.verdict.kind)
+    if verdict.since is not None:
+        before = "before " if verdict.since_or_before else ""
+        text += f" since {before}{clock(verdict.since, queue.facts.read_at)}"
+        text += ", before these charts begin" if verdict.since < period.start else ""
+    return f'<h3>{clipped(queue.name)} <span class="quiet">{text}</span></h3>'

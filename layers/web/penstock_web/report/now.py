@@ -1,0 +1,176 @@
+"""How queues are now: the first screen of the report."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from html import escape
+
+from penstock.verdicts import Kind
+
+from .advice import advice_on, reason_of
+from .formats import ABSENT, between, clock, count, rate
+from .markup import clipped, plural, small
+from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, State
+
+MAX_HOLDING = 10
+UNMEASURED = timedelta(minutes=2)
+UNMEASURED_ALONE = timedelta(minutes=10)
+"""Of a single queue: those with activity are measured every ten seconds, others in turns."""
+_COLUMNS = (
+    "Verdict",
+    "Queue",
+    "Since",
+    "Why",
+    "Waiting",
+    "Oldest",
+    "In /s",
+    "Out /s",
+    "Empty at",
+    "What to do",
+)
+_NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
+
+
+# --- the first screen ------------------------------------------------------------------------------------------------
+def now_section(state: State) -> Iterator[str]:
+    """Which queue is in trouble, since when, why, when it will be empty, and what to do."""
+    if state.read_at is None:
+        yield '<p class="summary">There is no queue.</p>'
+        return
+    yield _summary(state)
+    yield from _not_measured(state)
+    if state.shown:
+        yield from _table(state)
+    yield from _holding(state)
+    yield from _healthy(state)
+
+
+def _summary(state: State) -> str:
+    bad = sum(state.counts[kind] for kind in NEED_ATTENTION)
+    of_all = f"of {plural(state.counts.total(), 'queue')}"
+    recovers = f" {state.counts[Kind.DRAINING]:,} draining." if state.counts[Kind.DRAINING] else ""
+    if not bad:
+        return f'<p class="summary"><strong>None {of_all} needs attention.</strong>{recovers}</p>'
+    kinds = ", ".join(
+        f"{state.counts[kind]:,} {words(kind)}" for kind in NEED_ATTENTION if state.counts[kind]
+    )
+    verb = "needs" if bad == 1 else "need"
+    return (
+        f'<p class="summary bad"><strong>{bad:,} {of_all} {verb} attention</strong>: {kinds}.{recovers}</p>'
+    )
+
+
+def _not_measured(state: State) -> Iterator[str]:
+    """A warning when the service does not measure, since then verdicts are made of old numbers."""
+    at = state.read_at
+    most = UNMEASURED if state.counts.total() > 1 else UNMEASURED_ALONE
+    if at is None or (state.measured_at is not None and at - state.measured_at <= most):
+        return
+    when = "never" if state.measured_at is None else f"last at {clock(state.measured_at, at)} UTC"
+    yield f'<p class="notice">Queues were {when} measured: the service does not run, or has just started. What follows'
+    yield " is made of what was known then.</p>"
+
+
+def _table(state: State) -> Iterator[str]:
+    heads = "".join(
+        f'<th scope="col" role="columnheader"{_class_of(column)}>{column}</th>' for column in _COLUMNS
+    )
+    yield '<table class="state" role="table"><caption>The worst first. Times are UTC, rates messages a second over'
+    yield f" {RATE_MINUTES} minutes; consumers for waits up to {TARGET_LAG_SECONDS // 60} minutes;"
+    yield " pages are in docs/.</caption>"
+    yield f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+    yield '<tbody role="rowgroup">'
+    yield from (_row(queue) for queue in state.shown)
+    yield "</tbody></table>"
+    if state.troubled > MAX_TROUBLED:
+        yield f'<p class="quiet">{plural(state.troubled - MAX_TROUBLED, "more queue")}: '
+        yield "<code>penstock metrics lag --limit 1000</code></p>"
+
+
+def _class_of(column: str) -> str:
+    return ' class="number"' if column in _NUMBERS else ""
+
+
+def _row(queue: QueueState) -> str:
+    verdict, now = queue.verdict, queue.facts.read_at
+    rates = queue.rates or (None, None)
+    in_flight = queue.series.now.in_flight if queue.series else 0
+    cells = (
+        f'<span class="badge {verdict.kind}">{words(verdict.kind)}</span>', clipped(queue.name), _since(queue),
+        _why(queue),
+        count(verdict.backlog) + small(f"{count(in_flight)} in flight" if in_flight else ""),
+        ABSENT if queue.oldest_at is None else between(queue.oldest_at, now),
+        rate(rates[0]), rate(rates[1]), _empty_at(queue), _what_to_do(queue),
+    )  # fmt: skip
+    return f'<tr role="row">{"".join(map(_cell, _COLUMNS, cells))}</tr>'
+
+
+def _cell(column: str, content: str) -> str:
+    if column == "Queue":
+        return f'<th scope="row" role="rowheader" data-label="Queue">{content}</th>'
+    return f'<td role="cell" data-label="{column}"{_class_of(column)}>{content}</td>'
+
+
+def _since(queue: QueueState) -> str:
+    since, now = queue.verdict.since, queue.facts.read_at
+    if since is None:
+        return ABSENT
+    before = "before " if queue.verdict.since_or_before else ""
+    return f"{before}{clock(since, now)}{small(between(since, now))}"
+
+
+def _why(queue: QueueState) -> str:
+    facts, verdict = queue.facts, queue.verdict
+    more = []
+    if facts.noisy_groups:
+        more.append(f"{plural(facts.noisy_groups, 'group is', 'groups are')} set back")
+    if verdict.cause == "one_tenant" and facts.top_group_share:
+        more.append(f"the busiest sends {100 * facts.top_group_share:.0f} %")
+    return escape(reason_of(verdict)) + small("; ".join(more))
+
+
+def _empty_at(queue: QueueState) -> str:
+    verdict, now = queue.verdict, queue.facts.read_at
+    if verdict.empties is not None:
+        empties = verdict.empties
+        last = "or never" if empties.high is None else f"to {clock(empties.high, now)}"
+        return clock(empties.at, now) + small(f"{clock(empties.low, now)} {last}")
+    if verdict.kind is Kind.STALLED:
+        return "nobody receives"
+    return "not at these rates" if verdict.kind is Kind.FALLING_BEHIND else ABSENT
+
+
+def _what_to_do(queue: QueueState) -> str:
+    advice = advice_on(queue.verdict)
+    return escape(advice.text) + small(f"<code>{escape(advice.page)}</code>" if advice.page else "")
+
+
+def words(kind: Kind) -> str:
+    """A kind of verdict for people."""
+    return kind.value.replace("_", " ")
+
+
+# --- below the table -------------------------------------------------------------------------------------------------
+def _holding(state: State) -> Iterator[str]:
+    """Dead-letter queues that hold messages, which is no trouble of consumers, but somebody should look at them."""
+    if not state.holding:
+        return
+    yield "<h2>Dead letters</h2><ul>"
+    most = sorted(state.holding, key=lambda queue: -queue.verdict.backlog)[:MAX_HOLDING]
+    for queue in most:
+        since = "" if queue.oldest_at is None else f" since {clock(queue.oldest_at, queue.facts.read_at)}"
+        yield f"<li>{clipped(queue.name)} holds {count(queue.verdict.backlog)}{since}</li>"
+    if rest := state.number_holding - len(most):
+        yield f"<li>{plural(rest, 'more queue')}</li>"
+    yield "</ul>"
+
+
+def _healthy(state: State) -> Iterator[str]:
+    if not state.number_healthy or len(state.shown) == state.counts.total():
+        return
+    texts = {Kind.OK: "keep up", Kind.IDLE: "are idle"}
+    counts = [f"{state.counts[kind]:,} {text}" for kind, text in texts.items() if state.counts[kind]]
+    yield f'<details><summary>Healthy queues: {", ".join(counts)}</summary><ul class="names">'
+    yield from (f"<li>{clipped(name)} {words(kind)}</li>" for name, kind in state.healthy)
+    if rest := state.number_healthy - len(state.healthy):
+        yield f"<li>{rest:,} more</li>"
+    yield "</ul></details>"

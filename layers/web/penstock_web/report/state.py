@@ -1,0 +1,145 @@
+"""Reads how queues are at present, out of the service's minutes: it needs no metrics job.
+
+Queues are read 200 at a time, and only those that the page shows are kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from penstock.aws.arn import queue_arn
+from penstock.drivers import run
+from penstock.postgres.database import Database
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.settings import Settings
+from penstock.verdicts import Kind, Verdict
+from penstock.verdicts.series import Series, series_of
+from penstock_web.queue_verdicts import (
+    KEPT,
+    badness,
+    by_queue,
+    facts_of,
+    parts,
+    queue_names,
+    read_verdicts,
+    span_before,
+)
+
+TARGET_LAG_SECONDS: Final = 300
+MAX_TROUBLED: Final = 50
+MAX_NAMES: Final = 200
+"""So many healthy queues, and dead-letter queues that hold something, are named; the others are counted."""
+RATE_MINUTES: Final = 15
+HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
+NEED_ATTENTION: Final = tuple(kind for kind in Kind if kind not in HEALTHY and kind is not Kind.DRAINING)
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """A queue, the verdict on it, and what it was given by. `series`: its minutes, for queues that are shown."""
+
+    name: str
+    verdict: Verdict
+    facts: VerdictFactsRow
+    series: Series | None = None
+
+    @property
+    def rates(self) -> tuple[float, float] | None:
+        """Messages a second that arrived and were done in the last 15 minutes; None where no minute is known."""
+        if self.series is None or not len(self.series):
+            return None
+        seconds = 60 * min(RATE_MINUTES, len(self.series))
+        sent, left = self.series.sent[-RATE_MINUTES:], self.series.left[-RATE_MINUTES:]
+        return sum(sent) / seconds, sum(left) / seconds
+
+    @property
+    def oldest_at(self) -> datetime | None:
+        """When the oldest message entered, as far as it was measured."""
+        return self.facts.oldest_at if self.series is None else self.series.now.oldest_at
+
+
+class Named(NamedTuple):
+    """A healthy queue."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass
+class State:
+    """All queues. `measured_at`: when the service last measured one of them, None for never.
+
+    `shown`: those in trouble, the worst first, at most MAX_TROUBLED; or the queue that was asked for. `holding`: other
+    queues' dead-letter queues that hold messages, and are in no trouble.
+    """
+
+    read_at: datetime | None = None
+    measured_at: datetime | None = None
+    counts: Counter[Kind] = field(default_factory=Counter)
+    shown: list[QueueState] = field(default_factory=list)
+    holding: list[QueueState] = field(default_factory=list)
+    number_holding: int = 0
+    healthy: list[Named] = field(default_factory=list)
+
+    @property
+    def troubled(self) -> int:
+        """How many queues are in trouble or have just been."""
+        return self.counts.total() - self.number_healthy
+
+    @property
+    def number_healthy(self) -> int:
+        """How many queues are in no trouble."""
+        return sum(self.counts[kind] for kind in HEALTHY)
+
+
+def read_state(database: Database, settings: Settings, queue: str | None) -> State:
+    """How the queues of the account are, or the one called `queue`. Raises ServiceUnavailable."""
+    state = State()
+    pages: Iterable[list[str]] = queue_names(database, settings) if queue is None else [[queue]]
+    for names in pages:
+        _add(state, _judge(database, settings, names), all_shown=queue is not None)
+    state.shown = _with_minutes(database, settings, state.shown)
+    return state
+
+
+def _judge(database: Database, settings: Settings, names: Sequence[str]) -> list[QueueState]:
+    place = (settings.queue_region, settings.queue_account_id)
+    arns = {arn: name for name in names if (arn := queue_arn(*place, name)) is not None}
+    operation = read_verdicts(list(arns), settings.queue_in_flight_limit, TARGET_LAG_SECONDS)
+    verdicts = run(operation, database)
+    facts = database.call(READ_VERDICT_FACTS, (list(arns),))
+    return [QueueState(arns[row.arn], verdict, row) for row in facts if (verdict := verdicts.get(row.arn))]
+
+
+def _add(state: State, queues: Sequence[QueueState], *, all_shown: bool) -> None:
+    for queue in queues:
+        kind = queue.verdict.kind
+        state.read_at = queue.facts.read_at
+        state.measured_at = max(filter(None, (state.measured_at, queue.facts.measured_at)), default=None)
+        state.counts[kind] += 1
+        if kind not in HEALTHY or all_shown:
+            state.shown.append(queue)
+        elif queue.facts.dead_letters and queue.verdict.backlog:
+            state.number_holding += 1
+            state.holding = [*state.holding, queue][:MAX_NAMES]
+        if kind in HEALTHY and len(state.healthy) < MAX_NAMES:
+            state.healthy.append(Named(queue.name, kind))
+    state.shown = sorted(state.shown, key=lambda queue: (*badness(queue.verdict), queue.name))[:MAX_TROUBLED]
+
+
+def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
+    """The same queues with their minutes: all that are kept, since the first tells what there was before."""
+    found: dict[str, Series] = {}
+    known = {queue.facts.arn: queue for queue in queues}
+    for arns in parts(list(known), KEPT):
+        at = known[arns[0]].facts.read_at
+        minutes = by_queue(database.call(READ_MINUTES, (arns, *span_before(at, KEPT))))
+        for n, arn in enumerate(arns, start=1):
+            facts = known[arn].facts
+            limit = settings.queue_in_flight_limit
+            found[arn] = series_of(minutes.get(n, ()), facts_of(facts, limit), facts.read_at)
+    return [QueueState(queue.name, queue.verdict, queue.facts, found[queue.facts.arn]) for queue in queues]

@@ -1,0 +1,162 @@
+"""`penstock metrics report`: how queues are now, from minutes that are stored; no metrics job ever ran."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from penstock.verdicts import Minute
+from penstock_web.cli import main
+from penstock_web.queue_verdicts import QUEUES_A_PAGE
+from tests.support.database import Database, TestServer
+from tests.support.sql.metric_rows import insert, new_queue
+from tests.support.sql.minute_rows import Connection, add_minutes, current_minute
+from tests.support.web.report_page import barriers, of_class, pictures, table
+
+MINUTE = timedelta(minutes=1)
+OTHERS = QUEUES_A_PAGE
+"""Idle queues, so that there is more than one page of queues."""
+
+
+@dataclass
+class Service:
+    """A database, and the minute that was not over when its rows were written."""
+
+    database: Database
+    now: datetime
+
+
+def minutes(now: datetime, first: int, last: int = 1, **counts: Any) -> list[Minute]:
+    """Minutes of the same counts, from `first` to `last` minutes ago."""
+    known = {
+        "sent": 300,
+        "received": 300,
+        "deleted": 300,
+        "visible": 0,
+        "in_flight": 5,
+        "delayed": 0,
+        **counts,
+    }
+    return [Minute(now - ago * MINUTE, **known) for ago in range(first, last - 1, -1)]
+
+
+def add(db: Connection, name: str, rows: list[Minute], oldest_at: datetime | None = None) -> None:
+    """A queue with these minutes, measured just now as in the last of them."""
+    queue_id = new_queue(db, name)
+    add_minutes(db, queue_id, rows)
+    insert(
+        db, "measurement", queue_id=queue_id, measured_at=rows[-1].starts_at + 1.5 * MINUTE, visible=rows[-1].visible,
+        in_flight=rows[-1].in_flight, delayed=0, oldest_at=oldest_at, noisy_groups=0, dead_lettered=0,
+    )  # fmt: skip
+
+
+def fill(db: Connection, now: datetime) -> None:
+    """A queue of each fate; the last receive of `stopped` was ten minutes ago."""
+    stopped = minutes(now, 60, 11)
+    for waits, ago in enumerate(range(10, 0, -1), start=1):
+        stopped += minutes(
+            now, ago, ago, received=0, deleted=0, visible=300 * waits, in_flight=0,
+            last_received_at=now - 10 * MINUTE,
+        )  # fmt: skip
+    add(db, "stopped", stopped, now - 10 * MINUTE)
+    draining = minutes(now, 60, 31)
+    for ago in range(30, 0, -1):
+        draining += minutes(now, ago, ago, received=500, deleted=500, visible=4000 + 200 * ago)
+    add(db, "draining", draining)
+    add(db, "keeps-up", minutes(now, 60))
+    letters = minutes(now, 200, 200, received=0, deleted=0, sent=41, visible=41, in_flight=0)
+    add(
+        db,
+        "letters",
+        [*letters, letters[-1]._replace(starts_at=now - 10 * MINUTE, sent=0)],
+        now - 200 * MINUTE,
+    )
+    for number in range(OTHERS):
+        new_queue(db, f"other-{number:03}")
+    redrive = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:letters", "maxReceiveCount": 3}
+    db.execute(
+        "update queue.queues set attributes = attributes || jsonb_build_object('RedrivePolicy', %s::text) "
+        "where name = 'keeps-up'",
+        (json.dumps(redrive),),
+    )
+
+
+@pytest.fixture(scope="module")
+def service(postgres: TestServer) -> Iterator[Service]:
+    with postgres.database() as database:
+        with psycopg.connect(database.api_dsn) as db:
+            now = current_minute(db)
+            fill(db, now)
+        yield Service(database, now)
+
+
+@pytest.fixture
+def report(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    monkeypatch.setenv("DATABASE_URL", service.database.api_dsn)
+
+    def written(*options: str) -> str:
+        file = tmp_path / "report.html"
+        assert main(["metrics", "report", "--out", str(file), *options]) == 0
+        return file.read_text()
+
+    return written
+
+
+def test_the_worst_first(report: Callable[..., str], service: Service) -> None:
+    page = report()
+    first, second = table(page, "state")
+    assert (first["Verdict"], first["Queue"], first["Why"]) == (
+        "stalled", "stopped", "Messages wait and nobody receives them.",
+    )  # fmt: skip
+    assert (first["Waiting"], first["In /s"], first["Empty at"]) == ("3,000", "5.00", "nobody receives")
+    assert f"{service.now - 10 * MINUTE:%H:%M}" in first["Since"]
+    assert "operations.md#nobody-receives" in first["What to do"]
+    assert (second["Verdict"], second["Queue"], second["Waiting"]) == (
+        "draining",
+        "draining",
+        "4,200 5 in flight",
+    )
+    assert re.fullmatch(
+        r"(\d+ \w+ )?\d\d:\d\d (\d+ \w+ )?\d\d:\d\d to (\d+ \w+ )?\d\d:\d\d", second["Empty at"]
+    )
+    assert f"1 of {4 + OTHERS} queues needs attention" in page
+    assert barriers(page) == []
+
+
+def test_healthy_queues_and_dead_letters(report: Callable[..., str]) -> None:
+    page = report()
+    assert f"Healthy queues: 1 keep up, {OTHERS + 1} are idle" in page
+    assert 'title="letters">letters</span> holds 41 since ' in page
+
+
+def test_the_last_hours(report: Callable[..., str]) -> None:
+    shown = pictures(report())
+    waiting = shown["Waiting in stopped: at most 3,000, 3,000 at the end"]
+    assert len(of_class(waiting, "since")) == 1
+    assert [name.partition(":")[0] for name in shown] == [
+        "Waiting in stopped", "Arrived and done, each minute in stopped",
+        "Waiting in draining", "Arrived and done, each minute in draining",
+    ]  # fmt: skip
+
+
+def test_no_job_is_one_line(report: Callable[..., str]) -> None:
+    page = report()
+    assert "The metrics job has not run: <code>penstock metrics run</code>" in page
+    assert "All queues" not in page
+    assert "by queue and hour" not in page
+
+
+def test_a_healthy_queue_that_was_asked_for(report: Callable[..., str]) -> None:
+    page = report("--queue", "keeps-up")
+    (row,) = table(page, "state")
+    assert (row["Verdict"], row["Why"], row["What to do"]) == ("ok", "Consumers keep up.", "")
+    assert "stopped" not in page
+    assert len(pictures(page)) == 1  # nothing waits, and so is not drawn

@@ -1,0 +1,227 @@
+"""The first screen of the report, from states that are made by hand.
+
+Contrast: WCAG 2.2, success criteria 1.4.3 and 1.4.11.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.postgres.statements.minutes import VerdictFactsRow
+from penstock.verdicts import Cause, Emptying, Facts, Kind, Minute, Verdict
+from penstock.verdicts.series import series_of
+from penstock_web.report.advice import BY_CAUSE, BY_KIND, advice_on
+from penstock_web.report.last_hours import last_hours
+from penstock_web.report.now import now_section
+from penstock_web.report.page import STYLE
+from penstock_web.report.state import Named, QueueState, State
+from tests.support.web.report_page import of_class, pictures, table
+
+NOW = datetime(2026, 11, 26, 17, 40, 30, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+DOCS = Path(__file__).parents[4] / "docs"
+
+
+def facts(**known: Any) -> VerdictFactsRow:
+    """Of a standard queue that has just been measured."""
+    row = VerdictFactsRow(
+        1, "arn", NOW, False, False, 0, None, 0, measured_at=NOW, visible=5, in_flight=0, delayed=0,
+        oldest_at=NOW - 20 * MINUTE,
+    )  # fmt: skip
+    return row._replace(**known)
+
+
+def queue(name: str, kind: Kind, minutes: Sequence[Minute] = (), **known: Any) -> QueueState:
+    """A queue of this verdict since ten minutes."""
+    of_facts = {name: known.pop(name) for name in list(known) if name in VerdictFactsRow._fields}
+    verdict = Verdict(kind, **{"since": NOW - 10 * MINUTE, "backlog": 5, **known})
+    return QueueState(name, verdict, facts(**of_facts), series_of(minutes, Facts(), NOW))
+
+
+def page(*queues: QueueState, **known: Any) -> str:
+    """The first screen with these queues in trouble."""
+    counts = Counter(one.verdict.kind for one in queues)
+    return "".join(now_section(State(NOW, NOW, counts, list(queues), **known)))
+
+
+def busy(*, minutes: int = 30, **counts: int) -> list[Minute]:
+    """As many minutes of the same counts, the last of which has just ended."""
+    end = NOW.replace(second=0)
+    known: dict[str, Any] = {
+        "sent": 60,
+        "received": 30,
+        "deleted": 30,
+        "visible": 100,
+        "in_flight": 0,
+        **counts,
+    }
+    return [Minute(end - n * MINUTE, **known) for n in range(minutes, 0, -1)]
+
+
+def test_a_queue_that_falls_behind() -> None:
+    empties = Emptying(NOW + 30 * MINUTE, NOW + 20 * MINUTE, None)
+    behind = queue(
+        "orders", Kind.FALLING_BEHIND, busy(), cause=Cause.CONSUMERS_FELL, cause_text="Some have stopped.",
+        empties=empties, consumers_now=4, consumers_needed=10, backlog=1234,
+    )  # fmt: skip
+    assert table(page(behind), "state") == [{
+        "Verdict": "falling behind", "Queue": "orders", "Since": "17:30 10 min", "Why": "Some have stopped.",
+        "Waiting": "1,234", "Oldest": "-", "In /s": "1.00", "Out /s": "0.50", "Empty at": "18:10 18:00 or never",
+        "What to do": "Start the stopped consumers again, or more (2.5 times as many)."
+        " operations.md#a-queue-that-falls-behind",
+    }]  # fmt: skip
+    assert "1 of 1 queue needs attention" in page(behind)
+
+
+@pytest.mark.parametrize(
+    ("known", "column", "text"),
+    [
+        ({"kind": Kind.STALLED}, "Empty at", "nobody receives"),
+        ({"kind": Kind.FALLING_BEHIND}, "Empty at", "not at these rates"),
+        ({"kind": Kind.FALLING_BEHIND}, "Why", "More arrives than consumers do."),
+        ({"kind": Kind.DRAINING, "consumers_now": 1, "consumers_needed": 9}, "What to do", "Nothing: it recovers."),
+        ({"kind": Kind.STALLED, "since_or_before": True}, "Since", "before 17:30 10 min"),
+        ({"kind": Kind.STALLED, "since": NOW - timedelta(days=1)}, "Since", "25 Nov 17:40 1 d"),
+        ({"kind": Kind.STALLED, "since": None}, "Since", "-"),
+        ({"kind": Kind.FALLING_BEHIND, "cause": Cause.ONE_TENANT, "top_group_share": 0.72, "noisy_groups": 1},
+         "Why", "More arrives than consumers do. 1 group is set back; the busiest sends 72 %"),
+    ],
+)  # fmt: skip
+def test_what_a_cell_says(known: dict[str, Any], column: str, text: str) -> None:
+    (row,) = table(page(queue("orders", **known)), "state")
+    assert row[column] == text
+
+
+def test_healthy_queues_are_one_line() -> None:
+    counts = Counter({Kind.OK: 2000, Kind.IDLE: 3})
+    text = "".join(now_section(State(NOW, NOW, counts, healthy=[Named("calm", Kind.OK)])))
+    assert "None of 2,003 queues needs attention." in text
+    assert "Healthy queues: 2,000 keep up, 3 are idle" in text
+    assert "2,002 more" in text
+    assert table(text, "state") == []
+
+
+def test_dead_letters_are_held_since() -> None:
+    letters = QueueState("orders-dlq", Verdict(Kind.IDLE, backlog=41), facts(dead_letters=True))
+    state = State(NOW, NOW, Counter({Kind.IDLE: 15}), holding=[letters], number_holding=13)
+    text = re.sub(r"<.*?>", " ", "".join(now_section(state)))
+    assert "orders-dlq holds 41 since 17:20" in " ".join(text.split())
+    assert "12 more queues" in text
+    assert "never" not in text
+
+
+def test_more_queues_than_are_shown() -> None:
+    shown = [queue(f"q{n}", Kind.STALLED) for n in range(50)]
+    text = "".join(now_section(State(NOW, NOW, Counter({Kind.STALLED: 61}), shown)))
+    assert "11 more queues" in text
+
+
+@pytest.mark.parametrize(
+    ("measured_at", "said"),
+    [(None, "never measured"), (NOW - 3 * MINUTE, "last at 17:37 UTC"), (NOW - MINUTE, "")],
+)
+def test_a_service_that_does_not_measure(measured_at: datetime | None, said: str) -> None:
+    text = "".join(now_section(State(NOW, measured_at, Counter({Kind.IDLE: 2}))))
+    assert (said or "needs attention") in text
+    assert ("measured: the service does not run" in text) == bool(said)
+
+
+def test_names_are_cut_by_the_page_and_not_by_us() -> None:
+    name = f"<{'n' * 78}>"
+    text = page(queue(name, Kind.STALLED))
+    assert f'title="&lt;{"n" * 78}&gt;"' in text
+    assert "text-overflow: ellipsis" in STYLE.read_text()
+
+
+# --- charts ----------------------------------------------------------------------------------------------------------
+def test_the_beginning_is_marked() -> None:
+    shown = pictures("".join(last_hours([queue("orders", Kind.STALLED, busy())])))
+    waiting = shown["Waiting in orders: at most 100, 100 at the end"]
+    (band,) = of_class(waiting, "since")
+    assert band.findtext("title") == "since 2026-11-26 17:30 UTC"
+    flow = shown["Arrived and done, each minute in orders: at most 60, 60 and 30 at the end"]
+    assert [len(of_class(flow, name)) for name in ("first", "second", "mark")] == [1, 1, 1]
+
+
+def test_a_beginning_before_the_chart_is_a_word() -> None:
+    text = "".join(last_hours([queue("orders", Kind.STALLED, busy(), since=NOW - timedelta(hours=4))]))
+    assert "before these charts begin" in text
+    assert not [band for picture in pictures(text).values() for band in of_class(picture, "since")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        (Kind.POISONED, "Received again, each minute"),
+        (Kind.THROTTLED, "In flight"),
+        (Kind.DRAINING, "Waiting"),
+    ],
+)
+def test_what_matters_is_shown(kind: Kind, shown: str) -> None:
+    text = "".join(last_hours([queue("orders", kind, busy(redelivered=7, in_flight=9))]))
+    assert next(iter(pictures(text))).startswith(f"{shown} in orders")
+
+
+def test_no_chart_of_a_dot_or_of_nothing() -> None:
+    assert "".join(last_hours([queue("orders", Kind.STALLED, busy(minutes=1))])) == ""
+    rests = busy(sent=0, received=0, deleted=0)
+    text = "".join(last_hours([queue("orders", Kind.STALLED, rests)]))
+    assert list(pictures(text)) == ["Waiting in orders: at most 100, 100 at the end"]
+    assert "None in this time." in text
+
+
+# --- advice, style ---------------------------------------------------------------------------------------------------
+def test_each_cause_has_advice_whose_page_exists() -> None:
+    assert set(BY_CAUSE) == set(Cause)
+    for advice in [*BY_CAUSE.values(), *BY_KIND.values()]:
+        assert not advice.text.endswith(".")
+        if advice.page:
+            file, _, section = advice.page.partition("#")
+            titles = re.findall(r"^#+ (.*)$", (DOCS / file).read_text(), re.MULTILINE)
+            assert section in {title.lower().replace(" ", "-") for title in titles}
+
+
+def test_healthy_queues_need_no_advice() -> None:
+    assert advice_on(Verdict(Kind.OK)).text == ""
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of WCAG 2.2."""
+    digits = colour.lstrip("#")
+    digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
+    parts = [int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2.2."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast() -> None:
+    style = STYLE.read_text()
+    light, dark = (
+        dict(re.findall(r"--([a-z]+): (#[0-9a-f]+)", part))
+        for part in style.partition("prefers-color-scheme: dark")[::2]
+    )
+    for colours in (light, dark):
+        for text, ground in (("text", "page"), ("quiet", "page"), ("text", "notice")):
+            assert contrast(colours[text], colours[ground]) >= 4.5
+        for line, ground in (("first", "page"), ("second", "page"), ("first", "since"), ("bad", "page")):
+            assert contrast(colours[line], colours[ground]) >= 3
+    badges = dict(re.findall(r"\.badge\.(\w+) \{ background: (#\w+)", style))
+    white = re.findall(r"\.badge\.(\w+)(?:, \.badge\.(\w+))? \{ background: (#\w+); color: #fff", style)
+    assert all(contrast("#fff", ground) >= 4.5 for *_, ground in white)
+    light_ones = set(badges.values()) - {ground for *_, ground in white}
+    assert all(contrast("#1c2126", ground) >= 4.5 for ground in light_ones)
