@@ -28,7 +28,7 @@ READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timest
 
 class VerdictFactsRow(NamedTuple):
     """What is known of the n-th of the given queues at `read_at`. `measured_at` and what follows: None, if it was never
-    measured; `oldest_at` also for an empty queue. `retention_at`, `never_catches_up`: what the metrics job has foreseen."""
+    measured; `oldest_at` also for an empty queue. `retention_at`, `never_catches_up`: as the metrics job foresees."""
 
     n: int
     arn: str
