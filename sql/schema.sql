@@ -2112,7 +2112,7 @@ function queue.read_topic_policies(p_arns text[])
     language sql stable;
 
 function queue.read_verdict_facts(p_arns text[])
-    returns TABLE(n integer, arn text, read_at timestamp with time zone, fifo boolean, dead_letters boolean, noisy_groups integer, top_group_share double precision, paused_endpoints integer, measured_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone)
+    returns TABLE(n integer, arn text, read_at timestamp with time zone, fifo boolean, dead_letters boolean, noisy_groups integer, top_group_share double precision, paused_endpoints integer, retention_at timestamp with time zone, never_catches_up boolean, measured_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone)
     language sql stable;
 
 function queue.ready_queues(p_arns text[])

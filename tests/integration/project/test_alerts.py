@@ -67,6 +67,8 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {verdict("falling_behind"): ONE, 'penstock_queue_until_empty_seconds{queue="q"}': "9000+0x200"},
         {"queue": "q"},
     ),
+    "PenstockRetentionReached": ({'penstock_queue_until_retention_seconds{queue="q"}': "200000+0x200"}, {"queue": "q"}),
+    "PenstockNeverCatchesUp": ({'penstock_queue_never_catches_up{queue="q"}': ONE}, {"queue": "q"}),
     "PenstockPoisoned": ({verdict("poisoned"): ONE}, {"queue": "q"}),
     "PenstockDeadLetters": ({'penstock_queue_messages_dead_lettered_total{queue="q"}': "0+1x200"}, {"queue": "q"}),
     "PenstockNoisyTenant": ({'penstock_queue_noisy_groups{queue="q"}': "1+0x200"}, {"queue": "q"}),
@@ -99,6 +101,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 # Everything at once, as it should be.
 QUIET = {
     'up{job="penstock",instance="a"}': "1+0x200",
+    'penstock_queue_until_retention_seconds{queue="q"}': "300000+0x200",
     'penstock_db_up{instance="a"}': "1+0x200",
     'penstock_db_up{instance="b"}': STEADY,  # another process reaches it
     'penstock_http_requests_total{status="200"}': "0+1000x200",

@@ -362,10 +362,22 @@ SINCE_RECEIVE: Final = Family(
 DEAD_LETTER_QUEUE: Final = Family(
     "penstock_queue_is_dead_letter_queue", "gauge", "1 for queues that others name as theirs."
 )
+UNTIL_RETENTION: Final = Family(
+    "penstock_queue_until_retention_seconds",
+    "gauge",
+    "Until messages are deleted unread, as the metrics job foresees; missing when that is not within days.",
+)
+NEVER_CATCHES_UP: Final = Family(
+    "penstock_queue_never_catches_up",
+    "gauge",
+    "1 for queues whose best hour drains less than arrives on average, as the metrics job has found.",
+)
 QUEUE_VERDICTS: Final[dict[Family, tuple[str, ...]]] = {
     VERDICT: ("queue", "verdict"),
     UNTIL_EMPTY: ("queue",),
     SINCE_RECEIVE: ("queue",),
     DEAD_LETTER_QUEUE: ("queue",),
+    UNTIL_RETENTION: ("queue",),
+    NEVER_CATCHES_UP: ("queue",),
 }
 """What is said of queues with a name, and the labels of each."""

@@ -19,7 +19,14 @@ from penstock_web.queue_verdicts import (
 )
 
 from .exposition import FamilySeries, format_labels
-from .families import DEAD_LETTER_QUEUE, SINCE_RECEIVE, UNTIL_EMPTY, VERDICT
+from .families import (
+    DEAD_LETTER_QUEUE,
+    NEVER_CATCHES_UP,
+    SINCE_RECEIVE,
+    UNTIL_EMPTY,
+    UNTIL_RETENTION,
+    VERDICT,
+)
 
 MAX_WAIT_SECONDS: Final = 1.0
 FRESH_SECONDS: Final = 10.0
@@ -110,3 +117,12 @@ def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> I
         ],
     )
     yield DEAD_LETTER_QUEUE, [(text, [1.0]) for text, _, judged in lines if judged.facts.dead_letters]
+    yield (
+        UNTIL_RETENTION,
+        [
+            (text, [max(0.0, (judged.facts.retention_at - judged.facts.read_at).total_seconds())])
+            for text, _, judged in lines
+            if judged.facts.retention_at is not None
+        ],
+    )
+    yield NEVER_CATCHES_UP, [(text, [1.0]) for text, _, judged in lines if judged.facts.never_catches_up]

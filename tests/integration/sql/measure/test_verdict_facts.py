@@ -76,6 +76,26 @@ def test_what_is_known_of_a_queue(db: Connection) -> None:
     assert ordered.fifo
 
 
+def test_what_the_metrics_job_has_foreseen_since_yesterday(db: Connection) -> None:
+    for name, warnings, age in (
+        ("soon", '{"retention_seconds": 7200, "fastest_rate": 1.5, "mean_rate": 2}', "1 hour"),
+        ("old", '{"retention_seconds": 7200}', "25 hours"),
+        ("fine", "{}", "1 hour"),
+    ):
+        create(db, name)
+        db.execute(
+            "insert into queue.metrics_forecast (queue_id, computed_at, arrival_rate, drain_rate, backlog, warnings)"
+            " values (%s, clock_timestamp() - %s::interval, 1, 1, 1, %s)",
+            (queue_id(db, arn_of(name)), age, warnings),
+        )
+    found = facts(db, "soon", "old", "fine")
+    soon = found[arn_of("soon")]
+    assert soon.retention_at is not None
+    assert 3500 < (soon.retention_at - soon.read_at).total_seconds() <= 3600
+    assert [found[arn_of(name)].never_catches_up for name in ("soon", "old", "fine")] == [True, False, False]
+    assert [found[arn_of(name)].retention_at for name in ("old", "fine")] == [None, None]
+
+
 def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connection) -> None:
     create(db, "lost")
     create(db, "other")

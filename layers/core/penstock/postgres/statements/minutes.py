@@ -28,7 +28,7 @@ READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timest
 
 class VerdictFactsRow(NamedTuple):
     """What is known of the n-th of the given queues at `read_at`. `measured_at` and what follows: None, if it was never
-    measured; `oldest_at` also for an empty queue."""
+    measured; `oldest_at` also for an empty queue. `retention_at`, `never_catches_up`: as the metrics job foresees."""
 
     n: int
     arn: str
@@ -38,6 +38,8 @@ class VerdictFactsRow(NamedTuple):
     noisy_groups: int
     top_group_share: float | None
     paused_endpoints: int
+    retention_at: datetime | None
+    never_catches_up: bool
     measured_at: datetime | None
     visible: int | None
     in_flight: int | None
