@@ -15,8 +15,10 @@ REDELIVERED_SHARE: Final = 0.3
 DEAD_LETTERED_SHARE: Final = 0.005
 """Or so much of what leaves goes to the dead-letter queue, in at least two of the minutes."""
 DEAD_LETTER_MINUTES: Final = 2
+STUCK_SHARE: Final = 0.01
+"""Or so much of it, and a message is stuck: where handlers fail now and then it is less."""
 STUCK: Final = timedelta(minutes=5)
-"""Or the oldest message is older than this, and either it has been the oldest for so long while others were done, or
+"""It is, when the oldest message is older than this, and either it has been the oldest for so long while others were done, or
 what is sent now would be done in a fifth of the time."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
@@ -35,7 +37,7 @@ def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
         return True
     if sum(1 for count in dead if count) >= DEAD_LETTER_MINUTES and sum(dead) >= DEAD_LETTERED_SHARE * left:
         return True
-    return is_stuck(series, drain_rate, now)
+    return sum(again) >= STUCK_SHARE * received and is_stuck(series, drain_rate, now)
 
 
 def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
