@@ -18,8 +18,8 @@ DEAD_LETTER_MINUTES: Final = 2
 STUCK_SHARE: Final = 0.01
 """Or so much of it, and a message is stuck: where handlers fail now and then it is less."""
 STUCK: Final = timedelta(minutes=5)
-"""It is, when the oldest message is older than this, and either it has been the oldest for so long while others were done, or
-what is sent now would be done in a fifth of the time."""
+"""It is, when the oldest message is older than this, and either it has been the oldest for so long while others were
+done, or what is sent now would be done in a fifth of the time."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
 """When less than this part of what is received for the first time is done, all handlers fail, and not some messages."""
