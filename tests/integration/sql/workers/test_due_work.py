@@ -91,11 +91,14 @@ def changes(database: Database) -> int:
         return number
 
 
+# Else the server counts changes when the session's process ends, some time after the client has left.
+COUNT_AT_ONCE = b"select pg_stat_force_next_flush()"
+
+
 def by_others(database: Database, query: str) -> None:
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         connection.execute(query.encode())
-        # Else the server counts them when the session's process ends, some time after the client has left.
-        connection.execute("select pg_stat_force_next_flush()")
+        connection.execute(COUNT_AT_ONCE)
 
 
 def test_each_change_changes_the_number(database: Database) -> None:
@@ -120,6 +123,7 @@ def test_what_workers_do_at_rest_does_not(database: Database) -> None:
         send(connection, arn, "done")
         delete(connection, receive(connection, arn)[:1])
         maintain.run_once(SETTINGS, TransactionExecutor(connection))
+        connection.execute(COUNT_AT_ONCE)
     before = changes(database)
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         connection.execute("update queue.worker_position set ran_at = ran_at - interval '1 hour'")
@@ -130,6 +134,7 @@ def test_what_workers_do_at_rest_does_not(database: Database) -> None:
         assert measure.run_once(SETTINGS, TransactionExecutor(connection))["pages"] == 1
         call(connection, NEXT_WEBHOOK, WATCHER)
         call(connection, TAKE_POLL_SLOT, "penstock-Gateway", uuid4(), 1, 7.0)
+        connection.execute(COUNT_AT_ONCE)
     assert changes(database) == before == maintainer.changes
 
 
