@@ -35,7 +35,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow -o faulthandler_timeout=1800 $(ARGS)
+
+test-docs: .venv/test.stamp ## run the code blocks of README.md and docs/, page by page, each page on a fresh installation
+	@$(BIN)/python -m pytest tests/system/pages -m docs -n 2 $(ARGS)
 
 chaos: .venv/test.stamp ## faults at random on a running installation: nothing may be lost (SECONDS=60, ARGS="--seed 1")
 	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),60) $(ARGS)

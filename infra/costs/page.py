@@ -21,8 +21,10 @@ def page(inputs: Inputs) -> str:
 OWN_FIGURES = """\
 ## With your own figures
 
-    cp infra/costs/prices.toml mine.toml                   # and change prices, sizes and assumptions
-    .venv/bin/python -m infra.costs --prices mine.toml
+```sh
+cp infra/costs/prices.toml mine.toml                   # and change prices, sizes and assumptions
+.venv/bin/python -m infra.costs --prices mine.toml
+```
 """
 
 
@@ -104,7 +106,9 @@ def _break_even(inputs: Inputs) -> Iterator[str]:
     yield ""
     yield "Messages a second, all month, beyond which the container costs less than functions behind the HTTP API:"
     yield ""
-    yield "    (container a month - functions a month - consumers x a consumer) / (HTTP API - container, a message)"
+    yield "```text"
+    yield "(container a month - functions a month - consumers x a consumer) / (HTTP API - container, a message)"
+    yield "```"
     yield ""
     polling = [f"{number} polling" if number else "nobody polls" for number in CONSUMERS]
     yield from table(

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What systemd says of infra/systemd: that it understands every line, and how much a broken-into service could do.
+# What systemd says of infra/systemd (docs/deployment.md, docs/metrics_job.md): that it understands every line, and how much a
+# broken-into service could do.
 #
 # Without systemd-analyze (250 or newer), as on macOS, this says so and succeeds.
 set -euo pipefail

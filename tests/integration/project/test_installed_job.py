@@ -1,4 +1,4 @@
-"""`penstock metrics run` as users have it: the wheel with its extra, in an environment of its own."""
+"""`penstock metrics run` as users have it (docs/metrics_job.md): the wheel with its extra, in its own environment."""
 
 from __future__ import annotations
 

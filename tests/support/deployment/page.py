@@ -1,22 +1,18 @@
-"""The commands of a page: its indented blocks, line by line, without comments and with their here-documents."""
+"""The commands of a page: its blocks of `sh`, line by line, without comments and with their here-documents."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-INDENT = "    "
 _comment = re.compile(r"\s{2,}#\s.*$")
 _here_document = re.compile(r"<<(\w+)")
 
 
 def blocks(page: str) -> Iterator[list[str]]:
-    """Indented blocks after an empty line, without the indentation, outside of fences."""
-    page = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
-    for block in re.split(r"\n\s*\n", page):
-        lines = block.splitlines()
-        if lines and all(line.startswith(INDENT) for line in lines):
-            yield [line.removeprefix(INDENT) for line in lines]
+    """Fenced blocks of commands."""
+    for text in re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        yield text.splitlines()
 
 
 def commands(block: list[str]) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""A few seconds of `make chaos`, without root. `make test` leaves it out: CI ends with a minute of `make chaos`."""
+"""A few seconds of `make chaos` (docs/reliability.md), without root.
+
+`make test` leaves it out: CI ends with a minute of `make chaos`.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ HOW says of each command how far it runs here, and why not further; a command wi
     Refused     it runs until AWS's CLI, or SAM's, finds no credentials; `instead`: arguments in place of questions
     Elsewhere   the named file, which a make target runs, has the text that shows it
     Parsed      bash parses it: what it needs is not here
-    Transcript  no command: what somebody saw
 """
 
 from __future__ import annotations
@@ -102,12 +101,10 @@ HOW: dict[str, How] = {
     "make lambda": Elsewhere("tests/system/deployment/test_from_nothing.py", "make lambda ARGS"),
     "sam local start-api": Parsed("it needs Docker; `make clients DEPLOYMENT=sam-local` runs it"),
 }  # fmt: skip
-TRANSCRIPTS = ("$ docker-compose up", "Mounting Gateway at", ">>> sqs = boto3")
 
 
 def page_commands() -> list[str]:
-    found = [block for block in blocks(PAGE) if not block[0].startswith(TRANSCRIPTS)]
-    return [command for block in found for command in commands(block)]
+    return [command for block in blocks(PAGE) for command in commands(block)]
 
 
 def entry_of(command: str) -> str | None:
@@ -164,8 +161,6 @@ def test_each_command_has_an_entry_and_each_entry_a_command() -> None:
     assert len(found) > 35
     assert [command for command in found if entry_of(command) is None] == []
     assert HOW.keys() - {entry_of(command) for command in found} == set()
-    first_lines = [block[0] for block in blocks(PAGE)]
-    assert all(any(line.startswith(start) for line in first_lines) for start in TRANSCRIPTS)
 
 
 def test_what_runs_elsewhere_is_there() -> None:

@@ -1,4 +1,4 @@
-"""README's commands and `make lambda`, in a clone without anything, with an empty home, until Ctrl-C."""
+"""The commands of README.md, and `make lambda` of docs/deployment.md, in a clone without anything, until Ctrl-C."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_errors_have_types_and_no_passwords(url: str, event: dict[str, object], 
 def documented_command() -> str:
     """The command that stops a deployment when the migration fails."""
     page = (ROOT / "docs/deployment.md").read_text()
-    (command,) = re.findall(r"^    (aws lambda invoke .*(?:(?<=\\)\n.*)*)", page, re.MULTILINE)
+    (command,) = re.findall(r"^(aws lambda invoke .*(?:(?<=\\)\n.*)*)", page, re.MULTILINE)
     assert isinstance(command, str)
     return command
 

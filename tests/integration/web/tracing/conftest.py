@@ -1,4 +1,4 @@
-"""A collector, and a service that sends it what callers want to be recorded, and nothing else."""
+"""A collector, and a service that sends it what callers want to be recorded, and nothing else (docs/tracing.md)."""
 
 from __future__ import annotations
 

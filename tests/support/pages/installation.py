@@ -1,0 +1,111 @@
+"""What the blocks of a page run in: an empty home, a fresh database, and a service unless the page starts it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from psycopg import sql
+
+from penstock_web.local.binaries import find_binaries
+from penstock_web.local.postgres import free_port
+from tests.support.database import TestServer, new_cluster
+from tests.support.pages.blocks import ROOT, Block
+from tests.support.pages.script import printed, starts_a_service, write_script
+from tests.support.programs.penstock_up import running
+
+# No block takes so long, on an overloaded machine either.
+SECONDS = 300
+# Pages that begin before there is a database, with a PostgreSQL of their own; ADMIN_URL leads to it as superuser.
+OWN_CLUSTER: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Environment variables that the page's reader has set, and ports of this machine by those that the page names."""
+
+    variables: dict[str, str]
+    ports: defaultdict[str, int]
+
+
+@contextmanager
+def installation(found: list[Block], server: TestServer) -> Iterator[Installation]:
+    """For one page; all that it made is gone afterwards, roles of the server too."""
+    ports: defaultdict[str, int] = defaultdict(free_port)
+    with ExitStack() as stack:
+        if found[0].page in OWN_CLUSTER:
+            cluster = stack.enter_context(new_cluster("any"))
+            ports["5432"] = cluster.port
+            yield Installation({"ADMIN_URL": cluster.superuser_dsn()}, ports)
+        elif any(map(starts_a_service, found)):
+            yield Installation({}, ports)
+        else:
+            stack.enter_context(_roles_removed(server))
+            database = stack.enter_context(server.database())
+            stack.enter_context(running(port=ports["9324"], DATABASE_URL=database.api_dsn))
+            variables = {"DATABASE_URL": database.api_dsn, "ADMIN_URL": database.dsn}
+            yield Installation(variables, ports)
+
+
+@contextmanager
+def _roles_removed(server: TestServer) -> Iterator[None]:
+    """Of those that pages make, after their databases have gone."""
+
+    def roles() -> set[str]:
+        return {name for (name,) in server.administration.execute("select rolname from pg_roles").fetchall()}
+
+    before = roles()
+    try:
+        yield
+    finally:
+        for name in roles() - before:
+            server.administration.execute(sql.SQL("drop role {}").format(sql.Identifier(name)))
+
+
+def run(found: list[Block], where: Installation, folder: Path) -> str | None:
+    """Runs the blocks in `folder`, which is empty; what went wrong, with the place and the output of the block."""
+    own, checkout = folder / "blocks", folder / "checkout"
+    own.mkdir()
+    checkout.mkdir()
+    for entry in ROOT.iterdir():
+        if entry.name not in {".git", "dist", "build"}:
+            (checkout / entry.name).symlink_to(entry)
+    script = write_script(found, own, where.ports.__getitem__)
+    environment = _environment(folder, own) | where.variables
+    with (own / "stderr").open("wb") as errors:
+        code = _exit_code(["bash", str(script)], cwd=checkout, env=environment, stdout=errors, stderr=errors)
+    if code == 0:
+        return None
+    at = (own / "at").read_text().strip() if (own / "at").exists() else found[0].page
+    output = next((printed(block, own) for block in found if block.place == at), "")
+    return f"{at} ended with {code}:\n{output}{(own / 'stderr').read_text()}"
+
+
+def _exit_code(command: list[str], **options: Any) -> int:
+    """Of a command, which is ended with all that it has started; -1 when it takes too long."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options) as process:
+        try:
+            return process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            return -1
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+
+
+def _environment(folder: Path, own: Path) -> dict[str, str]:
+    """Of somebody who has `penstock`, Python with the packages of the tests, and psql on the path, and nothing set."""
+    kept = {
+        name: os.environ[name] for name in ("LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE") if name in os.environ
+    }
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}:{find_binaries().directory}"
+    aws = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_PAGER": ""}
+    return kept | aws | {"HOME": str(folder), "PATH": programs, "PAGE_FOLDER": str(own)}

@@ -1,0 +1,100 @@
+"""The blocks of a page as one script of bash, so that what a block exports or changes holds for those below it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.support.pages.blocks import Block
+
+# `start` runs a command that serves until it is ended, and returns when it has said that it is ready.
+PRELUDE = """\
+set -euo pipefail
+trap 'for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; wait' EXIT
+start() {
+    local log; log="$PAGE_FOLDER/service.log"
+    "$@" >"$log" 2>&1 &
+    for _ in $(seq 600); do
+        if grep -q '^penstock ready' "$log"; then
+            export DATABASE_URL="${DATABASE_URL:-$(sed -n 's/^database \\([^ ]*\\).*/\\1/p' "$log")}"
+            cat "$log"
+            return
+        fi
+        kill -0 $! 2>/dev/null || break
+        sleep 0.1
+    done
+    cat "$log" >&2
+    return 1
+}
+"""
+_serves = re.compile(r"^((?:\w+=\S+ )*)(make run|penstock up)((?: [^#\n]*?)?)(?=\s*(?:#|$))", re.MULTILINE)
+_port = re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}|(?<=localhost:)\d{4,5}|(?<=--port )\d{4,5}")
+Ports = Callable[[str], int]
+
+
+def starts_a_service(block: Block) -> bool:
+    """Whether the block has a command that serves until it is ended."""
+    return block.is_run and block.language == "sh" and bool(_serves.search(block.text))
+
+
+def moved(text: str, ports: Ports) -> str:
+    """The text with other ports in addresses of this machine."""
+    return _port.sub(lambda found: str(ports(found[0])), text)
+
+
+def _served(command: re.Match[str], ports: Ports) -> str:
+    """Without data that would outlive it, at the page's port, and in the background."""
+    variables, program, arguments = command.groups()
+    more = "" if "DATABASE_URL=" in variables or "ephemeral" in arguments else " --ephemeral"
+    if "--port" not in arguments:
+        more += f" --port {ports('9324')}"
+    return f"{variables}start penstock up{'' if program == 'make run' else arguments}{more}"
+
+
+def write_script(found: list[Block], folder: Path, ports: Ports) -> Path:
+    """A file a block, and the script that runs them in their order; the last line of `at` says which one runs."""
+    script = folder / "page.sh"
+    script.write_text(PRELUDE + "".join(_steps(found, folder, ports)))
+    return script
+
+
+def _steps(found: list[Block], folder: Path, ports: Ports) -> Iterator[str]:
+    for block in found:
+        text = moved(block.text, ports)
+        if block.kind == "file":
+            (file := folder / block.line_name).write_text(text)
+            yield f'mkdir -p "$(dirname {block.value})"\ncp {file} {block.value}\n'
+        elif block.is_run:
+            if block.language == "sh":
+                text = _serves.sub(lambda command: _served(command, ports), text)
+            (file := folder / block.line_name).write_text(text)
+            yield f'echo {block.place} >"$PAGE_FOLDER/at"\n{_command(block, file)} >{file}.out 2>&1\n'
+
+
+def _command(block: Block, file: Path) -> str:
+    if block.language == "sh":
+        return f". {file}"
+    if block.language == "sql":
+        return f'psql -X -v ON_ERROR_STOP=1 "$DATABASE_URL" -f {file}'
+    return (
+        f"python -m pytest -q {file}"
+        if re.search(r"^def test_", block.text, re.MULTILINE)
+        else f"python {file}"
+    )
+
+
+def printed(block: Block, folder: Path) -> str:
+    """What the block has written until now, standard error too."""
+    file = folder / f"{block.line_name}.out"
+    return file.read_text() if file.exists() else ""
+
+
+def missing_lines(excerpt: Block, output: str) -> list[str]:
+    """Lines of an excerpt that the output has not, in this order; … stands for any text of a line."""
+    rest, missing = iter(output.splitlines()), []
+    for line in filter(str.strip, excerpt.text.splitlines()):
+        pattern = re.compile(".*".join(map(re.escape, line.strip().split("…"))))
+        if not any(pattern.fullmatch(other.strip()) for other in rest):
+            missing.append(line)
+    return missing
