@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 
-from penstock.settings import SETTINGS, Setting, SettingError, Settings, as_markdown
+from penstock.settings import SETTINGS, Setting, SettingError, Settings, as_markdown, unknown_variables
 
 PAGE = Path(__file__).parents[2] / "docs/settings.md"
 
+KEY = b64encode(bytes(range(32))).decode()
 # Names and defaults of the specification's table, for the settings that are in use.
 SPECIFIED = {
     "QUEUE_ADDRESS": "0.0.0.0:9324",
@@ -72,11 +74,57 @@ def test_overrides_win() -> None:
         ("QUEUE_ALLOWED_HOSTS", "a.example,https://b.example", "names of hosts"),
         ("QUEUE_ALLOWED_HOSTS", "a.example:9324", "without https:// and port"),
         ("QUEUE_ALLOWED_HOSTS", "a.*.example", "names of hosts"),
+        ("QUEUE_ADDRESS", "9324", "host:port"),
+        ("QUEUE_BASE_URL", "queues.example.com", "an address http"),
+        ("QUEUE_BASE_URL", "ftp://queues.example.com", "an address http"),
+        ("QUEUE_BASE_URL", "https://queues.example.com:port", "an address http"),
+        ("QUEUE_REGION", "Frankfurt am Main", "the name of a region"),
+        ("QUEUE_ENCRYPTION_KEY", "abc", "32 bytes in base64"),
+        ("QUEUE_ENCRYPTION_KEY", "AAAA", "32 bytes in base64"),
+        ("QUEUE_METRICS_TIMEZONE", "Mars", "a time zone"),
+        ("QUEUE_METRICS_TIMEZONE", "../etc", "a time zone"),
+        ("QUEUE_METRICS_TOKEN", "two words", "without blanks"),
+        ("QUEUE_HISTORY_DAYS", "99999999999", "at most 2147483647"),
+        ("OTLP_ENDPOINT", "collector", "an address http"),
+        ("OTLP_SAMPLE_RATE", "nan", "at least 0"),
     ],
 )
 def test_a_bad_value_is_refused_by_name(name: str, value: str, said: str) -> None:
     with pytest.raises(SettingError, match=f"{name} must be .*{said}"):
         Settings.read({name: value})
+
+
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if s.choices or type(s.default) is not str])
+def test_every_setting_that_is_no_text_refuses_one(setting: Setting) -> None:
+    with pytest.raises(SettingError, match=f"^{setting.name} must be "):
+        Settings.read({setting.name: "no such value"})
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("QUEUE_MAX_CONECTIONS", "; do you mean QUEUE_MAX_CONNECTIONS?"),
+        ("WEBHOOK_ALLOWED_CIDRS", "; do you mean WEBHOOK_ALLOW_CIDRS?"),
+        ("SNS_SMTP_ULR", "; do you mean SNS_SMTP_URL?"),
+        ("PENSTOCK_ACCESS", "; do you mean QUEUE_ACCESS?"),
+        ("PENSTOCK_LOG_LEVEL", "; do you mean LOG_LEVEL?"),
+        ("QUEUE_REGION_FILE", "; do you mean QUEUE_REGION?"),
+        ("QUEUE_SOMETHING_ELSE_ENTIRELY", ""),
+    ],
+)
+def test_names_that_are_no_settings(name: str, hint: str) -> None:
+    assert unknown_variables([name]) == (f"{name} is no setting and has no effect{hint}",)
+
+
+def test_names_that_are_known_or_not_ours() -> None:
+    of_kubernetes = (
+        "QUEUE_SERVICE_HOST",
+        "QUEUE_SERVICE_PORT_HTTP",
+        "QUEUE_PORT_9324_TCP_ADDR",
+        "QUEUE_PORT",
+    )
+    known = (*(s.name for s in SETTINGS), "QUEUE_ENCRYPTION_KEY_FILE", "DATABASE_URL_FILE")
+    assert unknown_variables((*known, *of_kubernetes, "PATH", "AWS_REGION")) == ()
 
 
 def test_the_own_region_must_be_served() -> None:
@@ -88,7 +136,10 @@ def test_the_own_region_must_be_served() -> None:
 def test_what_is_printed_of_settings_has_no_secrets() -> None:
     secrets = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(s.name for s in SETTINGS if s.secret))
     mail = {"SNS_SMTP_URL": "smtp://user:hidden@host", "SNS_MAIL_FROM": "a@example.com"}
-    assert "hidden" not in repr(Settings.read(dict.fromkeys(secrets, "hidden") | mail))
+    key = {"QUEUE_ENCRYPTION_KEY": KEY}
+    shown = repr(Settings.read(dict.fromkeys(secrets, "hidden") | mail | key))
+    assert "hidden" not in shown
+    assert KEY not in shown
 
 
 @pytest.mark.parametrize(

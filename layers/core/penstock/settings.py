@@ -10,26 +10,20 @@ their unit, except where the specification's do not. A bad value raises SettingE
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from penstock.aws.arn import is_region
-from penstock.mail_address import parse_sender, parse_server
-
-_HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
-# What delivery.webhooks.endpoint takes: messages to any other URL would fail for good, one by one.
-_GATEWAY = re.compile(
-    r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
-).fullmatch
-_ALLOWED_HOST = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]").fullmatch
+from penstock.setting_forms import entries, problem_of, split_address, unknown_names
 
 DRIVERS: Final = ("psycopg", "pg8000")
 
 IAM_TOKEN: Final = "in-place-of-a-token-of-iam"  # noqa: S105 - nobody's password
 """The password that an address has where QUEUE_DATABASE_AUTH is `iam`: each new connection replaces it by a token."""
+
+MOST: Final = 2_147_483_647
+"""The most that a whole number may be where no setting says otherwise: PostgreSQL's `integer`."""
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
@@ -50,7 +44,8 @@ class Setting(NamedTuple):
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
-    secret: bool = False  # never shown
+    secret: bool = False  # never shown, may come from a file
+    is_shown: bool = True  # an address that may have a token in it is not
 
 
 ADDRESSES: Final = ("DATABASE_URL", "DATABASE_DIRECT_URL")
@@ -106,7 +101,8 @@ SETTINGS: Final = (
             "region, may have a filter policy, as on AWS. 0: any number.", 0, 2_147_483_647),
     Setting("SNS_GATEWAY_URL", "", "address", "Carries text messages and mobile push: each is POSTed there, signed "
             "with `WEBHOOK_SIGNING_SECRET`, see [topics.md](topics.md#gateway). It may be in a private network. The "
-            "workers `deliver` and `maintain` need it. Empty: they are kept."),
+            "workers `deliver` and `maintain` need it. Empty: they are kept.",
+            is_shown=False),
     Setting("SNS_SMTP_URL", "", "address", "The mail server that takes e-mail for subscriptions: "
             "`smtp[s]://[user:password@]host[:port]`, see [topics.md](topics.md#e-mail). `smtps`: TLS from the "
             "start, port 465; `smtp`: STARTTLS, without which no password is sent, port 587. The workers "
@@ -256,6 +252,15 @@ SETTINGS: Final = (
 )  # fmt: skip
 
 
+WITH_FILE: Final = (*ADDRESSES, *(setting.name for setting in SETTINGS if setting.secret))
+"""Settings that may be read from a file."""
+
+
+def unknown_variables(variables: Iterable[str]) -> tuple[str, ...]:
+    """A sentence for each variable that looks like a setting and is none, such as QUEUE_MAX_CONECTIONS."""
+    return tuple(unknown_names(variables, (setting.name for setting in SETTINGS), WITH_FILE))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The values, typed. Field names are the variables' in lower case; defaults are those of SETTINGS."""
@@ -390,15 +395,12 @@ class Settings:
 
     @property
     def host_and_port(self) -> tuple[str, int]:
-        """QUEUE_ADDRESS in two parts. `[::1]:9324` gives `::1`. Raises SettingError."""
-        host, _, port = self.queue_address.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            raise SettingError(f"QUEUE_ADDRESS must be host:port, not {self.queue_address!r}")
-        return host.strip("[]"), int(port)
+        """QUEUE_ADDRESS in two parts. `[::1]:9324` gives `::1`."""
+        return split_address(self.queue_address)
 
     @property
     def local_authority(self) -> str:
-        """Host and port under which this machine reaches QUEUE_ADDRESS. Raises SettingError."""
+        """Host and port under which this machine reaches QUEUE_ADDRESS."""
         host, port = self.host_and_port
         if host in EVERYWHERE:
             host = "localhost"
@@ -410,49 +412,22 @@ def _value(setting: Setting, text: str) -> Value:
     if text == "":
         return setting.default
     value = _convert(setting, text)
-    if setting.minimum is not None and float(value) < setting.minimum:
-        raise SettingError(f"{setting.name} must be at least {setting.minimum:g}, not {text}")
-    if setting.maximum is not None and float(value) > setting.maximum:
-        raise SettingError(f"{setting.name} must be at most {setting.maximum:g}, not {text}")
+    if setting.minimum is not None and not float(value) >= setting.minimum:  # nan is no number to compare
+        raise SettingError(f"{setting.name} must be at least {setting.minimum}, not {text}")
+    maximum = MOST if setting.maximum is None and type(value) is int else setting.maximum
+    if maximum is not None and float(value) > maximum:
+        raise SettingError(f"{setting.name} must be at most {maximum}, not {text}")
     if setting.choices and value not in setting.choices:
         raise SettingError(f"{setting.name} must be one of {', '.join(setting.choices)}, not {text!r}")
-    _check_form(setting.name, text)
+    if problem := problem_of(setting.name, text):
+        raise SettingError(problem)
     return value
-
-
-def _check_form(name: str, text: str) -> None:
-    if name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
-        raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
-    if name == "SNS_SMTP_URL":
-        _check_parsed(name, parse_server, text)
-    if name == "SNS_MAIL_FROM":
-        _check_parsed(name, parse_sender, text)
-    if name == "SNS_GATEWAY_URL" and not _GATEWAY(text):  # not repeated: it may have a password in it
-        raise SettingError(
-            "SNS_GATEWAY_URL must be a URL http[s]://host[:port][/path][?query] without a user's name"
-        )
-    if name == "SNS_CERT_HOST" and not _HOST(text):
-        raise SettingError(f"SNS_CERT_HOST must be the name of a host, without https://, not {text!r}")
-    if name == "QUEUE_REGIONS" and not all(map(is_region, entries(text))):
-        raise SettingError(f"QUEUE_REGIONS must be names of regions, not {text!r}")
-    if name == "QUEUE_ALLOWED_HOSTS" and not all(map(_ALLOWED_HOST, host_entries(text))):
-        raise SettingError(
-            f"QUEUE_ALLOWED_HOSTS must be names of hosts, without https:// and port, not {text!r}"
-        )
-
-
-def _check_parsed(name: str, parse: Callable[[str], object], text: str) -> None:
-    """Raises SettingError, whose text does not repeat the value: it may have a password."""
-    try:
-        parse(text)
-    except ValueError as error:
-        raise SettingError(f"{name} must be {error}") from None
 
 
 def _text(setting: Setting, variables: Mapping[str, str]) -> str:
     text = variables.get(setting.name, "")
     file = variables.get(f"{setting.name}_FILE", "")
-    if text or not file or not (setting.secret or setting.name in ADDRESSES):
+    if text or not file or setting.name not in WITH_FILE:
         return text
     try:
         return Path(file).read_text().strip()
@@ -467,16 +442,6 @@ def _with_iam_token(address: str) -> str:
     if address.startswith(("postgresql://", "postgres://")):
         return f"{address}{'&' if '?' in address else '?'}password={IAM_TOKEN}"
     return f"{address} password={IAM_TOKEN}"
-
-
-def host_entries(text: str) -> list[str]:
-    """The entries of QUEUE_ALLOWED_HOSTS, in lower case."""
-    return entries(text.lower())
-
-
-def entries(text: str) -> list[str]:
-    """The entries of a setting that has several, separated by commas."""
-    return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
 _BOOLEANS: Final = {
@@ -519,14 +484,18 @@ def _shown_default(setting: Setting) -> str:
 def _shown_help(setting: Setting) -> str:
     if setting.choices:
         return f"{setting.help} One of {', '.join(f'`{c}`' for c in setting.choices)}."
-    return f"{setting.help} At most {setting.maximum:g}." if setting.maximum is not None else setting.help
+    if setting.maximum is None or setting.maximum == MOST:
+        return setting.help
+    return f"{setting.help} At most {setting.maximum:,}."
 
 
 _MARKDOWN_HEAD: Final = (
     "# Settings",
     "",
     "Environment variables, read once when a process starts. An empty variable counts as not set.",
-    "A value that cannot be used stops the start with an error that names the variable.",
+    "A value that cannot be used stops the start with an error that names the variable. A variable that begins like a",
+    "setting and is none (`QUEUE_MAX_CONECTIONS`) is named at the start and by `penstock doctor`.",
+    "Whole numbers are at most 2,147,483,647 where no other limit is named.",
     "A secret, or an address of the database, that is not set is read from the file that its name with `_FILE` names.",
     "This page is written by `penstock settings --markdown`.",
     "",

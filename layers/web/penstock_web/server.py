@@ -24,6 +24,7 @@ from penstock.actions import load_operations
 from penstock.effects import Operation, Row, Statement
 from penstock.environment import Environment
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
+from penstock.postgres.server_check import server_problem
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
@@ -42,6 +43,7 @@ from .activity import Activity
 from .application import Application
 from .background import check_webhook_settings, workers
 from .driver import Resources
+from .records import stopping_on
 from .system_account import LocalError
 from .worker import Worker
 
@@ -88,6 +90,8 @@ def load_receipts(settings: Settings) -> ReceiptHandles:
     """The installation's receipt key. Raises LocalError when the database cannot be reached or is not migrated."""
     try:
         with connect(settings.database_url) as connection:
+            if problem := server_problem(connection):
+                raise LocalError(problem)
             return ReceiptHandles.load(TransactionExecutor(connection))
     except psycopg.Error as error:
         raise LocalError(f"the database cannot be used: {' '.join(str(error).split())}") from error
@@ -151,7 +155,7 @@ class StopSignals:
         if threading.current_thread() is threading.main_thread():
             self._previous = {number: signal.getsignal(number) for number in SIGNALS}
             for number in SIGNALS:
-                asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
+                asyncio.get_running_loop().add_signal_handler(number, self._on_signal, number)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -159,7 +163,8 @@ class StopSignals:
             asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, handler)
 
-    def _on_signal(self) -> None:
+    def _on_signal(self, number: signal.Signals) -> None:
+        stopping_on(number)
         (self.stop_at_once if self.stop.is_set() else self.stop).set()
 
 

@@ -161,7 +161,7 @@ def test_an_address_that_is_none_is_one_line(command: str) -> None:
     ],
 )  # fmt: skip
 def test_settings_show_no_secrets(address: str, shown: str) -> None:
-    secrets = {"QUEUE_ENCRYPTION_KEY": "secret", "WEBHOOK_SIGNING_SECRET": "whsec_secret"}
+    secrets = {"QUEUE_ENCRYPTION_KEY": f"secret{'A' * 37}=", "WEBHOOK_SIGNING_SECRET": "whsec_secret"}
     done = piped("settings", DATABASE_URL=address, DATABASE_DIRECT_URL=address, **secrets)
     assert (done.returncode, done.stderr) == (0, "")
     lines = dict(line.split("=", 1) for line in done.stdout.splitlines())

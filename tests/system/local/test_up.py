@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from penstock import __version__
 from penstock.postgres.migrations import read_migrations, sql_directory
 from penstock_web.local.postgres import ROLE, free_port
 from penstock_web.local.state import ephemeral_state
@@ -119,7 +121,7 @@ def test_the_start_and_the_doctor_name_settings_that_sessions_lack(database: Dat
         untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
         connection.execute(untuned.encode())
     with running(DATABASE_URL=database.pooled_dsn, DATABASE_DIRECT_URL=database.api_dsn) as up:
-        (line,) = (line for line in up.log().splitlines() if "settings" in line)
+        (line,) = (line for line in up.log().splitlines() if "lack settings" in line)
     assert line == (
         f"penstock: warning: sessions of the database role {ROLE} lack settings that calls rely on (plan_cache_mode): "
         f"`penstock migrate --tune-role {ROLE}` gives them to the role"
@@ -146,6 +148,72 @@ def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
         f"penstock: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port\n"
     )
     assert list(state.iterdir()) == []
+
+
+def refused(*arguments: str, **variables: str) -> str:
+    """The one line that a command writes instead of doing its work."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
+    command = [*COMMAND, *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**environment, **variables}
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_a_data_folder_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    up = ("up", "--port", str(free_port()))
+    assert refused(*up, "--data-dir", str(file)) == (
+        f"penstock: the data folder {file} cannot be used: {file}: File exists; choose another with --data-dir"
+    )
+    assert refused(*up, "--data-dir", str(file / "below")).endswith(
+        ": Not a directory; choose another with --data-dir"
+    )
+    assert refused(*up, XDG_STATE_HOME="/proc/nowhere").startswith(
+        "penstock: the data folder /proc/nowhere/penstock cannot be used: /proc/nowhere"
+    )
+
+
+def test_a_database_that_cannot_be_written_to_is_one_line(database: Database) -> None:
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        alter = f"alter database {database.name} set default_transaction_read_only = on"
+        connection.execute(alter.encode())
+    port = str(free_port())
+    for arguments in (("migrate",), ("up", "--port", port), ("up", "--port", port, "--no-migrate")):
+        assert refused(*arguments, DATABASE_URL=database.api_dsn).startswith(
+            "penstock: the database is read-only: default_transaction_read_only is on"
+        )
+
+
+def test_a_role_to_tune_that_is_not_there_is_one_line(database: Database) -> None:
+    assert refused("migrate", "--tune-role", "nobody_has_it", DATABASE_URL=database.dsn) == (
+        "penstock: --tune-role: there is no role 'nobody_has_it'; the schema is up to date"
+    )
+    other = refused("migrate", "--tune-role", "postgres", DATABASE_URL=database.api_dsn)
+    assert other.startswith(f"penstock: --tune-role: {ROLE} may not change the role postgres: ")
+
+
+def test_the_log_says_when_and_with_what_the_service_started_and_stopped(database: Database) -> None:
+    variables = {"QUEUE_MAX_CONNECTIONS": "7", "QUEUE_METRICS_TOKEN": "hidden", "QUEUE_MAX_CONECTIONS": "5"}
+    with running(DATABASE_URL=database.api_dsn, **variables) as up:
+        assert up.end(signal.SIGTERM) == 0
+        warning, *lines = up.log().splitlines()
+        started, stopping, stopped = map(json.loads, lines)
+    assert warning == (
+        "penstock: warning: QUEUE_MAX_CONECTIONS is no setting and has no effect; do you mean QUEUE_MAX_CONNECTIONS?"
+    )
+    assert (started["message"], started["version"], started["workers"]) == ("started", __version__, 1)
+    assert f"http://{started['address']}" == up.address
+    assert started["settings"] == {"QUEUE_MAX_CONNECTIONS": 7, "QUEUE_METRICS_TOKEN": "(set)"}
+    with psycopg.connect(database.dsn) as connection:
+        row = connection.execute("show server_version").fetchone()
+    assert row
+    assert row[0].startswith(started["postgresql"])
+    assert (stopping["message"], stopping["reason"], stopped["message"]) == ("stopping", "SIGTERM", "stopped")
+    assert conninfo_to_dict(database.api_dsn)["password"] not in "".join(lines)
 
 
 def test_a_database_that_does_not_answer_is_one_line() -> None:

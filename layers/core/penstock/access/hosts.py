@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from penstock.errors import AccessDenied, MisdirectedRequest
-from penstock.settings import Settings, host_entries
+from penstock.setting_forms import host_entries
+from penstock.settings import Settings
 
 PRIVATE_DOMAINS: Final = (".localhost", ".internal", ".svc", ".svc.cluster.local")
 MOST_VERDICTS: Final = 1024

@@ -50,6 +50,8 @@ def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None
         ) from error
     except (psycopg.OperationalError, TokenError) as error:
         raise UnreachableError(f"no connection to the database: {_one_line(error)}") from error
+    except psycopg.Error as error:
+        raise MigrationError(f"the database cannot be migrated: {_one_line(error)}") from error
 
 
 def lines_of(applied: Applied) -> Iterator[str]:

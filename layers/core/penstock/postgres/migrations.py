@@ -39,6 +39,7 @@ from penstock.effects import Row
 
 from . import adoption, function_settings, roles
 from .iam_token import with_token
+from .server_check import server_problem
 from .session_settings import SESSION_SETTINGS
 
 Connection = psycopg.Connection[Row]
@@ -129,6 +130,8 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
         make_conninfo("", **with_token(conninfo_to_dict(dsn))), autocommit=True
     ) as connection:
         _check_encoding(connection)
+        if problem := server_problem(connection):
+            raise MigrationError(problem)
         connection.execute(
             _SESSION.encode()
         )  # first: the role's lock_timeout would end the wait for another runner
@@ -158,8 +161,22 @@ def tune_role(connection: Connection, role: str) -> None:
     """Gives a login role the settings that the service's sessions need; they hold through a pooler, too.
 
     A role may do this for itself; for another role it takes CREATEROLE. Not meant for a role that other
-    applications use.
+    applications use. Raises MigrationError when the role does not exist or may not be changed.
     """
+    try:
+        _set_for_role(connection, role)
+    except psycopg.errors.UndefinedObject:
+        raise MigrationError(f"--tune-role: there is no role {role!r}; the schema is up to date") from None
+    except psycopg.errors.InsufficientPrivilege as error:
+        own = connection.info.user
+        raise MigrationError(
+            f"--tune-role: {own} may not change the role {role}: {error.diag.message_primary}. "
+            f"Have a role with CREATEROLE, or {role} itself, run this; where the service logs in as {own}, it is "
+            f"--tune-role {own}. The schema is up to date"
+        ) from error
+
+
+def _set_for_role(connection: Connection, role: str) -> None:
     for name, value in SESSION_SETTINGS.items():
         statement = "alter role {} set {} = {}"
         connection.execute(

@@ -7,8 +7,9 @@ from contextlib import closing, contextmanager
 
 from penstock.errors import AwsError
 from penstock.postgres.database import Database
-from penstock.settings import SettingError, Settings
-from penstock_web.local.migrating import without_password
+from penstock.settings import Settings
+from penstock_web.local.chosen_database import chosen_database
+from penstock_web.local.migrating import check_addresses
 from penstock_web.system_account import LocalError
 
 
@@ -16,14 +17,13 @@ from penstock_web.system_account import LocalError
 def service_database(
     settings: Settings, direct: bool = False, call_seconds: float | None = None
 ) -> Iterator[Database]:
-    """The database, `direct`: of DATABASE_DIRECT_URL. `call_seconds`: how long a call may take (the setting).
+    """The database that is set, or that of the service which runs here; `direct`: of DATABASE_DIRECT_URL.
 
-    Raises SettingError without an address, LocalError when a call fails or the address is invalid.
+    `call_seconds`: how long a call may take (the setting).
+    Raises SettingError without one, LocalError when a call fails or the address is invalid.
     """
-    dsn = settings.direct_url if direct else settings.database_url
-    if not dsn:
-        raise SettingError("set DATABASE_DIRECT_URL or DATABASE_URL" if direct else "set DATABASE_URL")
-    without_password(dsn)
+    dsn = (settings.direct_url if direct else settings.database_url) or chosen_database(settings)
+    check_addresses(settings)
     try:
         with closing(Database(dsn, call_seconds=call_seconds or settings.call_seconds)) as database:
             yield database

@@ -27,7 +27,8 @@ def settings(
 def _shown(setting: Setting, value: Value) -> Value:
     """The value, of a secret only whether it is set, and an address of a database without its password."""
     if not value or setting.name not in {"DATABASE_URL", "DATABASE_DIRECT_URL"}:
-        return "(set)" if setting.secret and value else value
+        is_hidden = bool(value) and (setting.secret or not setting.is_shown)
+        return "(set)" if is_hidden else value
     from penstock_web.local.migrating import without_password
     from penstock_web.system_account import LocalError
 

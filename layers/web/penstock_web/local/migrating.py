@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from penstock.settings import ADDRESSES
 from penstock_web.system_account import LocalError
 
 if TYPE_CHECKING:
@@ -32,27 +33,47 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
     except MigrationError as error:
         raise LocalError(str(error)) from error
     if applied.warning:
-        sys.stderr.write(f"penstock: warning: {applied.warning}\n")
+        warn(applied.warning)
     return applied
 
 
-def warn_of_missing_settings(settings: Settings) -> None:
-    """Write what is wrong with sessions of DATABASE_URL to stderr. Raises LocalError without a connection."""
+def look_at_database(settings: Settings, *, is_own: bool) -> str:
+    """The server's version; what is wrong with sessions of DATABASE_URL, unless it `is_own`, is written to stderr.
+
+    Raises LocalError without a connection, and for a server on which the service cannot work.
+    """
     import psycopg  # noqa: PLC0415
 
     from penstock.postgres.psycopg_connection import connect  # noqa: PLC0415
+    from penstock.postgres.server_check import server_problem, version_text  # noqa: PLC0415
 
-    without_password(settings.database_url)
     try:
         with connect(settings.database_url, settings.call_seconds) as connection:
+            problem = server_problem(connection)
             warnings = connection.session.warnings
+            version = version_text(connection.info.server_version)
     except psycopg.Error as error:
         raise LocalError(f"no connection to the database: {_one_line(error)}") from error
-    for warning in warnings:
-        sys.stderr.write(f"penstock: warning: {warning}\n")
+    if problem:
+        raise LocalError(problem)
+    for warning in () if is_own else warnings:
+        warn(warning)
+    return version
 
 
-def without_password(dsn: str) -> str:
+def check_addresses(settings: Settings) -> None:
+    """Raises LocalError for the address of a database that is none; its text names the setting."""
+    for name in ADDRESSES:
+        if address := getattr(settings, name.lower()):
+            without_password(address, name)
+
+
+def warn(text: str) -> None:
+    """Writes a warning of the start, for people, to stderr."""
+    sys.stderr.write(f"penstock: warning: {text}\n")
+
+
+def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
     """The address in libpq's form without its passwords, for display. Raises LocalError when it is invalid."""
     import psycopg  # noqa: PLC0415
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
@@ -62,7 +83,7 @@ def without_password(dsn: str) -> str:
     except psycopg.ProgrammingError:
         # The text of psycopg's error would repeat the address with its password.
         raise LocalError(
-            "DATABASE_URL is not the address of a PostgreSQL; postgresql://user:password@host:5432/name is one"
+            f"{name} is not the address of a PostgreSQL; postgresql://user:password@host:5432/name is one"
         ) from None
     return make_conninfo(
         **{name: str(value) for name, value in parts.items() if name not in {"password", "sslpassword"}}

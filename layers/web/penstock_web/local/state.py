@@ -44,9 +44,8 @@ def locked_state(path: Path, account: SystemAccount) -> Iterator[Path]:
     path = path.absolute()
     path.mkdir(parents=True, exist_ok=True)
     if not account.can_enter(path):
-        raise LocalError(
-            f"PostgreSQL does not run as root, and its user cannot enter {path}; choose another with --data-dir"
-        )
+        who = "PostgreSQL does not run as root, and its user" if account.is_other_user else "this user"
+        raise LocalError(f"{who} cannot enter {path}; choose another with --data-dir")
     with (path / "lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

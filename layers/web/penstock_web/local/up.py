@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import os
 import signal
 import socket
 import sys
@@ -19,11 +20,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from penstock.settings import Settings
+import psycopg
+
+from penstock.settings import Settings, unknown_variables
 from penstock.telemetry import configure_logging
+from penstock_web.records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
 
-from .migrating import migrate_or_explain, warn_of_missing_settings, without_password
+from .migrating import check_addresses, look_at_database, migrate_or_explain, warn, without_password
 from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
 from .state import default_state_directory, ephemeral_state, locked_state
@@ -52,19 +56,27 @@ def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings],
     `on_database` is called when the database runs and has been migrated.
     """
     configure_logging(settings.log_level)
+    check_addresses(settings)
+    for warning in unknown_variables(os.environ):
+        warn(warning)
     warn_of_open_access(settings, options.host)
     _check_port(options.host, options.port)
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         is_own = not settings.database_url
         settings, displayed_dsn = with_database(settings, options, stack)
+        version = look_at_database(settings, is_own=is_own)
         if is_own:
             settings = allow_loopback_webhooks(settings, options)
-        else:
-            warn_of_missing_settings(settings)
         if on_database:
             on_database(settings)
-        _serve(settings, options, lambda: _announce(settings, options, displayed_dsn))
+
+        def on_ready() -> None:
+            _announce(settings, options, displayed_dsn)
+            log_start(settings, displayed_dsn, version, f"{options.host}:{options.port}", options.workers)
+
+        stack.enter_context(log_stop())
+        _serve(settings, options, on_ready)
     return 0
 
 
@@ -74,23 +86,37 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
         if options.migrate:
             migrate_or_explain(settings.direct_url, None)
         return settings, without_password(settings.direct_url)  # the password must not be logged
-    account = SystemAccount.choose()
     place = (
         stack.enter_context(ephemeral_state())
         if options.ephemeral
         else options.state or default_state_directory()
     )
-    state = stack.enter_context(locked_state(place, account))
-    server = stack.enter_context(running_postgres(state, account))
-    migrate_or_explain(server.service_dsn(), ROLE)
-    pooler = _pooler(state, server, stack) if options.pooler else None
-    stack.enter_context(restarted_when_dead(state, server, pooler))
+    try:
+        server, pooler = _own_database(place, options, stack)
+    except OSError as error:
+        raise LocalError(
+            f"the data folder {place} cannot be used: {error.filename or place}: {error.strerror or error}; "
+            "choose another with --data-dir"
+        ) from error
+    except psycopg.Error as error:
+        raise LocalError(f"the database in {place} cannot be used: {' '.join(str(error).split())}") from error
     settings = dataclasses.replace(
         settings,
         database_url=pooler.dsn() if pooler else server.service_dsn(),
         database_direct_url=server.socket_dsn(),
     )
     return settings, server.shown_dsn()
+
+
+def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:
+    """The server in this folder, migrated, and its pooler, both started again when they die."""
+    account = SystemAccount.choose()
+    state = stack.enter_context(locked_state(place, account))
+    server = stack.enter_context(running_postgres(state, account))
+    migrate_or_explain(server.service_dsn(), ROLE)
+    pooler = _pooler(state, server, stack) if options.pooler else None
+    stack.enter_context(restarted_when_dead(state, server, pooler))
+    return server, pooler
 
 
 def warn_of_open_access(settings: Settings, host: str) -> None:
@@ -179,6 +205,7 @@ def _signals_end_the_process() -> Iterator[None]:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    stopping_on(number)
     sys.exit(0)
 
 

@@ -1,0 +1,42 @@
+"""Whether a server is one that Penstock can work on: new enough, and one that can be written to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+
+from penstock.effects import Row
+
+OLDEST_MAJOR: Final = 15
+READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
+"""True on a standby, and where somebody has made the database, the role or the server read-only."""
+
+
+def version_problem(server_version: int) -> str:
+    """What is wrong with a version as libpq has it, 140012 for 14.12; "" when it is new enough."""
+    if server_version >= OLDEST_MAJOR * 10_000:
+        return ""
+    return f"the server is PostgreSQL {version_text(server_version)}; Penstock needs {OLDEST_MAJOR} or newer"
+
+
+def version_text(server_version: int) -> str:
+    """160004 is 16.4. What was before PostgreSQL 10 has three numbers, of which this shows two."""
+    return f"{server_version // 10_000}.{server_version % 10_000}"
+
+
+def server_problem(connection: psycopg.Connection[Row]) -> str:
+    """What keeps Penstock from working on this server; "" when nothing does. Raises psycopg's errors."""
+    if problem := version_problem(connection.info.server_version):
+        return problem
+    row = connection.execute(f"select pg_is_in_recovery(), {READ_ONLY}".encode()).fetchone()
+    assert row is not None  # noqa: S101 - a query without a table has one row
+    is_standby, is_read_only = row
+    if is_standby:
+        return "the server is a standby, which cannot be written to; give the address of the primary"
+    if is_read_only:
+        return (
+            "the database is read-only: default_transaction_read_only is on for the server, the database or the role; "
+            "turn it off, or give an address that can be written to"
+        )
+    return ""

@@ -1,0 +1,64 @@
+"""The records of the log that say when the service has started, with what settings, and why and when it stopped."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from penstock import __version__
+from penstock.settings import ADDRESSES, SETTINGS, Settings, Value
+
+_log = logging.getLogger(__name__)
+
+
+def log_start(settings: Settings, database: str, postgresql: str, address: str, workers: int) -> None:
+    """The service answers now. `database`: its address without a password; `postgresql`: the server's version."""
+    _log.info(
+        "started",
+        extra={
+            "version": __version__,
+            "postgresql": postgresql,
+            "address": address,
+            "database": database,
+            "workers": workers,
+            "pid": os.getpid(),
+            "settings": chosen_settings(settings),
+        },
+    )
+
+
+def chosen_settings(settings: Settings) -> dict[str, Value]:
+    """The settings whose values are not their defaults; of secrets only that they are set.
+
+    Those of the database are left out.
+    """
+    chosen = {setting: getattr(settings, setting.name.lower()) for setting in SETTINGS}
+    return {
+        setting.name: "(set)" if setting.secret or not setting.is_shown else value
+        for setting, value in chosen.items()
+        if value != setting.default and setting.name not in ADDRESSES
+    }
+
+
+def stopping_on(number: int) -> None:
+    """The process was told to stop."""
+    _log.info("stopping", extra={"reason": signal.Signals(number).name, "pid": os.getpid()})
+
+
+@contextmanager
+def log_stop() -> Iterator[None]:
+    """At the end of the block: why the service has stopped, and how long it served."""
+    began = monotonic()
+    reason: str | None = None
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise
+    finally:
+        extra = {"pid": os.getpid(), "seconds": round(monotonic() - began, 1)}
+        _log.info("stopped", extra=extra if reason is None else {**extra, "cause": reason})
