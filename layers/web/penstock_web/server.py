@@ -237,7 +237,9 @@ async def open_resources(
     background, measurement = workers(settings, long_polls, activity, meter, tracing)
     loop = asyncio.get_running_loop()
     check_seconds = settings.queue_idle_check_ms / 1000
-    listening = listen(settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds)
+    listening = listen(
+        settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds, meter.outage
+    )
     endless = (long_polls.run(), listening, maintain_metrics(meter, pool))
     endless_tasks = [loop.create_task(work) for work in endless]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]

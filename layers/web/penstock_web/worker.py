@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Calls `run_once` again and again, with `pause_seconds` in between. It logs a failure and tries again.
+    """Calls `run_once` again and again, with `pause_seconds` in between. After a failure it tries again.
 
     `reports_progress`: `run_once` itself reports its counts meanwhile; otherwise the worker reports them at the end.
     `call_factor`: so many times longer than a call of a request may one of this worker take.
@@ -47,6 +47,7 @@ class Worker:
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False
+        self._failures = 0
 
     async def run(self) -> None:
         """Returns soon after `stop`."""
@@ -59,13 +60,14 @@ class Worker:
                 await asyncio.to_thread(self._run)
                 pause_seconds = self._next_pause()
                 failed = False
+                self._meter.outage.works(self._name)
+                self._failures = 0
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if not self._stopping.is_set():  # the database is unavailable: logged without a traceback
-                    cause = " ".join(str(error).split())
-                    _log.warning("database unavailable", extra={"worker": self._name, "cause": cause})
+                if not self._stopping.is_set():
+                    self._meter.outage.fails(self._name, error)
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
                 if not self._stopping.is_set():
-                    _log.exception("run failed", exc_info=error, extra={"worker": self._name})
+                    self._log_failure(error)
             if not self._stopping.is_set():
                 self._meter.count_run(self._name, failed, perf_counter() - started)
             self._resting = not failed
@@ -73,6 +75,14 @@ class Worker:
             self._resting = False
         if self._connection is not None:
             self._connection.close()
+
+    def _log_failure(self, error: Exception) -> None:
+        """Logs the first failure in a row, the second, the fourth and so on: what never works fills no disk."""
+        self._meter.outage.works(self._name)
+        self._failures += 1
+        if self._failures & (self._failures - 1) == 0:
+            extra = {"worker": self._name, "failures_in_a_row": self._failures}
+            _log.error("run failed", exc_info=error, extra=extra)
 
     def stop(self) -> None:
         """Starts no further run and cancels a query under way; commits before it remain."""

@@ -197,8 +197,12 @@ def test_a_role_to_tune_that_is_not_there_is_one_line(database: Database) -> Non
 
 
 def test_the_log_says_when_and_with_what_the_service_started_and_stopped(database: Database) -> None:
-    variables = {"QUEUE_MAX_CONNECTIONS": "7", "QUEUE_METRICS_TOKEN": "hidden", "QUEUE_MAX_CONECTIONS": "5"}
-    with running(DATABASE_URL=database.api_dsn, **variables) as up:
+    with running(
+        DATABASE_URL=database.api_dsn,
+        QUEUE_MAX_CONNECTIONS="7",
+        QUEUE_METRICS_TOKEN="hidden",
+        QUEUE_MAX_CONECTIONS="5",
+    ) as up:
         assert up.end(signal.SIGTERM) == 0
         warning, *lines = up.log().splitlines()
         started, stopping, stopped = map(json.loads, lines)
@@ -213,7 +217,7 @@ def test_the_log_says_when_and_with_what_the_service_started_and_stopped(databas
     assert row
     assert row[0].startswith(started["postgresql"])
     assert (stopping["message"], stopping["reason"], stopped["message"]) == ("stopping", "SIGTERM", "stopped")
-    assert conninfo_to_dict(database.api_dsn)["password"] not in "".join(lines)
+    assert str(conninfo_to_dict(database.api_dsn)["password"]) not in "".join(lines)
 
 
 def test_a_database_that_does_not_answer_is_one_line() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import AsyncMock, Mock
 
+import psycopg
 import pytest
 
 from penstock.delivery.webhooks import WEBHOOKS
@@ -285,3 +286,45 @@ def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch: pyte
         return asyncio.get_running_loop().time()
 
     assert run(scenario()) == background.REFRESH_SECONDS
+
+
+def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
+    """So many of its runs fail, then all work."""
+    worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
+    left = iter(range(runs))
+
+    def deliver(*_: Any) -> dict[str, int]:
+        if next(left, None) is not None:
+            raise error
+        worker._deliverer.wait_ms = None
+        return {}
+
+    worker._run_once = deliver
+    return worker
+
+
+def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        rest = Rest()
+        lost = failing(rest, psycopg.OperationalError("no\nroute"), 3000)
+        rest.meter.outage.fails("listen", OSError("closed"))
+        await rest.times(lost, HOUR, (10.0, lambda: rest.meter.outage.works("listen")))
+
+    caplog.set_level("WARNING")
+    run(scenario())
+    began, ended = caplog.records
+    assert (began.getMessage(), began.levelname) == (
+        "database unavailable: trying again until it is back", "ERROR",
+    )  # fmt: skip
+    assert vars(began)["cause"] == "closed"
+    assert (ended.getMessage(), vars(ended)["failed_attempts"]) == ("database available again", 3001)
+
+
+def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        rest = Rest()
+        await rest.times(failing(rest, ValueError("broken"), 10_000), HOUR)
+
+    run(scenario())
+    numbers = [vars(record)["failures_in_a_row"] for record in caplog.records if record.exc_info]
+    assert numbers == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]

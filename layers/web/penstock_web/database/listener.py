@@ -6,7 +6,6 @@ has changed (`queue.due_work`). It is the only query of a process at rest.
 """
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import Protocol
 
@@ -15,15 +14,16 @@ import psycopg
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.statements.installation import DUE_WORK
 from penstock_web.activity import Activity
+from penstock_web.outage import Outage
 
 from .connect import LimitedConnection, connect
 
 CHANNEL = "penstock"
+NAME = "listen"
+"""In records of the log."""
 RECONNECT_PAUSE_SECONDS = 1.0
 CHECK_SECONDS = 30.0
 """Pause between two checks, where no setting says otherwise."""
-
-_log = logging.getLogger(__name__)
 
 
 class NotificationHandler(Protocol):
@@ -47,6 +47,7 @@ async def listen(
     activity: Activity,
     call_seconds: float = CALL_SECONDS,
     check_seconds: float = CHECK_SECONDS,
+    outage: Outage | None = None,
 ) -> None:
     """Passes notifications to the handler until it is cancelled, and reconnects a second after a lost connection.
 
@@ -54,20 +55,22 @@ async def listen(
     handler registers every queue anew. After each connect, and every `check_seconds`, it learns what is due, and
     `activity` whether something has changed.
     """
+    outage = outage or Outage()
     while True:
         try:
-            await _listen_once(url, handler, activity, call_seconds, check_seconds)
+            await _listen_once(url, handler, activity, call_seconds, check_seconds, outage)
         except psycopg.Error as error:
-            cause = " ".join(str(error).split())
-            _log.warning(
-                "the LISTEN connection was lost; notifications pause until it is open again",
-                extra={"cause": cause},
-            )
+            outage.fails(NAME, error)
         await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
 
 
 async def _listen_once(
-    url: str, handler: NotificationHandler, activity: Activity, call_seconds: float, check_seconds: float
+    url: str,
+    handler: NotificationHandler,
+    activity: Activity,
+    call_seconds: float,
+    check_seconds: float,
+    outage: Outage,
 ) -> None:
     connection = await connect(url, call_seconds)
     # psycopg itself passes on the notifications that arrive together with the result of a query.
@@ -75,6 +78,7 @@ async def _listen_once(
     async with connection:
         await connection.execute(f"listen {CHANNEL}")
         await _check(connection, handler, activity)
+        outage.works(NAME)
         handler.receives_notifications = connection.session.is_direct
         handler.renew_registrations()
         try:

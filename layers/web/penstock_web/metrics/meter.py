@@ -11,6 +11,7 @@ from penstock import __version__
 from penstock.errors import AwsError
 from penstock.observer import Observer
 from penstock.settings import Settings
+from penstock_web.outage import Outage
 
 from .exemplars import Exemplars
 from .families import (
@@ -30,7 +31,7 @@ SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives"
 
 
 class Meter:
-    """Counts requests, worker runs and connections of a process.
+    """Counts requests, worker runs and connections of a process, and knows whether the database is away.
 
     `folder`: where the processes that share a port have their numbers; None: this process is the only one.
     """
@@ -39,6 +40,7 @@ class Meter:
         most = settings.queue_metrics_max_queues
         self.memory = CounterMemory(SPARE_SLOTS + (most + 1) * SLOTS_PER_QUEUE, folder)
         self.queues = QueueCounts(self.memory, most, (settings.queue_account_id, settings.queue_region))
+        self.outage = Outage()
         self.exemplars = Exemplars() if settings.otlp_enabled else None
         self._numbers = self.memory.numbers
         self._starts: dict[tuple[str, ...], int] = {}
