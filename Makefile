@@ -23,7 +23,7 @@ SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/ge
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq frameworks node java/sdk java/jms java/spring java/camel rust keda debian)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async django dramatiq frameworks node java/sdk java/jms java/spring java/camel rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.
@@ -131,7 +131,7 @@ bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq
 clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
 	@if [ "$(DEPLOYMENT)" != container ]; then \
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
-	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
+	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_sql_programs.py -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
 
 audit: .tools/audit/bin/pip-audit ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
 	@infra/local/audit.sh $<

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from psycopg import sql
 
+from penstock.postgres.roles import ROLES
 from penstock_web.local.binaries import find_binaries
-from penstock_web.local.postgres import free_port
+from penstock_web.local.postgres import DATABASE, ROLE, Postgres, free_port
 from tests.support.database import TestServer, new_cluster
 from tests.support.pages.blocks import ROOT, Block
 from tests.support.pages.script import printed, starts_a_service, write_script
@@ -25,7 +27,7 @@ from tests.support.programs.penstock_up import running
 # No block takes so long, on an overloaded machine either.
 SECONDS = 300
 # Pages that begin before there is a database, with a PostgreSQL of their own; ADMIN_URL leads to it as superuser.
-OWN_CLUSTER: tuple[str, ...] = ()
+OWN_CLUSTER = ("docs/your_database.md",)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ def installation(found: list[Block], server: TestServer) -> Iterator[Installatio
     with ExitStack() as stack:
         if found[0].page in OWN_CLUSTER:
             cluster = stack.enter_context(new_cluster("any"))
+            _emptied(cluster)
             ports["5432"] = cluster.port
             yield Installation({"ADMIN_URL": cluster.superuser_dsn()}, ports)
         elif any(map(starts_a_service, found)):
@@ -53,6 +56,14 @@ def installation(found: list[Block], server: TestServer) -> Iterator[Installatio
             stack.enter_context(running(port=ports["9324"], DATABASE_URL=database.api_dsn))
             variables = {"DATABASE_URL": database.api_dsn, "ADMIN_URL": database.dsn}
             yield Installation(variables, ports)
+
+
+def _emptied(cluster: Postgres) -> None:
+    """Without the database and the roles that `penstock up` makes on a PostgreSQL of its own."""
+    with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
+        administrator.execute(f"drop database {DATABASE}".encode())
+        for role in (ROLE, *ROLES):
+            administrator.execute(f"drop role {role}".encode())
 
 
 @contextmanager

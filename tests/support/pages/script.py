@@ -12,8 +12,13 @@ from tests.support.pages.blocks import Block
 PRELUDE = """\
 set -euo pipefail
 trap 'for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; wait' EXIT
+# PgBouncer refuses to run as root.
+pgbouncer() {
+    if [ "$(id -u)" = 0 ]; then command pgbouncer -u nobody "$@"; else command pgbouncer "$@"; fi
+}
 start() {
     local log; log="$PAGE_FOLDER/service.log"
+    [ -n "${DATABASE_URL:-}" ] || set -- "$@" --ephemeral
     "$@" >"$log" 2>&1 &
     for _ in $(seq 600); do
         if grep -q '^penstock ready' "$log"; then
@@ -29,7 +34,7 @@ start() {
 }
 """
 _serves = re.compile(r"^((?:\w+=\S+ )*)(make run|penstock up)((?: [^#\n]*?)?)(?=\s*(?:#|$))", re.MULTILINE)
-_port = re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}|(?<=localhost:)\d{4,5}|(?<=--port )\d{4,5}")
+_port = re.compile(r"(?:(?<=127\.0\.0\.1:)|(?<=localhost:)|(?<=port )|(?<=port=)|(?<=port = ))\d{4,5}\b")
 Ports = Callable[[str], int]
 
 
@@ -46,9 +51,7 @@ def moved(text: str, ports: Ports) -> str:
 def _served(command: re.Match[str], ports: Ports) -> str:
     """Without data that would outlive it, at the page's port, and in the background."""
     variables, program, arguments = command.groups()
-    more = "" if "DATABASE_URL=" in variables or "ephemeral" in arguments else " --ephemeral"
-    if "--port" not in arguments:
-        more += f" --port {ports('9324')}"
+    more = "" if "--port" in arguments else f" --port {ports('9324')}"
     return f"{variables}start penstock up{'' if program == 'make run' else arguments}{more}"
 
 

@@ -28,6 +28,7 @@ def test_there_are_locks() -> None:
         "audit.lock",
         "build.lock",
         "clients-async.lock",
+        "clients-django.lock",
         "clients-dramatiq.lock",
         "clients-frameworks.lock",
         "clients-old.lock",

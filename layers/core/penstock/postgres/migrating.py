@@ -65,7 +65,7 @@ def lines_of(applied: Applied) -> Iterator[str]:
     else:
         yield "functions and grants " + ("applied" if applied.functions else "unchanged")
     if applied.missing_roles:
-        yield "applications have no role of their own yet (docs/sql.md): who may run this, then migrate again"
+        yield "applications cannot have roles of their own yet: an administrator runs this, then you migrate again"
         yield from (f"    {command};" for command in applied.missing_roles)
 
 
