@@ -20,7 +20,7 @@ _GATEWAY = re.compile(
     r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 ).fullmatch
 _ALLOWED_HOST = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]").fullmatch
-_TOKEN = re.compile(r"[!-~]+").fullmatch
+_ADDRESS_CHARACTERS = re.compile(r"[!-~]+").fullmatch
 _ENCRYPTION_KEY_BYTES: Final = 32
 
 
@@ -54,7 +54,9 @@ def split_address(text: str) -> tuple[str, int]:
 def _is_web_address(text: str) -> bool:
     parts = urlsplit(text)
     is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    return is_whole and not (parts.query or parts.fragment or parts.username) and bool(_TOKEN(text))
+    return (
+        is_whole and not (parts.query or parts.fragment or parts.username) and bool(_ADDRESS_CHARACTERS(text))
+    )
 
 
 def _is_zone(text: str) -> bool:
@@ -89,7 +91,11 @@ FORMS: Final = {
         is_shown=False,
     ),
     "QUEUE_METRICS_TIMEZONE": Form(_is_zone, "a time zone such as Europe/Berlin"),
-    "QUEUE_METRICS_TOKEN": Form(_TOKEN, "printable ASCII characters without blanks", is_shown=False),
+    "QUEUE_METRICS_TOKEN": Form(
+        lambda text: text.isprintable() and not re.search(r"\s", text),
+        "printable characters without blanks",
+        is_shown=False,
+    ),
     "SNS_CERT_HOST": Form(_HOST, "the name of a host, without https://"),
     "SNS_GATEWAY_URL": Form(
         _GATEWAY, "a URL http[s]://host[:port][/path][?query] without a user's name", is_shown=False

@@ -198,6 +198,7 @@ def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest
     assert all(start > old for start in starts), "its end is new; that it was there was known"
 
 
+@pytest.mark.slow
 def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
     """Of other days, in another zone. It moves nothing: the next run begins where the last one ended."""
     installation = ran
@@ -219,6 +220,7 @@ def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
     installation.check()
 
 
+@pytest.mark.slow
 def test_each_zone_has_its_days(ran: Installation) -> None:
     """The first run in another zone computes all its days; those of the first zone stay as they are."""
     ran.run(TOKYO)
