@@ -1,0 +1,10 @@
+"""What tests of applications use: the pytest fixtures `penstock`, `sqs`, `sns` and `sqs_queue` (docs/testing.md).
+
+pytest loads `fixtures` in every project whose environment has this package: nothing here imports boto3 before
+a test asks for it.
+"""
+
+from .account import Account
+from .servers import TestServerError
+
+__all__ = ["Account", "TestServerError"]

@@ -1,0 +1,58 @@
+"""The plugin of pytest: its fixtures. pytest loads it by the entry point `pytest11` of the wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .account import Account
+from .servers import TestServer, shared_server
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
+
+@pytest.fixture(scope="session")
+def penstock_server() -> Iterator[TestServer]:
+    """The test server of this machine, which all test processes of a user share. It ends with the last of them."""
+    with closing(shared_server()) as server:
+        yield server
+
+
+@pytest.fixture
+def penstock(penstock_server: TestServer) -> Account:
+    """An account of its own for the test: endpoint_url, credentials, `client("sqs")`, `environment`."""
+    return penstock_server.account()
+
+
+@pytest.fixture
+def penstock_environment(penstock: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
+    """As `penstock`, and SDKs that read the environment find it: `boto3.client("sqs")` needs no argument."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_SNS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in penstock.environment.items():
+        monkeypatch.setenv(name, value)
+    return penstock
+
+
+@pytest.fixture
+def sqs(penstock: Account) -> Iterator[BaseClient]:
+    """A boto3 client for SQS, in the test's account."""
+    with closing(penstock.client("sqs")) as client:
+        yield client
+
+
+@pytest.fixture
+def sns(penstock: Account) -> Iterator[BaseClient]:
+    """A boto3 client for SNS, in the test's account."""
+    with closing(penstock.client("sns")) as client:
+        yield client
+
+
+@pytest.fixture
+def sqs_queue(sqs: BaseClient) -> str:
+    """The URL of a new standard queue, in the test's account."""
+    return str(sqs.create_queue(QueueName="queue")["QueueUrl"])

@@ -1,0 +1,156 @@
+"""Finds or starts the test server that all test processes of a user share on this machine.
+
+    <temporary files>/penstock-tests-<user>-<installation>/lock      held by who connects or starts
+                                                          /socket    the server listens; a connection is a user
+                                                          /log       what the server wrote
+
+Who starts it listens on the socket first, hands it to the server, and connects like everybody else: connections wait
+in the socket's queue until the server answers. The kernel closes the connection of a process that is killed, and the
+server ends with its last user. It has a PostgreSQL of its own and reads no setting of the environment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import penstock
+
+from .account import Account
+
+# All that a test server gets of the environment: where programs and folders are, no address of a database.
+PASSED_VARIABLES: Final = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "PYTHONPATH",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+)
+WAITING_USERS: Final = 1024
+_FIRST_ACCOUNT: Final = 100_000
+
+
+class TestServerError(Exception):
+    """The test server did not start; the text has what it wrote last."""
+
+    __test__ = False
+
+
+class TestServer:
+    """A server that runs as long as this object is open, or another process uses it."""
+
+    __test__ = False
+
+    def __init__(self, connection: socket.socket, endpoint_url: str, user: int) -> None:
+        self.endpoint_url = endpoint_url
+        self._connection = connection
+        self._user = _FIRST_ACCOUNT + user
+        self._numbers = count(1)
+
+    def account(self) -> Account:
+        """An account that nobody has had: six digits are this process's, six are counted."""
+        return Account(self.endpoint_url, f"{self._user:06}{next(self._numbers):06}")
+
+    def close(self) -> None:
+        """The server ends unless others use it."""
+        self._connection.close()
+
+
+def shared_server() -> TestServer:
+    """The server of this machine, started if there is none; several processes may call this at once.
+
+    Raises TestServerError.
+    """
+    folder = _private_folder()
+    connection = _connect(folder)
+    try:
+        with connection.makefile("r") as answers:
+            line = answers.readline()
+    except ConnectionError:
+        line = ""
+    if not line:
+        connection.close()
+        raise TestServerError(
+            f"the test server did not start; {folder / 'log'} ends with: {_last_line(folder)}"
+        )
+    return TestServer(connection, **json.loads(line))
+
+
+def _private_folder() -> Path:
+    """One for each user and installation: two virtual environments may hold different releases."""
+    installation = sha256(f"{penstock.__version__} {penstock.__file__} {sys.prefix}".encode()).hexdigest()[
+        :12
+    ]
+    folder = Path(tempfile.gettempdir()) / f"penstock-tests-{os.getuid()}-{installation}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid() or folder.is_symlink():
+        raise TestServerError(f"{folder} belongs to somebody else; set TMPDIR to a folder of your own")
+    return folder
+
+
+def _connect(folder: Path) -> socket.socket:
+    address = folder / "socket"
+    with locked(folder):
+        try:
+            return _connected(address)
+        except (FileNotFoundError, ConnectionRefusedError):
+            address.unlink(missing_ok=True)
+        with closing(socket.socket(socket.AF_UNIX)) as listener:
+            listener.bind(str(address))
+            listener.listen(WAITING_USERS)
+            connection = _connected(address)
+            _start(folder, listener)
+        return connection
+
+
+def _connected(address: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(address))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the folder's lock; the server takes it to see that nobody is about to connect."""
+    with (folder / "lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _start(folder: Path, listener: socket.socket) -> None:
+    """Returns when the server is a process of its own, which has the socket. It is still starting then."""
+    command = [sys.executable, "-m", "penstock_web.testing", str(folder), str(listener.fileno())]
+    with (folder / "log").open("wb") as log:
+        subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
+            pass_fds=[listener.fileno()],
+            check=False,  # a server that does not start closes the socket
+        )
+
+
+def _last_line(folder: Path) -> str:
+    lines = (folder / "log").read_text(errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "nothing")

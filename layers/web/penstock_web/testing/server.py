@@ -1,0 +1,78 @@
+"""The test server: a new PostgreSQL and the service, until the last test process has ended."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from penstock.settings import Settings
+from penstock.telemetry import configure_logging
+from penstock_web.local.migrating import migrate_or_explain
+from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres
+from penstock_web.local.state import ephemeral_state
+from penstock_web.server import serve
+from penstock_web.system_account import SystemAccount
+
+from .users import Users
+
+HOST: Final = "127.0.0.1"
+# Data of tests need not survive a power cut.
+DATABASE_SETTINGS: Final = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "max_connections": "500",
+    "max_wal_size": "256MB",
+}
+# Nothing of the environment: runs with different environments share this server.
+SETTINGS: Final = {
+    "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8,::1/128",
+    "LOG_LEVEL": "warning",
+}
+# Ends the database and removes its folder when this process has ended, also when it was killed.
+_CLEANER: Final = """
+cat >/dev/null
+if read -r pid <"$0/postgres/data/postmaster.pid"; then kill -QUIT "$pid"; fi
+rm -rf "$0"
+"""
+
+
+def run(folder: Path, socket_number: int) -> None:
+    """Serve until nobody has a connection to this socket, which listens in `folder`, or until SIGTERM."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    users = Users(folder, socket.socket(fileno=socket_number))
+    with running_database() as database:
+        settings = test_settings(database.socket_dsn())
+        configure_logging(settings.log_level)
+        migrate_or_explain(database.service_dsn(), ROLE)
+        port = free_port()
+        serve(settings, HOST, port, lambda: users.serve(f"http://{HOST}:{port}"))
+
+
+def test_settings(dsn: str) -> Settings:
+    """The settings of a service for tests on the database with this address."""
+    return Settings.read({**SETTINGS, "DATABASE_URL": dsn, "DATABASE_DIRECT_URL": dsn})
+
+
+@contextmanager
+def running_database() -> Iterator[Postgres]:
+    """A new PostgreSQL, of which nothing is left at the end."""
+    with ephemeral_state() as state:
+        cleaner = subprocess.Popen(
+            ["/bin/sh", "-c", _CLEANER, state],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            with running_postgres(state, SystemAccount.choose(), settings=DATABASE_SETTINGS) as database:
+                yield database
+        finally:
+            cleaner.communicate()

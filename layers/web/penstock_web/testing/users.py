@@ -1,0 +1,61 @@
+"""Who uses the test server: each connection to its socket is a user, and the server ends with the last one."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import socket
+import threading
+from itertools import count
+from pathlib import Path
+
+from penstock.testing.servers import locked
+
+
+class Users:
+    """Answers each user with the server's address and its own number, and waits until there is none left."""
+
+    def __init__(self, folder: Path, listener: socket.socket) -> None:
+        self._folder = folder
+        self._listener = listener
+        self._numbers = count()
+
+    def serve(self, endpoint_url: str) -> None:
+        """Begin, in a thread; when nobody is left this process gets SIGTERM."""
+        threading.Thread(target=self._serve, args=(endpoint_url,), daemon=True).start()
+
+    def _serve(self, endpoint_url: str) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._listener, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj is self._listener:
+                        self._accept(selector, endpoint_url)
+                    else:
+                        selector.unregister(key.fileobj)
+                        key.fileobj.close()  # type: ignore[union-attr] # a socket; a user says nothing but its end
+                if len(selector.get_map()) == 1 and self._closed():
+                    break
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _accept(self, selector: selectors.BaseSelector, endpoint_url: str) -> None:
+        connection, _ = self._listener.accept()
+        answer = {"endpoint_url": endpoint_url, "user": next(self._numbers)}
+        try:
+            connection.sendall(json.dumps(answer).encode() + b"\n")
+        except ConnectionError:  # killed while it waited
+            connection.close()
+        else:
+            selector.register(connection, selectors.EVENT_READ)
+
+    def _closed(self) -> bool:
+        """Close the socket unless somebody has connected meanwhile, which nobody does without the lock."""
+        with locked(self._folder), selectors.DefaultSelector() as waiting:
+            waiting.register(self._listener, selectors.EVENT_READ)
+            if waiting.select(0):
+                return False
+            (self._folder / "socket").unlink(missing_ok=True)
+            self._listener.close()
+            return True

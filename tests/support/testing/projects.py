@@ -1,0 +1,68 @@
+"""A project of a user's, whose tests use the fixtures, and a folder for the temporary files of its test server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# What is set where an application's tests run; nothing of it concerns the test server.
+FOREIGN_VARIABLES = {
+    "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/production",
+    "PGHOST": "127.0.0.1",
+    "PGPORT": "1",
+    "PGOPTIONS": "-c default_transaction_read_only=on",
+    "QUEUE_ACCESS": "sigv4",
+    "QUEUE_REGION": "nowhere",
+    "PYTHONWARNINGS": "error",
+    "AWS_ACCESS_KEY_ID": "somebody",
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+}
+
+
+@contextmanager
+def temporary_files() -> Iterator[Path]:
+    """A folder for TMPDIR: its path is short enough for a socket, and PostgreSQL's user may enter it."""
+    with tempfile.TemporaryDirectory(prefix="kit-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
+def run_tests(
+    project: Path, temporary: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs pytest in the project, as its own user would: without the settings of this one's tests."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    (project / "pytest.ini").write_text(
+        "[pytest]\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
+    )
+    return subprocess.run(
+        command,
+        cwd=project,
+        env={**os.environ, **FOREIGN_VARIABLES, "TMPDIR": str(temporary), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def left(temporary: Path) -> list[str]:
+    """Names of what a test server has left, besides a folder with its lock and its log."""
+    return sorted(
+        path.name
+        for pattern in ("penstock-*", "penstock-tests-*/socket")
+        for path in temporary.glob(pattern)
+        if not path.name.startswith("penstock-tests-")
+    )
+
+
+def servers(temporary: Path) -> list[int]:
+    """The processes of test servers whose folder is in this one."""
+    done = subprocess.run(
+        ["pgrep", "-f", f"penstock_web.testing {temporary}/"], capture_output=True, text=True, check=False
+    )
+    return [int(line) for line in done.stdout.split()]
