@@ -5,6 +5,7 @@ a test asks for it.
 """
 
 from .account import Account
+from .clock import Clock
 from .servers import TestServerError
 
-__all__ = ["Account", "TestServerError"]
+__all__ = ["Account", "Clock", "TestServerError"]

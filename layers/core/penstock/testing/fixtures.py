@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .account import Account
+from .clock import Clock
 from .servers import TestServer, shared_server
 
 if TYPE_CHECKING:
@@ -23,9 +24,19 @@ def penstock_server() -> Iterator[TestServer]:
 
 
 @pytest.fixture
-def penstock(penstock_server: TestServer) -> Account:
+def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Account:
     """An account of its own for the test: endpoint_url, credentials, `client("sqs")`, `environment`."""
+    if "penstock_clock" in request.fixturenames:
+        clock: Clock = request.getfixturevalue("penstock_clock")
+        return clock.account
     return penstock_server.account()
+
+
+@pytest.fixture
+def penstock_clock(penstock_server: TestServer) -> Iterator[Clock]:
+    """A clock that the test moves, and a server of its own, which the other fixtures use, too."""
+    with Clock.running(penstock_server) as clock:
+        yield clock
 
 
 @pytest.fixture

@@ -55,8 +55,11 @@ class TestServer:
 
     __test__ = False
 
-    def __init__(self, connection: socket.socket, endpoint_url: str, user: int) -> None:
+    def __init__(
+        self, connection: socket.socket, endpoint_url: str, user: int, databases: dict[str, str]
+    ) -> None:
         self.endpoint_url = endpoint_url
+        self.databases = databases
         self._connection = connection
         self._user = _FIRST_ACCOUNT + user
         self._numbers = count(1)
@@ -145,10 +148,15 @@ def _start(folder: Path, listener: socket.socket) -> None:
             stdout=log,
             stderr=log,
             cwd="/",
-            env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
+            env=passed_environment(),
             pass_fds=[listener.fileno()],
             check=False,  # a server that does not start closes the socket
         )
+
+
+def passed_environment() -> dict[str, str]:
+    """The environment of a test server."""
+    return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
 
 
 def _last_line(folder: Path) -> str:

@@ -52,7 +52,8 @@ def run(folder: Path, socket_number: int) -> None:
         configure_logging(settings.log_level)
         migrate_or_explain(database.service_dsn(), ROLE)
         port = free_port()
-        serve(settings, HOST, port, lambda: users.serve(f"http://{HOST}:{port}"))
+        databases = {"superuser": database.superuser_dsn(), "service": database.socket_dsn()}
+        serve(settings, HOST, port, lambda: users.serve(f"http://{HOST}:{port}", databases))
 
 
 def test_settings(dsn: str) -> Settings:

@@ -22,17 +22,18 @@ class Users:
         self._listener = listener
         self._numbers = count()
 
-    def serve(self, endpoint_url: str) -> None:
+    def serve(self, endpoint_url: str, databases: dict[str, str]) -> None:
         """Begin, in a thread; when nobody is left this process gets SIGTERM."""
-        threading.Thread(target=self._serve, args=(endpoint_url,), daemon=True).start()
+        answer: dict[str, object] = {"endpoint_url": endpoint_url, "databases": databases}
+        threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
 
-    def _serve(self, endpoint_url: str) -> None:
+    def _serve(self, answer: dict[str, object]) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(self._listener, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select():
                     if key.fileobj is self._listener:
-                        self._accept(selector, endpoint_url)
+                        self._accept(selector, answer)
                     else:
                         selector.unregister(key.fileobj)
                         key.fileobj.close()  # type: ignore[union-attr] # a socket; a user says nothing but its end
@@ -40,11 +41,10 @@ class Users:
                     break
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def _accept(self, selector: selectors.BaseSelector, endpoint_url: str) -> None:
+    def _accept(self, selector: selectors.BaseSelector, answer: dict[str, object]) -> None:
         connection, _ = self._listener.accept()
-        answer = {"endpoint_url": endpoint_url, "user": next(self._numbers)}
         try:
-            connection.sendall(json.dumps(answer).encode() + b"\n")
+            connection.sendall(json.dumps({**answer, "user": next(self._numbers)}).encode() + b"\n")
         except ConnectionError:  # killed while it waited
             connection.close()
         else:

@@ -1,0 +1,71 @@
+"""A clock that a test moves, of a server that this test alone uses.
+
+The server is a child of the test process, and takes its orders from the pipe that is its standard input: no address
+leads to its clock, and it ends when the pipe is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Self
+
+from .account import Account
+from .servers import TestServer, TestServerError, passed_environment
+
+ACCOUNT = "000000000001"  # those of `TestServer.account` begin with another digit
+
+
+class Clock:
+    """The time of a server: it goes on as usual, and farther by `advance`.
+
+    Visibility timeouts, delays, retention, deduplication, schedules and retries go by it, as if so much time had passed
+    in which the service did nothing. The clock of the test's own process is not moved.
+    """
+
+    def __init__(self, process: subprocess.Popen[str], endpoint_url: str) -> None:
+        self._process = process
+        self.account = Account(endpoint_url, ACCOUNT)
+
+    def advance(self, by: timedelta | float) -> datetime:
+        """So much time passes, a number in seconds; returns the server's time. Raises ValueError for less than none."""
+        seconds = by.total_seconds() if isinstance(by, timedelta) else by
+        if not 0 <= seconds < timedelta.max.total_seconds():
+            raise ValueError(f"time passes by 0 seconds or more, not by {seconds}")
+        assert self._process.stdin is not None  # noqa: S101 - opened with pipes
+        self._process.stdin.write(f"{seconds}\n")
+        self._process.stdin.flush()
+        return datetime.fromisoformat(_answer(self._process))
+
+    def now(self) -> datetime:
+        """The server's time."""
+        return self.advance(0)
+
+    @classmethod
+    @contextmanager
+    def running(cls, server: TestServer) -> Iterator[Self]:
+        """Starts a service on a new database of the shared test server. Raises TestServerError."""
+        command = [sys.executable, "-m", "penstock_web.testing.clock_server", json.dumps(server.databases)]
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd="/",
+            env=passed_environment(),
+        ) as process:  # at the end its pipes are closed, and it is waited for
+            yield cls(process, _answer(process))
+
+
+def _answer(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None  # noqa: S101 - opened with pipes
+    line = process.stdout.readline().strip()
+    if not line:
+        raise TestServerError(
+            "the test server with a clock has ended; what it wrote to standard error says why"
+        )
+    return line

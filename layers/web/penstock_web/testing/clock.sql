@@ -1,0 +1,18 @@
+-- Makes the time of this database one that moves; a superuser runs it before the migrations, which then compile every
+-- function and default against it. Only databases of the test server with a clock have it: the service has no such code.
+create schema penstock_clock;
+create table penstock_clock.advanced (by interval not null);
+insert into penstock_clock.advanced values ('0');
+grant usage on schema penstock_clock to public;
+grant select on penstock_clock.advanced to public;
+
+alter function pg_catalog.clock_timestamp() rename to real_clock_timestamp;
+alter function pg_catalog.statement_timestamp() rename to real_statement_timestamp;
+alter function pg_catalog.now() rename to real_now;
+
+create function pg_catalog.clock_timestamp() returns timestamptz language sql volatile parallel safe as
+'select pg_catalog.real_clock_timestamp() + (select a.by from penstock_clock.advanced a)';
+create function pg_catalog.statement_timestamp() returns timestamptz language sql stable parallel safe as
+'select pg_catalog.real_statement_timestamp() + (select a.by from penstock_clock.advanced a)';
+create function pg_catalog.now() returns timestamptz language sql stable parallel safe as
+'select pg_catalog.real_now() + (select a.by from penstock_clock.advanced a)';
