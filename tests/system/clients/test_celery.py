@@ -1,4 +1,7 @@
-"""A Celery worker whose broker is `sqs://`."""
+"""A Celery worker whose broker is `sqs://`.
+
+In docs/recipes, celery.md has the settings.
+"""
 
 from __future__ import annotations
 

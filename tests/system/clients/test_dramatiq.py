@@ -1,4 +1,7 @@
-"""A Dramatiq worker with dramatiq-sqs as its broker."""
+"""A Dramatiq worker with dramatiq-sqs as its broker.
+
+In docs/recipes, dramatiq.md has the settings.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Programs for the JVM: the SDK for Java 2 (blocking, asynchronous, batching), JMS, Spring Cloud AWS, Camel.
 
 `make clients` fetches their libraries and compiles them to .tools/clients/java (tests/support/clients/java/install.sh).
+
+In docs/recipes, spring.md and jms.md have the settings.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Source: KEDA's page "AWS SQS Queue": the length is ApproximateNumberOfMessages, with what is in flight by default and
 what is delayed on demand; it scales from zero when the length is above activationQueueLength.
+
+In docs/recipes, keda.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Queues with Terraform. Its provider reads every attribute six times, five seconds apart, before it believes it."""
+"""Queues with Terraform. Its provider reads every attribute six times, five seconds apart, before it believes it.
+
+In docs/recipes, terraform.md has the settings.
+"""
 
 from __future__ import annotations
 
