@@ -35,7 +35,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit dist test-wheel sbom publish lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -136,6 +136,20 @@ clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, als
 audit: .tools/audit/bin/pip-audit ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
 	@infra/local/audit.sh $<
 
+dist: .venv/test.stamp ## build the package (wheel and source) in dist/; the same bytes each time
+	@rm -f dist/penstock-*
+	@$(BIN)/python -m hatchling build -d dist
+
+test-wheel: dist ## install the package by pip, uvx and pipx, with each Python that is here, and use it
+	@$(BIN)/python -m pytest -q -m wheel tests/system/install $(ARGS)
+
+sbom: .tools/sbom/bin/cyclonedx-py ## write dist/penstock.cdx.json, the packages that the service is tested with (CycloneDX)
+	@mkdir -p dist
+	@$< requirements --output-reproducible --output-file dist/penstock.cdx.json requirements/service.lock
+
+publish: $(UV) ## upload what is in dist/ to the package index (UV_PUBLISH_TOKEN=…)
+	@$(UV) publish $(ARGS) dist/penstock-*.whl dist/penstock-*.tar.gz
+
 lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)
 
@@ -180,6 +194,11 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 .tools/audit/bin/pip-audit: requirements/audit.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/audit
 	@VIRTUAL_ENV=.tools/audit $(UV) pip sync --quiet --require-hashes requirements/audit.lock
+	@touch $@
+
+.tools/sbom/bin/cyclonedx-py: requirements/sbom.lock | $(UV)
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sbom
+	@VIRTUAL_ENV=.tools/sbom $(UV) pip sync --quiet --require-hashes requirements/sbom.lock
 	@touch $@
 
 .tools/fuzz/bin/schemathesis: requirements/fuzz.lock | $(UV)

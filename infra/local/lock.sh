@@ -18,6 +18,7 @@ locks=requirements
 "${compile[@]}" --output-file $locks/ha.lock $locks/ha.in
 "${compile[@]}" --output-file $locks/uv.lock $locks/uv.in
 "${compile[@]}" --output-file $locks/fuzz.lock $locks/fuzz.in
+"${compile[@]}" --output-file $locks/sbom.lock $locks/sbom.in
 "${compile[@]}" --output-file $locks/audit.lock $locks/audit.in
 for clients in old async django dramatiq frameworks; do
   "${compile[@]}" --output-file $locks/clients-$clients.lock $locks/clients-$clients.in

@@ -117,8 +117,8 @@ def send_and_receive(address: str) -> None:
 
 def test_these_are_the_commands_of_the_readme() -> None:
     run_it = (ROOT / "README.md").read_text().partition("## Run it")[2].partition("\n## ")[0]
-    first, *_ = blocks(run_it)
-    assert list(commands(first)) == ["make run", "make metrics", "make test"]
+    _, clone_, *_ = blocks(run_it)
+    assert list(commands(clone_)) == ["make run", "make metrics", "make test"]
 
 
 def test_make_run_and_make_metrics(clone: Path) -> None:

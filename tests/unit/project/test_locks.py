@@ -40,6 +40,7 @@ def test_there_are_locks() -> None:
         "local-lambda.lock",
         "metrics.lock",
         "sam.lock",
+        "sbom.lock",
         "service.lock",
         "tracing.lock",
         "uv.lock",

@@ -1,0 +1,181 @@
+"""The package from `make dist`, as README.md and docs/install.md install it: `make test-wheel`.
+
+By pip with each interpreter that is here, in a path that has spaces; by uvx and pipx, as the user nobody, and on a
+machine without PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C leaves nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from penstock_web.local.postgres import free_port
+
+pytestmark = pytest.mark.wheel
+ROOT = Path(__file__).parents[3]
+DIST = ROOT / "dist"
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+SECONDS = 500  # for an installation: 300 MB through a slow network
+SYSTEM_POSTGRES = Path("/usr/lib/postgresql")
+AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+# Of a new mount namespace: the folder of Debian's PostgreSQL is empty in it.
+WITHOUT_POSTGRES = [
+    "unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {SYSTEM_POSTGRES} && exec "$@"', "sh"
+]  # fmt: skip
+EXCHANGE = """
+import sys, boto3
+sqs = boto3.client("sqs", endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="any",
+    aws_secret_access_key="any")
+url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+sqs.send_message(QueueUrl=url, MessageBody="hello")
+(message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+print(message["Body"])
+"""
+is_root = os.geteuid() == 0
+only_root = pytest.mark.skipif(not is_root, reason="needs root, to act as another user")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Empty, with a space in its path, for whichever user."""
+    with tempfile.TemporaryDirectory(prefix="pen stock ", ignore_cleanup_errors=True) as name:
+        path = Path(name)
+        path.chmod(0o777)
+        yield path
+
+
+def uv() -> str:
+    return shutil.which("uv") or str(ROOT / ".tools/bin/uv")
+
+
+def interpreter(version: str) -> str:
+    """Of this version, on the path or pyenv's; the test is skipped where there is none."""
+    path = ":".join([os.environ["PATH"], *map(str, Path.home().glob(".pyenv/versions/*/bin"))])
+    found = subprocess.run(
+        [uv(), "python", "find", "--no-project", "--system", version],
+        capture_output=True, text=True, check=False, cwd="/",
+        env={**os.environ, "PATH": path, "UV_PYTHON_DOWNLOADS": "never"},
+    )  # fmt: skip
+    if found.returncode:
+        pytest.skip(f"there is no Python {version} here")
+    return found.stdout.strip()
+
+
+def environment(folder: Path, *paths: Path) -> dict[str, str]:
+    """Of a user with an empty home, whose installers know the folder of `make dist` beside their index."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_"))}
+    path = ":".join(map(str, [*paths, "/usr/local/bin", "/usr/bin", "/bin"]))
+    more = {"PIP_FIND_LINKS": DIST.as_uri(), "UV_FIND_LINKS": str(DIST), "UV_PYTHON_DOWNLOADS": "never"}
+    return (
+        kept | more | {"HOME": str(folder), "PATH": path, "TMPDIR": "/tmp", "UV_CACHE_DIR": f"{folder}/cache"}
+    )
+
+
+def run(*command: str | Path, **options: object) -> str:
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=SECONDS, check=False, **options
+    )  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stdout + done.stderr
+    return str(done.stdout)
+
+
+@contextmanager
+def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Iterator[str]:
+    """What `penstock up` has written to standard error when it was ready, as it was started by this command."""
+    port = free_port()
+    arguments = [*map(str, command), "up", "--ephemeral", "--port", str(port)]
+    with (
+        (folder / "log").open("w+") as log,
+        subprocess.Popen(
+            arguments,
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline().strip() == f"penstock ready on http://127.0.0.1:{port}", (
+                folder / "log"
+            ).read_text()
+            body = run(sys.executable, "-c", EXCHANGE, f"http://127.0.0.1:{port}", cwd=folder, env=os.environ)
+            assert body == "hello\n"
+            yield (folder / "log").read_text()
+        finally:
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+            process.wait(60)
+    assert process.returncode == 0, (folder / "log").read_text()
+    assert list(folder.rglob("*.pid")) == []
+
+
+def install(folder: Path, python: str, user: list[str]) -> Path:
+    """`pip install penstock` in a new environment; its folder of programs."""
+    env = environment(folder)
+    run(*user, python, "-m", "venv", folder / "an environment", cwd=folder, env=env)
+    programs = folder / "an environment/bin"
+    run(*user, programs / "python", "-m", "pip", "install", "--quiet", "penstock", cwd=folder, env=env)
+    return programs
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_pip(folder: Path, version: str) -> None:
+    programs = install(folder, interpreter(version), [])
+    with running([programs / "penstock"], folder, environment(folder, programs)):
+        pass
+
+
+@only_root
+def test_pip_of_nobody(folder: Path) -> None:
+    programs = install(folder, "/usr/bin/python3", AS_NOBODY)
+    with running([*AS_NOBODY, programs / "penstock"], folder, environment(folder, programs)):
+        pass
+
+
+@only_root
+@pytest.mark.skipif(not SYSTEM_POSTGRES.exists(), reason="there is no PostgreSQL that could be hidden")
+def test_a_machine_without_postgresql(folder: Path) -> None:
+    programs = install(folder, interpreter("3.11"), [])
+    with running([*WITHOUT_POSTGRES, programs / "penstock"], folder, environment(folder, programs)) as log:
+        assert '"postgresql": "18.' in log
+
+
+def test_uvx(folder: Path) -> None:
+    env = environment(folder)
+    with running([uv(), "tool", "run", "--python", interpreter("3.11"), "penstock"], folder, env):
+        pass
+
+
+def test_pipx(folder: Path) -> None:
+    env = environment(folder)
+    command: list[str | Path] = [
+        uv(),
+        "tool",
+        "run",
+        "--python",
+        interpreter("3.11"),
+        "pipx",
+        "run",
+        "penstock",
+    ]
+    with running(command, folder, env):
+        pass
+
+
+def test_two_builds_are_alike(folder: Path) -> None:
+    for name in ("first", "second"):
+        run(sys.executable, "-m", "hatchling", "build", "-d", folder / name, cwd=ROOT, env=os.environ)
+    for file in sorted((folder / "first").iterdir()):
+        assert file.read_bytes() == (folder / "second" / file.name).read_bytes(), file.name
