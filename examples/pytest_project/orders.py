@@ -1,0 +1,29 @@
+"""A shop: orders go to a queue, and a worker ships them. Clients are handed in, so that tests can hand in theirs."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+
+def take_order(sqs: Any, queue_url: str, order: int) -> None:
+    """Sends an order to the worker."""
+    sqs.send_message(QueueUrl=queue_url, MessageBody=json.dumps({"order": order}))
+
+
+def always(_: int) -> bool:
+    """Every order can be shipped."""
+    return True
+
+
+def ship(
+    sqs: Any, queue_url: str, can_ship: Callable[[int], bool] = always, wait_seconds: int = 0
+) -> list[int]:
+    """Ships what waits; an order that cannot be shipped stays in the queue, for another attempt."""
+    answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
+    shipped = []
+    for message in answer.get("Messages", []):
+        order = json.loads(message["Body"])["order"]
+        if can_ship(order):
+            shipped.append(order)
+            sqs.delete_message(QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"])
+    return shipped
