@@ -1,7 +1,8 @@
 """The package from `make dist`, as README.md and docs/install.md install it: `make test-wheel`.
 
 By pip with each interpreter that is here, in a path that has spaces; by uvx and pipx, as the user nobody, and on a
-machine without PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C leaves nothing.
+machine without PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C leaves nothing. The
+fixtures of pytest work in such an environment.
 """
 
 from __future__ import annotations
@@ -150,6 +151,16 @@ def test_a_machine_without_postgresql(folder: Path) -> None:
     programs = install(folder, interpreter("3.11"), [])
     with running([*WITHOUT_POSTGRES, programs / "penstock"], folder, environment(folder, programs)) as log:
         assert '"postgresql": "18.' in log
+
+
+def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
+    """The example project, with pytest and without any package of this project's tests."""
+    programs = install(folder, interpreter("3.11"), [])
+    env = environment(folder, programs)
+    run(programs / "python", "-m", "pip", "install", "--quiet", "pytest", cwd=folder, env=env)
+    project = shutil.copytree(ROOT / "examples/pytest_project", folder / "project")
+    done = run(programs / "python", "-m", "pytest", "-q", "-W", "error", cwd=project, env=env)
+    assert "3 passed" in done
 
 
 def test_uvx(folder: Path) -> None:
