@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
-from penstock_web.cli import COMMANDS, main
+from penstock_web.cli import application, main
 
+COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 # By command: each option and argument that its help must name.
 OPTIONS: dict[str, list[str]] = {
@@ -45,6 +47,30 @@ OPTIONS: dict[str, list[str]] = {
     "keys list": [],
     "keys revoke": ["ID"],
     "keys rotate-signing": [],
+    "queues": ["--endpoint URL", "--json"],
+    "queue": ["NAME", "--endpoint URL", "--json"],
+    "create": [
+        "NAME",
+        "--attribute NAME=VALUE",
+        "--dead-letters QUEUE",
+        "--max-receives N",
+        "--endpoint URL",
+    ],
+    "send": ["NAME", "MESSAGE", "--delay SECONDS", "--group ID", "--dedup ID", "--endpoint URL", "--json"],
+    "receive": [
+        "NAME",
+        "--max N",
+        "--wait SECONDS",
+        "--hide SECONDS",
+        "--delete",
+        "--endpoint URL",
+        "--json",
+    ],
+    "peek": ["NAME", "--state STATE", "--limit N", "--endpoint URL", "--json"],
+    "tail": ["NAME", "--endpoint URL", "--json"],
+    "purge": ["NAME", "--yes", "--endpoint URL", "--json"],
+    "delete": ["NAME", "--yes", "--endpoint URL", "--json"],
+    "redrive": ["NAME", "--to QUEUE", "--endpoint URL", "--json"],
     "metrics": ["lag", "report", "run"],
     "metrics lag": ["--limit NUMBER", "--target-lag SECONDS", "--json"],
     "metrics report": ["--out FILE", "--from TIME", "--to TIME", "--queue NAME"],

@@ -42,6 +42,7 @@ class Installation:
 def installation(found: list[Block], server: TestServer) -> Iterator[Installation]:
     """For one page; all that it made is gone afterwards, roles of the server too."""
     ports: defaultdict[str, int] = defaultdict(free_port)
+    service = {"PENSTOCK_ENDPOINT": f"http://127.0.0.1:{ports['9324']}"}
     with ExitStack() as stack:
         if found[0].page in OWN_CLUSTER:
             cluster = stack.enter_context(new_cluster("any"))
@@ -49,13 +50,13 @@ def installation(found: list[Block], server: TestServer) -> Iterator[Installatio
             ports["5432"] = cluster.port
             yield Installation({"ADMIN_URL": cluster.superuser_dsn()}, ports)
         elif any(map(starts_a_service, found)):
-            yield Installation({}, ports)
+            yield Installation(service, ports)
         else:
             stack.enter_context(_roles_removed(server))
             database = stack.enter_context(server.database())
             stack.enter_context(running(port=ports["9324"], DATABASE_URL=database.api_dsn))
             variables = {"DATABASE_URL": database.api_dsn, "ADMIN_URL": database.dsn}
-            yield Installation(variables, ports)
+            yield Installation(variables | service, ports)
 
 
 def _emptied(cluster: Postgres) -> None:

@@ -1,7 +1,7 @@
-"""The command line: `penstock up | migrate | doctor | keys | users | roles | metrics | settings | demo`.
+"""The command line: `penstock up | migrate | doctor | keys | users | roles | queues | … | metrics | settings | demo`.
 
-Each module that COMMANDS names has an `app`, a typer application with the commands of that module. A new command is a
-new module and its name in COMMANDS.
+Each module that MODULES names has an `app`, a typer application with the commands of that module. A new command is in
+one of them, or in a new module.
 
 At their top, modules of commands import only typer and the settings. A command imports the rest when it runs:
 `penstock up` must not load boto3, nor `penstock settings` a web framework.
@@ -21,13 +21,14 @@ from penstock.settings import SettingError
 from penstock_web.system_account import LocalError
 
 # In the order of `penstock --help`.
-COMMANDS: Final = (
+MODULES: Final = (
     "up",
     "migrate",
     "doctor",
     "keys",
     "users",
     "roles",
+    "queues",
     "metrics",
     "settings",
     "demo",
@@ -60,7 +61,7 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
     )
-    for name in COMMANDS:
+    for name in MODULES:
         application.add_typer(import_module(f".{name}", __name__).app)
     return application
 

@@ -27,6 +27,7 @@ from penstock.telemetry import configure_logging
 from penstock_web.records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
 
+from .announced import announced
 from .migrating import check_addresses, look_at_database, migrate_or_explain, warn, without_password
 from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
@@ -63,6 +64,8 @@ def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings],
     _check_port(options.host, options.port)
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
+        if options.ephemeral or options.state:  # what the command says goes before what the environment says
+            settings = dataclasses.replace(settings, database_url="", database_direct_url="")
         is_own = not settings.database_url
         settings, displayed_dsn = with_database(settings, options, stack)
         version = look_at_database(settings, is_own=is_own)
@@ -75,6 +78,7 @@ def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings],
             _announce(settings, options, displayed_dsn)
             log_start(settings, displayed_dsn, version, f"{options.host}:{options.port}", options.workers)
 
+        stack.enter_context(announced(f"http://{options.host}:{options.port}"))
         stack.enter_context(log_stop())
         _serve(settings, options, on_ready)
     return 0

@@ -80,13 +80,15 @@ def list_queues(limit: int, after: str | None, context: Context) -> Operation[Qu
 
 def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     """A queue with its current counts."""
-    rows = yield from Call(DESCRIBE_QUEUE, (arn_of(name, context), True))
+    arn = arn_of(name, context)
+    rows = yield from Call(DESCRIBE_QUEUE, (arn, True))
     if not rows:
         raise errors.QueueDoesNotExist
     (queue,) = rows
     visible, in_flight, delayed = queue.visible or 0, queue.in_flight or 0, queue.delayed or 0
     return QueueDescription(
         name=name,
+        arn=arn,
         fifo=queue.fifo,
         created_at=format_timestamp(queue.created_at_ms),
         queue_length=visible + in_flight + delayed,

@@ -88,6 +88,7 @@ class QueuePage(BaseModel):
 class QueueDescription(QueueName):
     """A queue with its counts. Ages are in seconds, null when the queue is empty."""
 
+    arn: str
     queue_length: int
     visible: int
     in_flight: int

@@ -76,7 +76,7 @@ def test_a_description_has_every_count(http: httpx.Client) -> None:
     assert len(receive(http, max=1)) == 1
     queue = http.get("/v1/queues/orders").json()
     assert set(queue) == {
-        "name", "fifo", "queue_length", "visible", "in_flight", "delayed", "newest_msg_age_sec",
+        "name", "arn", "fifo", "queue_length", "visible", "in_flight", "delayed", "newest_msg_age_sec",
         "oldest_msg_age_sec", "total_messages", "created_at", "scrape_time", "attributes", "tags",
     }  # fmt: skip
     counts = {name: queue[name] for name in ("queue_length", "visible", "in_flight", "delayed")}

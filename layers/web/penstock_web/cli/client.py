@@ -1,0 +1,116 @@
+"""The REST API of a running service, as the commands call it; and how they find the service."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from penstock_web.system_account import LocalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from penstock_web.native.documents import StoredMessage
+
+Document = dict[str, str | int | bool | dict[str, str] | list[dict[str, str | bool] | int | None] | None]
+"""A JSON object of an answer without messages, as the OpenAPI document describes it."""
+USUAL_ENDPOINT: Final = "http://127.0.0.1:9324"
+_SECONDS: Final = 30
+"""Longest time for an answer; a receive waits 20 s at most."""
+
+
+class Client:
+    """Calls a service. Each method raises LocalError, in a line, when nobody answers or the answer is an error."""
+
+    def __init__(self, endpoint: str | None = None) -> None:
+        """`endpoint`: else PENSTOCK_ENDPOINT, else the one `penstock up` of this machine, else the usual address.
+
+        PENSTOCK_TOKEN is a bearer key, for services with QUEUE_ACCESS=sigv4 (`penstock keys create --bearer`).
+        """
+        import urllib3
+
+        self.endpoint = (endpoint or os.environ.get("PENSTOCK_ENDPOINT") or _only_running()).rstrip("/")
+        if not self.endpoint.startswith(("http://", "https://")):
+            raise LocalError(f"{self.endpoint} is no address of a service, such as {USUAL_ENDPOINT}")
+        token = os.environ.get("PENSTOCK_TOKEN")
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._pool = urllib3.PoolManager(retries=False, timeout=_SECONDS)
+
+    def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
+        """The JSON object of the answer, {} if it has no body.
+
+        `path` begins after /v1; parameters of None are left out.
+        """
+        import msgspec
+
+        data = self._request(method, path, body, parameters)
+        answer: Document = msgspec.json.decode(data) if data else {}
+        return answer
+
+    def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
+        """The messages of an answer, with their JSON as it was sent."""
+        import msgspec
+
+        from penstock_web.native.documents import StoredMessage
+
+        return msgspec.json.decode(self._request("GET", path, None, parameters), type=list[StoredMessage])
+
+    def _request(self, method: str, path: str, body: object, parameters: dict[str, object]) -> bytes:
+        import msgspec
+        import urllib3
+
+        headers = dict(self._headers)
+        data = None
+        if body is not None:
+            data, headers["content-type"] = msgspec.json.encode(body), "application/json"
+        fields = {name: str(value) for name, value in parameters.items() if value is not None}
+        query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields.items())
+        url = f"{self.endpoint}/v1{path}{query if fields else ''}"
+        try:
+            answer = self._pool.request(method, url, body=data, headers=headers)
+        except (urllib3.exceptions.HTTPError, ValueError) as error:
+            raise LocalError(
+                f"no service answers at {self.endpoint} ({type(error).__name__}); start one with `penstock up`, or "
+                "name its address with --endpoint or PENSTOCK_ENDPOINT"
+            ) from None
+        if answer.status >= 400:
+            raise LocalError(_error(answer.data, answer.status))
+        return answer.data
+
+    def queue_names(self) -> Iterator[str]:
+        """Of all pages, in their order."""
+        following = None
+        while True:
+            page = self.call("GET", "/queues", limit=1_000, next=following)
+            if isinstance(found := page["queues"], list):
+                yield from (str(queue["name"]) for queue in found if isinstance(queue, dict))
+            if not (following := page.get("next")):
+                return
+
+
+def queue_path(name: str, rest: str = "") -> str:
+    """/queues/NAME, with the name escaped."""
+    return f"/queues/{quote(name, safe='')}{rest}"
+
+
+def _only_running() -> str:
+    from penstock_web.local.announced import running_addresses
+
+    found = running_addresses()
+    if len(found) > 1:
+        raise LocalError(
+            f"several services run: {', '.join(found)}; choose one with --endpoint or PENSTOCK_ENDPOINT"
+        )
+    return found[0] if found else USUAL_ENDPOINT
+
+
+def _error(data: bytes, status: int) -> str:
+    import msgspec
+
+    try:
+        error = msgspec.json.decode(data)["error"]
+        parts = [str(error["message"]), str(error.get("detail") or ""), str(error.get("hint") or "")]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return f"the answer was {status}, and not one of Penstock: is the address right?"
+    return " ".join(filter(None, parts))

@@ -1,0 +1,147 @@
+"""`penstock queues`, `send`, `receive` and the others, against a running service (docs/command_line.md)."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock_web.cli import main
+from penstock_web.local.announced import announced, running_addresses
+from tests.support.conformance.access_keys import SIGV4
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import running_service
+
+Command = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def endpoint(postgres: TestServer) -> Iterator[str]:
+    with postgres.database() as database, running_service(database.api_dsn) as service:
+        yield service.url
+
+
+@pytest.fixture
+def penstock(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Command:
+    """Runs a command that succeeds; what it printed."""
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", endpoint)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments: str) -> str:
+        code = main(arguments)
+        output = capsys.readouterr()
+        assert (code, output.err) == (0, "")
+        return output.out
+
+    return run
+
+
+def lines(printed: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def test_messages_come_back_as_they_were_sent(penstock: Command) -> None:
+    assert penstock("create", "orders", "--attribute", "VisibilityTimeout=60") == "created orders\n"
+    assert penstock("send", "orders", '{"price": 1.10}') == "sent 1 message to orders\n"
+    assert penstock("send", "orders", "\x1b[2Jhello") == "sent 1 message to orders\n"
+    assert sorted(line.split("  ", 1)[1].split() for line in penstock("peek", "orders").splitlines()) == [
+        ["0", "\\x1b[2Jhello"],
+        ["0", '{"price":1.10}'],
+    ], "a message cannot write to the terminal"
+    assert [row["read_count"] for row in lines(penstock("peek", "orders", "--json"))] == [0, 0]
+    received = lines(penstock("receive", "orders", "--max", "10", "--wait", "5", "--delete", "--json"))
+    assert sorted(str(row["message"]) for row in received) == ["\x1b[2Jhello", "{'price': 1.1}"]
+    assert penstock("peek", "orders", "--state", "in_flight") == ""
+    assert penstock("receive", "orders") == ""
+
+
+def test_a_message_a_line_of_standard_input(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    penstock("create", "lines")
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{number}\n" for number in range(250))))
+    assert penstock("send", "lines", "-") == "sent 250 messages to lines\n"
+    shown = penstock("queue", "lines")
+    assert "visible " in shown
+    assert json.loads(penstock("queue", "lines", "--json"))["visible"] == 250
+    header, *rows = penstock("queues").splitlines()
+    assert header.split() == ["name", "visible", "in_flight", "delayed", "oldest_msg_age_sec"]
+    assert ["lines", "250", "0", "0"] in [row.split()[:4] for row in rows]
+    assert penstock("purge", "lines", "--yes") == "deleted 250 messages of lines\n"
+    assert penstock("delete", "lines", "--yes") == "deleted lines\n"
+    assert "lines" not in penstock("queues")
+
+
+def test_dead_letters_go_back(penstock: Command) -> None:
+    penstock("create", "failed")
+    penstock("create", "jobs", "--dead-letters", "failed", "--max-receives", "1")
+    penstock("send", "jobs", "broken")
+    assert "broken" in penstock("receive", "jobs", "--hide", "0")
+    assert penstock("receive", "jobs") == ""
+    assert "broken" in penstock("peek", "failed")
+    assert penstock("redrive", "failed") == "the messages of failed move to where they came from\n"
+
+
+def test_fifo(penstock: Command) -> None:
+    penstock("create", "steps.fifo")
+    penstock("send", "steps.fifo", "1", "--group", "a", "--dedup", "x")
+    penstock("send", "steps.fifo", "2", "--group", "a", "--dedup", "x")
+    assert [row["message"] for row in lines(penstock("peek", "steps.fifo", "--json"))] == [1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["queue", "missing"], "Create it with POST /v1/queues."),
+        (["create", "a b"], "Can only include alphanumeric characters"),
+        (["peek", "missing", "--state", "lost"], "state"),
+        (["purge", "missing"], "nothing was deleted: without a terminal, say --yes"),
+        (["queues", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
+        (["queues", "--endpoint", "nowhere"], "nowhere is no address of a service"),
+    ],
+)
+def test_errors_are_a_line(
+    penstock: Command, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    del penstock  # the address is set
+    assert main(arguments) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    (line,) = output.err.splitlines()
+    assert line.startswith("penstock: ")
+    assert said in line
+
+
+def test_with_keys(
+    postgres: TestServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with postgres.database() as database:
+        for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
+            monkeypatch.setenv(name, value)
+        assert main(["keys", "create", "--bearer"]) == 0
+        token = capsys.readouterr().out.splitlines()[0].rpartition(" ")[2]
+        with running_service(database.api_dsn, **SIGV4) as service:
+            monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
+            assert main(["queues"]) == 1
+            assert "bearer" in capsys.readouterr().err.lower()
+            monkeypatch.setenv("PENSTOCK_TOKEN", token)
+            assert main(["queues"]) == 0
+
+
+def test_what_runs_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Until it ends; a file that a killed process has left counts for nothing."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    left = tmp_path / "penstock/endpoints/127.0.0.1_1"
+    left.parent.mkdir(parents=True)
+    left.write_text("http://127.0.0.1:1")
+    with announced("http://127.0.0.1:9400"):
+        assert running_addresses() == ["http://127.0.0.1:9400"]
+        with announced("http://127.0.0.1:9401"):
+            assert running_addresses() == ["http://127.0.0.1:9400", "http://127.0.0.1:9401"]
+    assert running_addresses() == []
+    assert not left.exists()
