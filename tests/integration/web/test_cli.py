@@ -150,7 +150,7 @@ def test_an_unknown_option_is_refused(command: str, capsys: pytest.CaptureFixtur
         ("metrics report", "penstock metrics report: error: Missing option '--out'"),
         ("settings more", "penstock settings: error: Got unexpected extra argument"),
         ("up --port", "penstock: error: Option '--port' requires an argument"),
-        ("up --port x", "penstock up: error: argument --port: 'x' is not a number from 1 to 65535"),
+        ("up --port x", "penstock up: error: argument --port: 'x' is not a number from 0 to 65535"),
         (
             "up --data-dir x --ephemeral",
             "penstock up: error: argument --ephemeral: not allowed with argument --data-dir",

@@ -62,6 +62,18 @@ def test_messages_come_back_as_they_were_sent(penstock: Command) -> None:
     assert penstock("receive", "orders") == ""
 
 
+def test_a_peek_at_all_states_has_the_oldest_first(penstock: Command) -> None:
+    penstock("create", "states")
+    for body in ("first", "second"):
+        penstock("send", "states", body)
+    penstock("send", "states", "third", "--delay", "600")
+    penstock("receive", "states", "--hide", "600")
+    shown = lines(penstock("peek", "states", "--state", "all", "--json"))
+    assert [row["message"] for row in shown] == ["first", "second", "third"]
+    assert len(lines(penstock("peek", "states", "--state", "all", "--limit", "2", "--json"))) == 2
+    assert len(lines(penstock("peek", "states", "--json"))) == 1
+
+
 def test_a_message_a_line_of_standard_input(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     penstock("create", "lines")
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{number}\n" for number in range(250))))

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -255,11 +256,19 @@ def test_a_role_that_may_not_migrate_is_one_line(empty_database: Database, comma
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--port", "0"], ["--port", "65536"], ["--workers", "0"], ["--ephemeral", "--data-dir", "x"]],
+    [["--port", "-1"], ["--port", "65536"], ["--workers", "0"], ["--ephemeral", "--data-dir", "x"]],
 )
 def test_arguments_that_cannot_be_are_refused(arguments: list[str]) -> None:
     done = subprocess.run([*COMMAND, "up", *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, "penstock up: error: argument" in done.stderr) == (2, True)
+
+
+def test_port_0_is_a_free_port_which_is_printed() -> None:
+    with running("--ephemeral", port=0) as up:
+        address = up.lines[0].removeprefix("penstock ready on ")
+        assert not address.endswith(":0")
+        with urllib.request.urlopen(f"{address}/livez") as answer:
+            assert answer.status == 200
 
 
 def children(pid: int) -> set[int]:

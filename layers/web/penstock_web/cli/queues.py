@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 _LOOK_SECONDS: Final = 1.0
+_STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # messages of a request that sends
 _ONE_LOOK: Final = 1_000  # messages of a request that looks
 
@@ -147,19 +148,22 @@ def receive(
         client.call("DELETE", path, {"receipts": [message.receipt for message in found]})
 
 
-@app.command("peek", help="look at messages without receiving them")
+@app.command("peek", help="look at messages without receiving them, the oldest first")
 def peek(
     name: Name,
     state: Annotated[
-        str, typer.Option(metavar="STATE", help="visible, in_flight or delayed (default visible)")
+        str, typer.Option(metavar="STATE", help="visible, in_flight, delayed or all (default visible)")
     ] = "visible",
     limit: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="default 10")] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
     """Changes nothing: neither the count of receives nor who may receive them."""
-    found = Client(endpoint).messages(queue_path(name, "/messages/peek"), state=state, limit=limit)
-    _print_messages(found, json)
+    client, path = Client(endpoint), queue_path(name, "/messages/peek")
+    states = _STATES if state == "all" else (state,)
+    found = [message for one in states for message in client.messages(path, state=one, limit=limit)]
+    found.sort(key=lambda message: (message.entered_at or "", message.id))
+    _print_messages(found[:limit], json)
 
 
 @app.command("tail", help="show messages as they come, without receiving them, until Ctrl-C")

@@ -27,8 +27,8 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         int | None,
         typer.Option(
             metavar="PORT",
-            parser=whole_number(1, 65535),
-            help="port to listen on (default 9324, or that of QUEUE_ADDRESS)",
+            parser=whole_number(0, 65535),
+            help="port to listen on (default 9324, or that of QUEUE_ADDRESS); 0: any free one",
         ),
     ] = None,
     data_dir: Annotated[
@@ -64,7 +64,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     own_host, own_port = settings.host_and_port if os.environ.get("QUEUE_ADDRESS") else ("127.0.0.1", 9324)
     options = UpOptions(
         host=host or own_host,
-        port=port or own_port,
+        port=own_port if port is None else port,
         workers=workers,
         state=data_dir,
         ephemeral=ephemeral,

@@ -61,7 +61,7 @@ def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings],
     for warning in unknown_variables(os.environ):
         warn(warning)
     warn_of_open_access(settings, options.host)
-    _check_port(options.host, options.port)
+    options = dataclasses.replace(options, port=_check_port(options.host, options.port))
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         if options.ephemeral or options.state:  # what the command says goes before what the environment says
@@ -185,8 +185,8 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     )
 
 
-def _check_port(host: str, port: int) -> None:
-    """Raise LocalError for a port that is taken before the database is started."""
+def _check_port(host: str, port: int) -> int:
+    """The port; of 0 one that is free. Raises LocalError for one that is taken, before the database is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -195,6 +195,8 @@ def _check_port(host: str, port: int) -> None:
         except OSError as error:
             advice = "; choose another --port" if error.errno == errno.EADDRINUSE else ""
             raise LocalError(f"cannot listen on {host}:{port}: {error.strerror}{advice}") from None
+        chosen: int = probe.getsockname()[1]
+    return chosen
 
 
 @contextmanager
