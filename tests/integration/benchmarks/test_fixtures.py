@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.testing.projects import temporary_files
 
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 def test_each_kind_is_measured_once_a_round() -> None:
     with temporary_files() as temporary:
         done = subprocess.run(

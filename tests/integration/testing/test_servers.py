@@ -38,6 +38,7 @@ def nothing_is_left(temporary: Path) -> bool:
     return not left(temporary) and not servers(temporary)
 
 
+@pytest.mark.slow
 def test_all_who_come_at_once_get_one_server_until_the_last_has_gone(temporary: Path) -> None:
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda _: shared_server(), range(3)))
@@ -60,6 +61,7 @@ def test_nothing_is_left_of_a_user_that_was_killed(temporary: Path) -> None:
     wait_until(lambda: nothing_is_left(temporary))
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_server_that_was_killed_and_the_next_user_has_another(temporary: Path) -> None:
     first = shared_server()
     (process,) = servers(temporary)
