@@ -138,7 +138,7 @@ audit: .tools/audit/bin/pip-audit ## look for known weaknesses in the packages o
 
 dist: .venv/test.stamp ## build the package (wheel and source) in dist/; the same bytes each time
 	@rm -f dist/penstock-*
-	@$(BIN)/python -m hatchling build -d dist
+	@env -u SOURCE_DATE_EPOCH $(BIN)/python -m hatchling build -d dist
 
 test-wheel: dist ## install the package by pip, uvx and pipx, with each Python that is here, and use it
 	@$(BIN)/python -m pytest -q -m wheel tests/system/install $(ARGS)
