@@ -88,7 +88,7 @@ def run(found: list[Block], where: Installation, folder: Path) -> str | None:
     own.mkdir()
     checkout.mkdir()
     for entry in ROOT.iterdir():
-        if entry.name not in {".git", "dist", "build"}:
+        if entry.name not in {".git", ".github", "dist", "build"}:
             (checkout / entry.name).symlink_to(entry)
     script = write_script(found, own, where.ports.__getitem__)
     environment = _environment(folder, own) | where.variables

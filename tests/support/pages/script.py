@@ -8,13 +8,21 @@ from pathlib import Path
 
 from tests.support.pages.blocks import Block
 
-# `start` runs a command that serves until it is ended, and returns when it has said that it is ready.
+# `place` makes a file of the page. `start` runs a command that serves until it is ended, and returns when it is ready.
 PRELUDE = """\
 set -euo pipefail
 trap 'for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; wait' EXIT
 # PgBouncer refuses to run as root.
 pgbouncer() {
     if [ "$(id -u)" = 0 ]; then command pgbouncer -u nobody "$@"; else command pgbouncer "$@"; fi
+}
+# A file of the page stays in the page's own folder: the folders of the checkout are links to the real ones.
+place() {
+    mkdir -p "$(dirname "$2")"
+    case "$(cd "$(dirname "$2")" && pwd -P)/" in
+    "$(pwd -P)"/*) cp "$1" "$2" ;;
+    *) echo "$2 would be written into the checkout" >&2; return 1 ;;
+    esac
 }
 start() {
     local log; log="$PAGE_FOLDER/service.log"
@@ -67,7 +75,7 @@ def _steps(found: list[Block], folder: Path, ports: Ports) -> Iterator[str]:
         text = moved(block.text, ports)
         if block.kind == "file":
             (file := folder / block.line_name).write_text(text)
-            yield f'mkdir -p "$(dirname {block.value})"\ncp {file} {block.value}\n'
+            yield f"place {file} {block.value}\n"
         elif block.is_run:
             if block.language == "sh":
                 text = _serves.sub(lambda command: _served(command, ports), text)

@@ -75,10 +75,10 @@ def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings],
             on_database(settings)
 
         def on_ready() -> None:
+            stack.enter_context(announced(f"http://{options.host}:{options.port}"))
             _announce(settings, options, displayed_dsn)
             log_start(settings, displayed_dsn, version, f"{options.host}:{options.port}", options.workers)
 
-        stack.enter_context(announced(f"http://{options.host}:{options.port}"))
         stack.enter_context(log_stop())
         _serve(settings, options, on_ready)
     return 0
