@@ -270,6 +270,18 @@ def test_draining_until_it_is_empty() -> None:
     assert found.empties.high is None or found.empties.high >= found.empties.at
 
 
+@pytest.mark.parametrize(("now_visible", "expected"), [(3000, Kind.DRAINING), (3400, Kind.FALLING_BEHIND)])
+def test_consumers_that_are_back_are_seen_before_their_first_full_minute(
+    now_visible: int, expected: Kind
+) -> None:
+    """Ten minutes without them grew the backlog to 3,200; what it did since the last of these minutes counts."""
+    away = [
+        minute(ago, received=0, deleted=0, visible=320 * (11 - ago), in_flight=0) for ago in range(10, 0, -1)
+    ]
+    back = minute(0, sent=60, received=260, deleted=260, visible=now_visible, last_received_at=NOW)
+    assert kind([*steady(60, 11), *away, back]) is expected
+
+
 def test_a_batch_is_no_backlog_until_it_stands() -> None:
     quiet = steady(60, 4, sent=0, received=0, deleted=0, in_flight=0)
     loads = minute(3, sent=5000, received=200, deleted=200, visible=4800)

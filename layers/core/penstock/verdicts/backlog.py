@@ -11,6 +11,8 @@ BACKLOG_SECONDS: Final = 60
 """A backlog is what takes consumers longer than this to work off."""
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
 """The shortest of these times in which the backlog changed by more than chance says whether it grows."""
+BACK_MINUTES: Final = 2
+"""What changed while nobody received says nothing of consumers that have been back for less than this."""
 SIGMAS: Final = 3
 """Chance: so many times the square root of the messages that came and went, which is the spread of independent ones."""
 NOISE_MINUTES: Final = 5
@@ -24,8 +26,13 @@ def has_backlog(visible: int, drain_rate: float) -> bool:
 
 
 def trend(series: Series) -> int:
-    """1: the backlog grows, -1: it shrinks, 0: for an hour it did neither by more than chance."""
+    """1: the backlog grows, -1: it shrinks, 0: for an hour it did neither by more than chance, or consumers have just come back."""
     values = series.visible
+    if consumers_are_back(series):
+        full = series.received[-1] > 0
+        events = series.sent_since + series.left_since + full * (series.sent[-1] + series.left[-1])
+        change = series.now.visible - values[-1 - full]
+        return 0 if abs(change) <= spread(events) else 1 if change > 0 else -1
     for minutes in TREND_MINUTES:
         if minutes >= len(values):
             break
@@ -35,9 +42,24 @@ def trend(series: Series) -> int:
     return 0
 
 
+def consumers_are_back(series: Series) -> bool:
+    """Whether somebody receives again after minutes in which nobody did, not yet for BACK_MINUTES full ones."""
+    recent = series.received[-BACK_MINUTES:]
+    if len(recent) < BACK_MINUTES or all(recent):
+        return False
+    return recent[-1] > 0 or (
+        series.last_received_at is not None and series.last_received_at >= series.ends_at
+    )
+
+
 def chance(series: Series, minutes: int) -> float:
     """How far the backlog of these last minutes moves without any cause."""
-    return max(LEAST_BACKLOG / 2, SIGMAS * sqrt(sum(series.sent[-minutes:]) + sum(series.left[-minutes:])))
+    return spread(sum(series.sent[-minutes:]) + sum(series.left[-minutes:]))
+
+
+def spread(events: int) -> float:
+    """How far a backlog moves by chance while so many messages come and go."""
+    return max(LEAST_BACKLOG / 2, SIGMAS * sqrt(events))
 
 
 def start_of_growth(series: Series) -> int:

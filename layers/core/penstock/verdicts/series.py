@@ -33,6 +33,9 @@ class Series:
     oldest_at: list[datetime | None] = field(default_factory=list)
     measured_at: datetime | None = None
     """When the gauges were last measured: those after it are estimates."""
+    sent_since: int = 0
+    left_since: int = 0
+    """Like `sent` and `left`, after the last full minute."""
 
     def __len__(self) -> int:
         return len(self.sent)
@@ -93,6 +96,9 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     visible, in_flight = (series.visible[-1], series.in_flight[-1]) if len(series) else (0, 0)
     series.now = Gauges(series.ends_at, visible, in_flight, 0, oldest_at)
     for row in rows[-2:]:
+        if row.starts_at >= series.ends_at:
+            series.sent_since += row.sent
+            series.left_since += row.deleted + row.dead_lettered
         if row.starts_at >= series.ends_at and row.visible is not None and row.in_flight is not None:
             series.now = Gauges(row.starts_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
             series.measured_at = row.starts_at
