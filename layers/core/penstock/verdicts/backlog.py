@@ -26,7 +26,10 @@ def has_backlog(visible: int, drain_rate: float) -> bool:
 
 
 def trend(series: Series) -> int:
-    """1: the backlog grows, -1: it shrinks, 0: for an hour it did neither by more than chance, or consumers have just come back."""
+    """1: the backlog grows, -1: it shrinks, 0: for an hour it did neither by more than chance.
+
+    Where consumers have just come back, what it does since then.
+    """
     values = series.visible
     if consumers_are_back(series):
         full = series.received[-1] > 0

@@ -167,8 +167,12 @@ def _holding(state: State) -> Iterator[str]:
 def _healthy(state: State) -> Iterator[str]:
     if not state.number_healthy or len(state.shown) == state.counts.total():
         return
-    texts = {Kind.OK: "keep up", Kind.IDLE: "are idle"}
-    counts = [f"{state.counts[kind]:,} {text}" for kind, text in texts.items() if state.counts[kind]]
+    texts = {Kind.OK: ("keeps up", "keep up"), Kind.IDLE: ("is idle", "are idle")}
+    counts = [
+        f"{number:,} {several if number > 1 else one}"
+        for kind, (one, several) in texts.items()
+        if (number := state.counts[kind])
+    ]
     yield f'<details><summary>Healthy queues: {", ".join(counts)}</summary><ul class="names">'
     yield from (f"<li>{clipped(name)} {words(kind)}</li>" for name, kind in state.healthy)
     if rest := state.number_healthy - len(state.healthy):

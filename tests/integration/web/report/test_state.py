@@ -133,7 +133,7 @@ def test_the_worst_first(report: Callable[..., str], service: Service) -> None:
 
 def test_healthy_queues_and_dead_letters(report: Callable[..., str]) -> None:
     page = report()
-    assert f"Healthy queues: 1 keep up, {OTHERS + 1} are idle" in page
+    assert f"Healthy queues: 1 keeps up, {OTHERS + 1} are idle" in page
     assert 'title="letters">letters</span> holds 41 since ' in page
 
 
