@@ -1,3 +1,3 @@
 """The queue service without its HTTP servers: the code that the Lambda functions and the container share."""
 
-__version__ = "0.0.4"
+__version__ = "0.1.0"

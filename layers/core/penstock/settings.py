@@ -219,7 +219,7 @@ SETTINGS: Final = (
     Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; the others are "
             'added up as `queue="_other"`. Each costs up to 70 lines a scrape.', minimum=0, maximum=100_000),
     Setting("QUEUE_METRICS_OLD_NAMES", True, "", "Whether `/metrics` has each series a second time, by the name that "
-            "it had before release 0.0.4: `queue_depth` for `penstock_queue_depth`. The next release drops these."),
+            "it had before release 0.1.0: `queue_depth` for `penstock_queue_depth`. Release 0.2.0 drops these."),
     Setting("QUEUE_METRICS_INTERVAL_MS", 10_000, "ms", "Pause between two rounds of measuring all queues for "
             "`/metrics`, which all processes share. There is none while nothing changes; `/metrics` then measures "
             "first.", minimum=100),

@@ -1,7 +1,7 @@
 """The function that migrates (infra/migrate): invoked by hand or by a pipeline, before the functions are deployed.
 
     event     {} or {"tune_role": "penstock_functions"}, as `penstock migrate --tune-role`
-    result    {"release": "0.0.4", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
+    result    {"release": "0.1.0", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
     error     `errorType`: a class of `penstock.postgres.migrating` or of this module; `errorMessage`: why, in one line
 
 Its package is the folder sql/, so that no other function carries it; the handler is in the core layer.

@@ -76,7 +76,7 @@ LIST_SUBSCRIPTIONS = Statement(
 class SubscriptionRow(NamedTuple):
     """A subscription. `attributes`: JSON. `topic_delivery_policy`: its topic's, if that has one.
 
-    `principal`: the ARN of who has subscribed; of subscriptions from before 0.0.4 unknown.
+    `principal`: the ARN of who has subscribed; of subscriptions from before 0.1.0 unknown.
     """
 
     attributes: str
