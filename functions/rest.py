@@ -1,5 +1,5 @@
-"""The native REST API, below /v1."""
+"""The native REST API, below /v1, and the console."""
 
-from penstock_web.native.application import rest_handler
+from penstock_web.rest_function import rest_handler
 
 handler = rest_handler()

@@ -9,7 +9,7 @@
 --                    need, which are no secrets
 do $$
 declare
-    v_secrets constant text := 'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key';
+    v_secrets constant text := 'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key, queue.console_session';
     v_owner constant regrole := to_regrole('penstock_owner');
     v_role text;
     v_object text;

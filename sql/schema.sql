@@ -51,6 +51,24 @@ create table queue.archive (
 );
 CREATE INDEX archive_queue ON queue.archive USING btree (queue_id, archive_id);
 
+create table queue.audit (
+    audit_id bigint not null generated always as identity,
+    happened_at timestamp with time zone not null default clock_timestamp(),
+    account_id text not null,
+    actor text not null,
+    key_id text,
+    address text not null,
+    action text not null,
+    target text not null,
+    filter jsonb not null default '{}'::jsonb,
+    affected bigint,
+    error text,
+    settled_at timestamp with time zone,
+    constraint audit_pkey PRIMARY KEY (audit_id)
+);
+CREATE INDEX audit_account_id ON queue.audit USING btree (account_id, audit_id);
+CREATE INDEX audit_happened_at ON queue.audit USING btree (happened_at);
+
 create table queue.bearer_key (
     key_id text not null,
     account_id text not null,
@@ -94,6 +112,18 @@ create table queue.confirmation_mail (
 );
 CREATE INDEX confirmation_mail_account ON queue.confirmation_mail USING btree (account_id, due_at);
 CREATE INDEX confirmation_mail_address ON queue.confirmation_mail USING btree (address, due_at);
+
+create table queue.console_session (
+    session_id text not null,
+    kind text not null,
+    key_id text not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    expires_at timestamp with time zone not null,
+    constraint console_session_pkey PRIMARY KEY (session_id),
+    constraint console_session_kind_check CHECK ((kind = ANY (ARRAY['access'::text, 'bearer'::text])))
+);
+CREATE INDEX console_session_expires_at ON queue.console_session USING btree (expires_at);
+CREATE INDEX console_session_key_id ON queue.console_session USING btree (key_id);
 
 create table queue.dead_letter_count (
     queue_id integer not null,
@@ -1111,6 +1141,10 @@ function queue.ascii_bytes(p_json text)
     returns integer
     language sql immutable;
 
+function queue.begin_audit(p_account_id text, p_actor text, p_key_id text, p_address text, p_action text, p_target text, p_filter jsonb)
+    returns TABLE(audit_id bigint)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean, p_filter_policy text, p_filter jsonb)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1214,6 +1248,10 @@ function queue.clear_range(p_queue_id integer, p_shard integer, p_after bigint, 
 function queue.client_system(p_system jsonb)
     returns jsonb
     language sql immutable;
+
+function queue.close_console_session(p_session text)
+    returns TABLE(closed boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.compact_dead_letter_counts(p_limit integer)
     returns void
@@ -1515,6 +1553,10 @@ function queue.find_certificate(p_key_id text)
     returns TABLE(certificate text)
     language sql stable;
 
+function queue.find_console_session(p_session text)
+    returns TABLE(account_id text, key_id text, user_name text, policies text[], expires_at timestamp with time zone)
+    language sql stable;
+
 function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns text[]
     language sql stable;
@@ -1666,6 +1708,10 @@ function queue.like_any(p_text text, p_patterns jsonb)
 function queue.limit_key(p_key_id text, p_expires_at timestamp with time zone)
     returns TABLE(found boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.list_audit(p_account_id text, p_before bigint, p_limit integer)
+    returns TABLE(audit_id bigint, happened_at timestamp with time zone, actor text, key_id text, address text, action text, target text, filter text, affected bigint, error text, settled_at timestamp with time zone)
+    language sql stable;
 
 function queue.list_bindings(p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit integer)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint)
@@ -1919,6 +1965,10 @@ function queue.number_publications(p_topic queue.topic, p_entries queue.publicat
     returns queue.publication[]
     language plpgsql;
 
+function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds integer)
+    returns TABLE(expires_at timestamp with time zone)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.opt_in(p_account_id text, p_region text, p_phone_number text)
     returns TABLE(error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -2095,8 +2145,16 @@ function queue.read_minutes(p_arns text[], p_from timestamp with time zone, p_to
     returns TABLE(n integer, starts_at timestamp with time zone, sent bigint, received bigint, redelivered bigint, deleted bigint, dead_lettered bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, last_received_at timestamp with time zone)
     language sql stable;
 
+function queue.read_overview(p_account_id text, p_region text, p_limit integer)
+    returns TABLE(name text, arn text, queues bigint, measured bigint, visible bigint, in_flight bigint, delayed bigint, dead_letters bigint, oldest_at timestamp with time zone, measured_at timestamp with time zone, read_at timestamp with time zone)
+    language sql stable;
+
 function queue.read_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text, receiver text)
+    language sql stable;
+
+function queue.read_queue_page(p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip integer, p_limit integer)
+    returns TABLE(name text, arn text, fifo boolean, created_at timestamp with time zone, total bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, measured_at timestamp with time zone, dead_letter_name text, source_name text, sources bigint)
     language sql stable;
 
 function queue.read_schedule(p_account_id text, p_region text, p_group text, p_name text)
@@ -2346,6 +2404,10 @@ function queue.set_user(p_account_id text, p_name text, p_policies text[])
 function queue.set_webhooks_aside(p_ids bigint[], p_lanes text[])
     returns void
     language sql;
+
+function queue.settle_audit(p_audit_id bigint, p_affected bigint, p_error text)
+    returns TABLE(settled boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)

@@ -88,6 +88,11 @@ SETTINGS: Final = (
             "revocation takes effect after this time. 0: every request looks the key up.", 0),
     Setting("QUEUE_REFUSE_KMS", False, "", "Refuse queues, topics and schedules with a KMS key, with which nothing is "
             "encrypted here, see [security.md](security.md)."),
+    Setting("QUEUE_CONSOLE", "", "", "The console at `/console`, see [console.md](console.md). `off`: none. `read`: it "
+            "shows, and changes nothing. `full`: it does what its user may do. Empty: `full` for `penstock up` on an "
+            "address of this machine alone, and with `QUEUE_ACCESS=sigv4`; else `off`. There is none with "
+            "`QUEUE_ACCESS=presence`.",
+            choices=("off", "read", "full")),
     Setting("QUEUE_PEEK_ENDPOINT", False, "", "Serve `GET /_aws/sqs/messages`, where test suites look at messages "
             "without receiving them, as LocalStack has it."),
     Setting("QUEUE_LOCALSTACK_HEALTH", False, "", "Serve `GET /_localstack/health` for scripts that wait for it. It "
@@ -279,6 +284,7 @@ class Settings:
     queue_encryption_key: str = field(repr=False)
     queue_access_cache_seconds: int
     queue_refuse_kms: bool
+    queue_console: str
     queue_peek_endpoint: bool
     queue_localstack_health: bool
     sns_cert_host: str
@@ -382,6 +388,13 @@ class Settings:
         """The protocols of SNS whose outgoing messages this installation carries."""
         by_gateway = ("sms", "application") if self.sns_gateway_url else ()
         return by_gateway + (("email", "email-json") if self.sns_smtp_url else ())
+
+    @property
+    def console(self) -> str:
+        """What the console at /console lets people do: `off`, `read` or `full`."""
+        if self.queue_access == "presence":  # a browser has no credentials to send
+            return "off"
+        return self.queue_console or ("full" if self.queue_access == "sigv4" else "off")
 
     @property
     def direct_url(self) -> str:

@@ -3,7 +3,8 @@
     POST|GET / and a queue's path ──────► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled; any path
                                           outside /v1 with an action
     /schedules, /schedule-groups, /tags ► aws_application: EventBridge Scheduler
-    everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics
+    everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics,
+                                          /console
 
 FastAPI's middleware and routing cost more than a whole SQS request, so the AWS paths never reach them. Nor do
 transactions, the one action of the native API that consumers call for each message: the application calls their route
@@ -70,6 +71,7 @@ class Application(RestApplication):
     def __init__(self, environment: Environment, resources: Resources) -> None:
         super().__init__(environment, self._run_operation)
         self._resources = resources
+        self._has_console = environment.settings.console != "off"
         self._deadlines = Deadlines(environment.settings.queue_request_timeout_seconds)
         self.aws_application = AwsApplication(environment, resources, self._deadlines)
         self._meter = resources.meter
@@ -96,6 +98,11 @@ class Application(RestApplication):
             ),
         )
 
+        if self._has_console:
+            from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
+
+            add_console(self, resources.refresh_gauges)
+
     def stop(self) -> None:
         """Answers the requests that are still under way at the end of the process with 503."""
         self._deadlines.stop()
@@ -120,9 +127,21 @@ class Application(RestApplication):
         return limited_address(client_address(dict(scope["headers"]), peer, settings))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_aws = self.aws_application.handles(scope["method"], scope["path"]) or names_action(scope)
+        is_aws = not self._is_for_console(scope) and (
+            self.aws_application.handles(scope["method"], scope["path"]) or names_action(scope)
+        )
         serve = self.aws_application if is_aws else self._serve_fastapi
         await serve(scope, receive, send)
+
+    def _is_for_console(self, scope: Scope) -> bool:
+        """Whether a request is for a page: one below /console, or a browser's first look at the service."""
+        if not self._has_console:
+            return False
+        path: str = scope["path"]
+        if path == "/console" or path.startswith("/console/"):
+            return True
+        is_first_look = path == "/" and scope["method"] == "GET" and not scope["query_string"]
+        return is_first_look and b"text/html" in dict(scope["headers"]).get(b"accept", b"")
 
     async def _serve_fastapi(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request by FastAPI, with the same limits of time and of body size as the AWS protocols."""

@@ -53,6 +53,8 @@ RowT = TypeVar("RowT", bound=Row)
 AnyOperation = Operation[Struct | None]
 GuardedOperation = Callable[["GuardedActionCall"], AnyOperation]
 
+# Prefixes of our own distinguish these keys from AWS's, and let scanners for leaked keys find them.
+ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MOST_KEYS = 4096
 # For how long a key counts as unknown, since it may be created at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
@@ -269,6 +271,16 @@ class RequireSignature:
         if key is None or not hmac.compare_digest(hash_of_secret(secret), key.secret):
             raise InvalidClientTokenId
         context.account_id, context.user = key.account_id, key.user
+
+    def find_key(self, key_id: str, secret: str, address: str) -> Operation[Key | None]:
+        """The key of this id, of either kind, if this is its secret. Raises as `KeyCache.find` does."""
+        if key_id.startswith(BEARER_PREFIX):
+            key = yield from self._bearer_keys.find(key_id, address)
+            given = hash_of_secret(secret)
+        else:
+            key = yield from self._access_keys.find(key_id, address)
+            given = secret.encode("utf-8", "surrogatepass")
+        return key if key is not None and hmac.compare_digest(given, key.secret) else None
 
     def _access_key(self, key_id: str, row: AccessKeyRow) -> Key:
         try:

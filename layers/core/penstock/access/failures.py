@@ -14,22 +14,27 @@ MOST_ADDRESSES = 4096
 
 
 class FailureCounter:
-    """Failures by address (of IPv6 by /64), in windows of ten seconds; it forgets the one that was seen longest ago."""
+    """Failures by address (of IPv6 by /64), in windows of `seconds`; it forgets the one that was seen longest ago.
 
-    def __init__(self) -> None:
+    `most`: so many failures an address may have in its window.
+    """
+
+    def __init__(self, most: int = MOST_FAILURES, seconds: float = WINDOW_SECONDS) -> None:
+        self._most = most
+        self._seconds = seconds
         self._windows: dict[str, tuple[float, int]] = {}
 
     def add(self, address: str) -> None:
         """Counts a failure."""
         now, address = monotonic(), limited_address(address)
         started_at, number = self._windows.pop(address, (now, 0))
-        if now - started_at > WINDOW_SECONDS:
+        if now - started_at > self._seconds:
             started_at, number = now, 0
         if len(self._windows) >= MOST_ADDRESSES:
             del self._windows[next(iter(self._windows))]
         self._windows[address] = started_at, number + 1
 
     def is_exceeded(self, address: str) -> bool:
-        """Whether the address has had more than 50 failures in its window."""
+        """Whether the address has had more failures than it may in its window."""
         started_at, number = self._windows.get(limited_address(address), (0.0, 0))
-        return number > MOST_FAILURES and monotonic() - started_at <= WINDOW_SECONDS
+        return number > self._most and monotonic() - started_at <= self._seconds

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from penstock.access.authentication import hash_of_secret
+from penstock.access.authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_of_secret
 from penstock.access.policy.statements import read_policy
 from penstock.access.secret_encryption import SecretCipher
 from penstock.access.users import BUILT_IN, LONGEST_POLICY, user_arn
@@ -39,8 +39,6 @@ from penstock_web.system_account import LocalError
 
 from .database import service_database
 
-# Prefixes of our own distinguish these keys from AWS's, and let scanners for leaked keys find them.
-ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 SECRET_BYTES = 30
 _USER_NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 

@@ -240,6 +240,10 @@ class RequestReader:
         application = self._aws_application
         if application is None or self._expects_continue or not self._keep_alive or "%" in self._path:
             return False
+        if (
+            self._method == "GET" and self._path == "/"
+        ):  # browsers begin here, and no client sends messages so
+            return False
         return self._connection.is_free and application.handles(self._method, self._path)
 
     def _use_asgi(self) -> None:

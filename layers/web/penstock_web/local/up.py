@@ -62,6 +62,7 @@ def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings],
         warn(warning)
     warn_of_open_access(settings, options.host)
     options = dataclasses.replace(options, port=_check_port(options.host, options.port))
+    settings = with_console(settings, options)
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         if options.ephemeral or options.state:  # what the command says goes before what the environment says
@@ -139,6 +140,13 @@ def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
     return dataclasses.replace(settings, webhook_allow_cidrs="127.0.0.0/8,::1/128")
 
 
+def with_console(settings: Settings, options: UpOptions) -> Settings:
+    """The settings, with the console for everyone on this machine if only local clients can reach the service."""
+    if settings.queue_console or settings.queue_access != "off" or not _is_loopback(options.host):
+        return settings
+    return dataclasses.replace(settings, queue_console="full")
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
@@ -183,6 +191,8 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
         f"sqs create-queue --queue-name hello{remark}",
         flush=True,
     )
+    if settings.console != "off":
+        print(f"console  {address}/console", flush=True)
 
 
 def _check_port(host: str, port: int) -> int:

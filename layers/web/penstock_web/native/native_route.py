@@ -1,6 +1,6 @@
 """Routes of the native API: they check the caller's access, run operations, and encode JSON."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
 
@@ -86,19 +86,8 @@ class OperationRunner:
 
     def _check(self, access: AccessRule, route: str) -> Operation[None]:
         yield from access.check_native_request(self.context)
-        if (
-            self.context.caller.principal.is_root
-        ):  # the account's own keys may do everything here, and mend policies
-            return
         name = self._scope["path_params"].get("name") if route in OF_A_QUEUE else None
-        for action in ACTIONS[route]:
-            service, _, action_name = action.partition(":")
-            if name is None:
-                check_user(service, action_name, ANY, self.context)
-            elif service == "sqs":
-                yield from authorize_one(service, action_name, arn_of(name, self.context), self.context)
-            else:
-                check_user(service, action_name, arn_of(name, self.context), self.context)
+        yield from authorize_actions(ACTIONS[route], name, self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
         """What `reader` makes of the request's body; of a long one without holding up other requests."""
@@ -110,6 +99,23 @@ class OperationRunner:
     async def run(self, operation: Operation[T]) -> T:
         """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
         return await self._native.run_operation(operation, self._scope)
+
+
+def authorize_actions(actions: Iterable[str], name: str | None, context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may do all of this, with the queue of this name or (None) at all.
+
+    The account's own keys may do everything here, and mend policies.
+    """
+    if context.caller.principal.is_root:
+        return
+    for action in actions:
+        service, _, action_name = action.partition(":")
+        if name is None:
+            check_user(service, action_name, ANY, context)
+        elif service == "sqs":
+            yield from authorize_one(service, action_name, arn_of(name, context), context)
+        else:
+            check_user(service, action_name, arn_of(name, context), context)
 
 
 def is_json(request: Request) -> bool:

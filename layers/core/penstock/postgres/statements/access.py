@@ -1,4 +1,4 @@
-"""Keys and policies."""
+"""Keys and policies; sessions of the console, and the audit of what people did there."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -165,3 +165,74 @@ class QuotaRow(NamedTuple):
 
 
 QUOTA_REACHED = Statement("queue.quota_reached", ("text", "text", "text", "text", "text", "int4"), QuotaRow)
+
+
+# --- the console -----------------------------------------------------------------------------------------------------
+class OpenedSessionRow(NamedTuple):
+    """When the session is over, unless its key ends before."""
+
+    expires_at: datetime
+
+
+OPEN_SESSION = Statement("queue.open_console_session", ("text", "text", "text", "int4"), OpenedSessionRow)
+
+
+class SessionRow(NamedTuple):
+    """Whose key a browser has signed in with. `user_name`: None for a key of the account itself."""
+
+    account_id: str
+    key_id: str
+    user_name: str | None
+    policies: list[str] | None
+    expires_at: datetime
+
+
+FIND_SESSION = Statement("queue.find_console_session", ("text",), SessionRow)
+
+
+class ClosedSessionRow(NamedTuple):
+    """Whether the browser was signed in."""
+
+    closed: bool
+
+
+CLOSE_SESSION = Statement("queue.close_console_session", ("text",), ClosedSessionRow)
+
+
+class BegunAuditRow(NamedTuple):
+    """The id of the row."""
+
+    audit_id: int
+
+
+BEGIN_AUDIT = Statement(
+    "queue.begin_audit", ("text", "text", "text", "text", "text", "text", "jsonb"), BegunAuditRow
+)
+
+
+class SettledAuditRow(NamedTuple):
+    """Whether the action had no outcome before."""
+
+    settled: bool
+
+
+SETTLE_AUDIT = Statement("queue.settle_audit", ("int8", "int8", "text"), SettledAuditRow)
+
+
+class AuditRow(NamedTuple):
+    """What somebody did. `filter`: JSON. `affected`: None: not known. `settled_at`: None: its outcome is not known."""
+
+    audit_id: int
+    happened_at: datetime
+    actor: str
+    key_id: str | None
+    address: str
+    action: str
+    target: str
+    filter: str
+    affected: int | None
+    error: str | None
+    settled_at: datetime | None
+
+
+LIST_AUDIT = Statement("queue.list_audit", ("text", "int8", "int4"), AuditRow)

@@ -1,5 +1,6 @@
 """Queues, their attributes, tags and policies."""
 
+from datetime import datetime
 from typing import NamedTuple
 
 from penstock.effects import Statement
@@ -109,4 +110,51 @@ class DeadLetterSourceRow(NamedTuple):
 
 LIST_DEAD_LETTER_SOURCES = Statement(
     "queue.list_dead_letter_sources", ("text", "text", "int4"), DeadLetterSourceRow
+)
+
+
+# --- pages of the console ---------------------------------------------------------------------------------------------
+class OverviewRow(NamedTuple):
+    """What a queue held when it was last measured; without name: what all queues of an account hold together.
+
+    `queues`, `measured`: only there: how many there are, and how many were measured. `dead_letters`: there the messages
+    in dead-letter queues, else 1 for a dead-letter queue.
+    """
+
+    name: str | None
+    arn: str | None
+    queues: int | None
+    measured: int | None
+    visible: int | None
+    in_flight: int | None
+    delayed: int | None
+    dead_letters: int
+    oldest_at: datetime | None
+    measured_at: datetime | None
+    read_at: datetime
+
+
+READ_OVERVIEW = Statement("queue.read_overview", ("text", "text", "int4"), OverviewRow)
+
+
+class QueuePageRow(NamedTuple):
+    """A queue of a page, with what was last measured of it; None: never. `total`: of all pages."""
+
+    name: str
+    arn: str
+    fifo: bool
+    created_at: datetime
+    total: int
+    visible: int | None
+    in_flight: int | None
+    delayed: int | None
+    oldest_at: datetime | None
+    measured_at: datetime | None
+    dead_letter_name: str | None
+    source_name: str | None
+    sources: int | None
+
+
+READ_QUEUE_PAGE = Statement(
+    "queue.read_queue_page", ("text", "text", "text", "text", "bool", "int4", "int4"), QueuePageRow
 )

@@ -1,0 +1,14 @@
+"""The console: pages at /console for people, made on the server, over the same operations as the REST API.
+
+    console.py     adds the routes to an application, unless QUEUE_CONSOLE is off
+    rights.py      what each route asks the policies of who calls
+    console_route.py  admits a request: host, origin, session, rights
+    sign_in.py     keys, sessions and cookies
+    audit.py       notes who did what
+    readings.py    one reading for all viewers of a process
+    rendering.py   templates and their filters; assets.py: styles and scripts
+    screens/       a module a screen
+
+It imports Jinja2, which the functions of AWS's actions do not have: `application` and `rest_function` import it where
+there is a console.
+"""

@@ -1,0 +1,17 @@
+"""Adds the console to an application: the container's, or the one that Mangum runs on Lambda."""
+
+from collections.abc import Awaitable, Callable
+
+from fastapi import FastAPI
+
+from .screens import entry, overview, queues
+
+SCREENS = (entry, overview, queues)
+
+
+def add_console(app: FastAPI, refresh: Callable[[], Awaitable[None]] | None = None) -> None:
+    """Adds the routes below /console, and `/`. `refresh`: returns when the queues have been measured."""
+    app.state.console_refresh = refresh
+    for screen in SCREENS:
+        app.include_router(screen.router)
+    app.include_router(entry.last_router)

@@ -1,0 +1,88 @@
+"""What is known of some queues: facts, the last two hours by the minute, and verdicts. At most three calls."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, NamedTuple
+
+from penstock.effects import Call, Compute, Operation
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
+from penstock.verdicts import TARGET_LAG_SECONDS, Minute, Verdict
+from penstock.verdicts.series import MINUTE, SETTLE
+from penstock_web.queue_verdicts import (
+    KEPT,
+    QUEUES_A_READ,
+    RECENT,
+    ask_for_more,
+    by_queue,
+    span_before,
+    verdicts_on,
+)
+
+MOST_QUEUES: Final = QUEUES_A_READ[RECENT]
+MOST_LONG: Final = QUEUES_A_READ[KEPT]
+
+
+class Observed(NamedTuple):
+    """A queue: what was last measured, its minutes, the newest last, and the verdict."""
+
+    facts: VerdictFactsRow
+    minutes: Sequence[Minute]
+    verdict: Verdict
+
+    def total(self, name: str, length: timedelta) -> int:
+        """The sum of a column of the minutes that began in the last `length`, such as `sent`."""
+        since = self.facts.read_at - length
+        return sum(getattr(minute, name) for minute in self.minutes if minute.starts_at >= since)
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of the verdict; None for a queue of which nothing is known yet."""
+        is_known = self.facts.measured_at is not None or bool(self.minutes)
+        return self.verdict.kind.value if is_known else None
+
+    @property
+    def arrival_rate(self) -> float | None:
+        """Messages a second; None before the first full minute of what is known."""
+        return self.verdict.arrival_rate if self._has_full_minute else None
+
+    @property
+    def drain_rate(self) -> float | None:
+        """The same for messages that were deleted, or moved to the dead-letter queue."""
+        return self.verdict.drain_rate if self._has_full_minute else None
+
+    @property
+    def _has_full_minute(self) -> bool:
+        if not self.minutes:  # nothing happened, if that was looked at
+            return self.facts.measured_at is not None
+        return self.minutes[0].starts_at + MINUTE + SETTLE <= self.facts.read_at
+
+    @property
+    def last_received_at(self) -> datetime | None:
+        """The last receive that returned a message, as far as the minutes go."""
+        return max((m.last_received_at for m in self.minutes if m.last_received_at is not None), default=None)
+
+
+def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Observed]]:
+    """The queues that exist, by ARN; of more than 60, the first ones."""
+    some = list(arns[:MOST_QUEUES])
+    facts = (yield from Call(READ_VERDICT_FACTS, (some,))) if some else []
+    if not facts:
+        return {}
+    rows = yield from Call(READ_MINUTES, (some, *span_before(facts[0].read_at, RECENT)))
+    found = yield from Compute(partial(_observed, facts, rows, in_flight_limit))
+    asking = ask_for_more({arn: queue.verdict for arn, queue in found.items()})[:MOST_LONG]
+    if asking:
+        rows = yield from Call(READ_MINUTES, (asking, *span_before(facts[0].read_at, KEPT)))
+        places = {arn: place for place, arn in enumerate(asking, 1)}
+        again = [row._replace(n=places[row.arn]) for row in facts if row.arn in places]
+        found |= yield from Compute(partial(_observed, again, rows, in_flight_limit))
+    return found
+
+
+def _observed(
+    facts: Sequence[VerdictFactsRow], rows: Sequence[MinuteRow], in_flight_limit: int
+) -> dict[str, Observed]:
+    minutes = by_queue(rows)
+    verdicts = verdicts_on(facts, rows, in_flight_limit, TARGET_LAG_SECONDS)
+    return {row.arn: Observed(row, minutes.get(row.n, ()), verdicts[row.arn]) for row in facts}

@@ -1,0 +1,67 @@
+"""One reading for all viewers of a process: whoever looks at the same thing gets the same answer of the database.
+
+A reading is used for three seconds, and for a hundred times as long as it took, so what is costly to read is read
+seldom: each kind of reading costs the database at most a hundredth of a core.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from time import monotonic
+from typing import Final, Generic, TypeVar, cast
+
+T = TypeVar("T")
+
+FRESH_SECONDS: Final = 3.0
+SHARE: Final = 0.01
+"""The part of the time in which a reading may be under way."""
+LONGEST_SECONDS: Final = 60.0
+MOST: Final = 256
+MARGIN_SECONDS: Final = 0.25
+"""A poll every three seconds finds a reading that is slightly too young: it is taken as too old."""
+
+
+class Reading(Generic[T]):
+    """What was read, until when it is used, and the task that reads it again."""
+
+    __slots__ = ("_task", "_until", "_values")
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        self._values: list[T] = []
+        self._task: asyncio.Task[T] | None = None
+
+    async def get(self, read: Callable[[], Awaitable[T]]) -> T:
+        """The value. Several who ask while it is read wait for the same one."""
+        if self._values and monotonic() < self._until:
+            return self._values[0]
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._read(read))
+        return await asyncio.shield(self._task)
+
+    async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
+        started = monotonic()
+        value = await read()
+        now = monotonic()
+        self._values = [value]
+        self._until = now + min(LONGEST_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, (now - started) / SHARE))
+        return value
+
+
+class Readings:
+    """The readings of a process."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, object] = {}
+
+    async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """What `read` returned lately, or returns now. `key`: what it reads, and for whom.
+
+        Raises what `read` raises.
+        """
+        known = cast("Reading[T] | None", self._known.get(key))
+        if known is None:
+            known = Reading()
+            if len(self._known) >= MOST:
+                del self._known[next(iter(self._known))]
+            self._known[key] = known
+        return await known.get(read)

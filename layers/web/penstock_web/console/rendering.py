@@ -1,0 +1,117 @@
+"""Templates and their filters. Every value is escaped; what is not known is a dash, never 0."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment as Templates
+from jinja2 import PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from penstock_web.report.formats import duration
+
+from .assets import asset_path
+
+NOT_KNOWN: Final = Markup(
+    '<span class="na" title="not known yet">&ndash;<span class="sr">not known</span></span>'
+)
+MILLION: Final = 1_000_000
+
+
+@cache
+def templates() -> Templates:
+    """The templates of this package."""
+    made = Templates(
+        loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, auto_reload=False,
+    )  # fmt: skip
+    made.filters |= FILTERS
+    made.globals["asset"] = asset_path
+    made.policies["urlize.rel"] = "noreferrer"
+    return made
+
+
+def render(template: str, values: Mapping[str, object]) -> str:
+    """A page. `layout`: the template around it, `part.html` for what changes while it is open."""
+    return str(templates().get_template(template).render(values))
+
+
+# --- filters ---------------------------------------------------------------------------------------------------------
+def count(value: float | None) -> str:
+    """A whole number."""
+    return NOT_KNOWN if value is None else f"{value:,.0f}"
+
+
+def seconds(value: float | None) -> str:
+    """A duration in its largest unit."""
+    if value is None:
+        return NOT_KNOWN
+    return "0 s" if value < 1 else duration(value * MILLION)
+
+
+def age(at: datetime | None, now: datetime) -> str:
+    """How long ago that was."""
+    return NOT_KNOWN if at is None else seconds(max(0.0, (now - at).total_seconds()))
+
+
+def ago(at: datetime | None, now: datetime) -> str:
+    """How long ago that was, with the moment itself for pointers and programs."""
+    if at is None:
+        return NOT_KNOWN
+    text = age(at, now)
+    return Markup('<time datetime="{}" title="{}">{} ago</time>').format(
+        at.astimezone(UTC).isoformat(timespec="milliseconds"), moment(at), text
+    )
+
+
+def moment(at: datetime | None) -> str:
+    """UTC, to the second."""
+    return NOT_KNOWN if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def rate(value: float | None) -> str:
+    """Messages a second or, where that is little, a minute."""
+    if value is None:
+        return NOT_KNOWN
+    if value >= 9.95:
+        return f"{value:,.0f}/s"
+    if value >= 0.1:
+        return f"{value:.1f}/s"
+    return f"{value * 60:.1f}/min" if value * 60 >= 0.05 else "0"
+
+
+def words(name: str) -> str:
+    """A name of code as words: `falling_behind` is `falling behind`."""
+    return name.replace("_", " ")
+
+
+def plural(number: float, one: str, several: str | None = None) -> str:
+    """A number of things."""
+    return f"{number:,.0f} {one if number == 1 else several or one + 's'}"
+
+
+def segment(name: str) -> str:
+    """A name as a part of a path."""
+    return quote(name, safe="")
+
+
+def query(parameters: dict[str, object], **changes: object) -> str:
+    """The query string of an address with some parameters changed; those that are empty are left out."""
+    merged = {key: str(value) for key, value in {**parameters, **changes}.items() if value not in (None, "")}
+    return f"?{urlencode(merged)}" if merged else ""
+
+
+FILTERS: Final[dict[str, Callable[..., str]]] = {
+    "age": age,
+    "ago": ago,
+    "count": count,
+    "moment": moment,
+    "plural": plural,
+    "query": query,
+    "rate": rate,
+    "seconds": seconds,
+    "segment": segment,
+    "words": words,
+}

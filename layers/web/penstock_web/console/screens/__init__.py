@@ -1,0 +1,1 @@
+"""The screens of the console, a module each, with its routes."""

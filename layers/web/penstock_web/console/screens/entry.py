@@ -1,0 +1,84 @@
+"""Signing in and out, styles and scripts, and paths at which there is nothing."""
+
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Response
+from starlette.responses import RedirectResponse
+
+from penstock.errors import InvalidClientTokenId, RequestThrottled
+from penstock_web.console.assets import read_asset
+from penstock_web.console.console_route import SIGN_IN, ConsoleRoute, CurrentPage, redirect
+from penstock_web.console.sign_in import close_session, find_viewer, open_session, set_cookie
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+last_router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+HOME = "/console"
+YEAR = {
+    "cache-control": "public, max-age=31536000, immutable",
+    "cross-origin-resource-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
+
+
+@router.get("/")
+async def root(page: CurrentPage) -> Response:  # noqa: ARG001
+    """Leads browsers to the console: the application asks for no other `GET /` here."""
+    return RedirectResponse(HOME, 302, {"vary": "Accept"})
+
+
+@router.get("/console/static/{file}")
+async def asset(file: str, page: CurrentPage) -> Response:
+    """A style, script or picture."""
+    found = read_asset(file)
+    if found is None:
+        return page.show("none.html", 404, title="Not here")
+    return Response(found[0], headers=YEAR, media_type=found[1])
+
+
+@router.get("/console/sign-in")
+async def sign_in_page(page: CurrentPage) -> Response:
+    """The form; who is signed in, or need not be, goes on."""
+    if await page.run(find_viewer(page.context)) is not None:
+        return redirect(own_path(page.query.get("to", "")))
+    return page.show("sign_in.html", title="Sign in", to=own_path(page.query.get("to", "")), problem="")
+
+
+@router.post("/console/sign-in")
+async def sign_in(page: CurrentPage) -> Response:
+    """Signs in with a key: its id and secret, or both in the first field, as a bearer key is written."""
+    key_id, _, joined = page.field("key").strip().removeprefix("Bearer ").strip().partition(".")
+    secret = page.field("secret").strip() or joined
+    to = own_path(page.field("to"))
+    try:
+        value = await page.run(open_session(key_id, secret, page.context))
+    except (InvalidClientTokenId, RequestThrottled) as error:
+        throttled = isinstance(error, RequestThrottled)
+        problem = (
+            "Too many attempts. Wait a minute." if throttled else "There is no key with this id and secret."
+        )
+        return page.show("sign_in.html", 429 if throttled else 403, title="Sign in", to=to, problem=problem)
+    return redirect(to, set_cookie(value, page.context))
+
+
+@router.post("/console/sign-out")
+async def sign_out(page: CurrentPage) -> Response:
+    """Ends the session of this browser."""
+    await page.run(close_session(page.context))
+    return redirect(SIGN_IN, set_cookie("", page.context))
+
+
+@last_router.get("/console/{rest:path}")
+async def no_page(rest: str, page: CurrentPage) -> Response:  # noqa: ARG001
+    """There is nothing at this path."""
+    return page.show("none.html", 404, title="Not here")
+
+
+def own_path(path: str) -> str:
+    """A path of the console; the overview for anything else."""
+    parts = urlsplit(path)
+    is_own = (
+        not parts.scheme and not parts.netloc and (parts.path == HOME or parts.path.startswith(f"{HOME}/"))
+    )
+    safe = is_own and "\\" not in path and path.isprintable() and not path.startswith("//")
+    return path if safe and parts.path != SIGN_IN else HOME

@@ -1,0 +1,121 @@
+"""The first screen: what needs attention, the worst first, then rates and totals."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from fastapi import APIRouter, Response
+
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
+from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
+from penstock.verdicts import Kind
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage
+from penstock_web.console.observing import MOST_QUEUES, Observed, observe
+from penstock_web.console.rendering import plural, seconds
+from penstock_web.queue_verdicts import badness
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+HOUR: Final = timedelta(hours=1)
+LATE_SECONDS: Final = 60.0
+OLD_SNAPSHOT_SECONDS: Final = 600.0
+WORST: Final = {
+    Kind.STALLED: ("bad", "nobody receives"),
+    Kind.THROTTLED: ("bad", "throttled"),
+    Kind.POISONED: ("bad", "poisoned"),
+    Kind.FALLING_BEHIND: ("warn", "falling behind"),
+}
+
+
+class Item(NamedTuple):
+    """Something that needs attention. `level`: bad, warn or info. `what`: a word or two; `path`: where to look."""
+
+    level: str
+    what: str
+    name: str
+    text: str
+    path: str
+    observed: Observed | None = None
+
+
+class Overview(NamedTuple):
+    """`total`: of all queues. `busiest`: the queues with the most messages."""
+
+    total: OverviewRow
+    items: Sequence[Item]
+    busiest: Sequence[tuple[OverviewRow, Observed]]
+    dead_letters: Sequence[OverviewRow]
+    arrival_rate: float
+    drain_rate: float
+
+
+@router.get("/console")
+async def overview(page: CurrentPage) -> Response:
+    """What needs attention, and how much there is."""
+    await page.refresh()
+    found = await page.read(("overview",), lambda: read_overview(page.context))
+    installation = await page.read(("installation",), lambda: Call(READ_INSTALLATION, ()).__iter__())
+    items = [*found.items, *late(installation)]
+    return page.show("overview.html", title="Overview", found=found, items=items, at=found.total.read_at)
+
+
+def read_overview(context: Context) -> Operation[Overview]:
+    """Totals, the queues that may need attention, and verdicts on these."""
+    limit = MOST_QUEUES // 4
+    total, *rows = yield from Call(READ_OVERVIEW, (context.account_id, context.region, limit))
+    settings = context.environment.settings
+    observed = yield from observe([row.arn or "" for row in rows], settings.queue_in_flight_limit)
+    known = [(row, observed[row.arn or ""]) for row in rows if row.arn in observed]
+    known.sort(key=lambda pair: badness(pair[1].verdict))
+    items = sorted(attention(known), key=lambda item: ("bad", "warn", "info").index(item.level))
+    return Overview(
+        total,
+        items,
+        sorted((pair for pair in known if pair[0].visible), key=lambda pair: -(pair[0].visible or 0))[:8],
+        [row for row in rows if row.dead_letters and row.visible],
+        sum(queue.verdict.arrival_rate for _, queue in known),
+        sum(queue.verdict.drain_rate for _, queue in known),
+    )
+
+
+def attention(known: Iterable[tuple[OverviewRow, Observed]]) -> Iterator[Item]:
+    """The queues that need attention."""
+    for row, queue in known:
+        name, path = row.name or "", f"/console/queues/{row.name}"
+        if row.dead_letters and row.visible:
+            grew = queue.total("sent", HOUR)
+            level = "bad" if grew else "info"
+            text = (
+                f"{plural(row.visible, 'dead letter')}, {grew:,} of them in the last hour"
+                if grew
+                else (f"{plural(row.visible, 'dead letter')}, none new in the last hour")
+            )
+            yield Item(level, "dead letters", name, text, f"{path}/messages", queue)
+        elif queue.verdict.kind in WORST:
+            level, what = WORST[queue.verdict.kind]
+            yield Item(level, what, name, reason(queue), path, queue)
+
+
+def reason(queue: Observed) -> str:
+    """Why a queue needs attention."""
+    verdict = queue.verdict
+    text = verdict.cause_text or "More messages come than are deleted."
+    if verdict.kind is Kind.STALLED and verdict.seconds_since_receive is not None:
+        text = f"Messages wait, and nobody received any for {seconds(verdict.seconds_since_receive)}."
+    return f"{text} {plural(verdict.backlog, 'message')} can be received."
+
+
+def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:
+    """What the whole installation is behind with."""
+    values = {row.name: row.value for row in rows if not row.label}
+    if (overdue := values.get("schedules_overdue", 0.0)) > LATE_SECONDS:
+        text = f"The schedule that waits longest has been due for {seconds(overdue)}."
+        yield Item("bad", "late", "Schedules", text, "/console/schedules")
+    if (overdue := values.get("webhooks_overdue", 0.0)) > LATE_SECONDS:
+        text = f"The webhook that waits longest has been due for {seconds(overdue)}."
+        yield Item("warn", "late", "Webhooks", text, "/console/webhooks")
+    if (oldest := values.get("oldest_transaction", 0.0)) > OLD_SNAPSHOT_SECONDS:
+        text = f"A transaction has been open for {seconds(oldest)}: deleted rows cannot be removed meanwhile."
+        yield Item("warn", "old snapshot", "Database", text, "/console/system")

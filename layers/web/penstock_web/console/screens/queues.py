@@ -1,0 +1,81 @@
+"""The list of queues: search, sort, a page at a time."""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from fastapi import APIRouter, Response
+from markupsafe import Markup
+
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage
+from penstock_web.console.observing import Observed, observe
+from penstock_web.console.rendering import plural
+from penstock_web.console.sparks import depths, spark
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+PAGE: Final = 50
+SORTS: Final = ("name", "visible", "in_flight", "delayed", "age", "created")
+LONGEST_SEARCH: Final = 80
+
+
+class Wanted(NamedTuple):
+    """What the address asks for. `page`: from 1."""
+
+    search: str
+    sort: str
+    descending: bool
+    page: int
+
+
+class Listed(NamedTuple):
+    """A queue of the list. `seen`: None for one that was deleted meanwhile."""
+
+    row: QueuePageRow
+    seen: Observed | None
+
+    @property
+    def spark(self) -> Markup:
+        """Its depth in the last hour."""
+        return Markup() if self.seen is None else depth_spark(self.seen)
+
+
+@router.get("/console/queues")
+async def queues(page: CurrentPage) -> Response:
+    """Queues with what was last measured of each."""
+    sort = page.choice("sort", SORTS)
+    order = page.choice("order", ("", "asc", "desc"))
+    descending = order == "desc" if order else sort != "name"
+    wanted = Wanted(
+        page.query.get("q", "").strip()[:LONGEST_SEARCH], sort, descending, page.number("page", 1, 1_000_000)
+    )
+    await page.refresh()
+    rows = await page.read(("queues", wanted), lambda: read_page(wanted, page.context))
+    arns = [row.arn for row in rows]
+    limit = page.context.environment.settings.queue_in_flight_limit
+    seen = await page.read(("observed", *arns), lambda: observe(arns, limit))
+    listed = [Listed(row, seen.get(row.arn)) for row in rows]
+    total = rows[0].total if rows else 0
+    state = {"q": wanted.search, "sort": "" if sort == "name" else sort, "order": order}
+    at = min((row.measured_at for row in rows if row.measured_at is not None), default=None)
+    return page.show(
+        "queues.html", title="Queues", listed=listed, total=total, wanted=wanted, state=state, at=at,
+        first=(wanted.page - 1) * PAGE + 1, pages=max(1, -(-total // PAGE)),
+    )  # fmt: skip
+
+
+def read_page(wanted: Wanted, context: Context) -> Operation[list[QueuePageRow]]:
+    """The rows of a page; none beyond the last one."""
+    skip = (wanted.page - 1) * PAGE
+    place = (context.account_id, context.region)
+    return (yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], skip, PAGE)))
+
+
+def depth_spark(queue: Observed, now: datetime | None = None) -> Markup:
+    """The visible messages of a queue in the last hour."""
+    values = [*depths(queue.minutes, now or queue.facts.read_at), queue.facts.visible]
+    known = [value for value in values if value is not None]
+    text = f"last hour: at most {plural(max(known), 'message')} visible" if known else ""
+    return spark(values, text)

@@ -1,0 +1,162 @@
+"""Who uses the console: keys, sessions and cookies.
+
+The cookie has a random id and nothing else. Its row in `queue.console_session`, by the id's SHA-256, names the key that
+the browser signed in with. The row and the user's policies are read again after five seconds, or
+QUEUE_ACCESS_CACHE_SECONDS if that is less, so ending a key signs its browsers out. With QUEUE_ACCESS=off nobody is
+asked, and there is no session.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from time import monotonic
+from typing import Final
+
+from penstock.access.authentication import BEARER_PREFIX, AccessRule, RequireSignature
+from penstock.access.failures import FailureCounter
+from penstock.access.users import User, caller
+from penstock.context import Context, is_secure
+from penstock.effects import Call, Operation
+from penstock.errors import AccessDenied, InvalidClientTokenId, RequestThrottled
+from penstock.postgres.statements.access import CLOSE_SESSION, FIND_SESSION, OPEN_SESSION, SessionRow
+
+SESSION_SECONDS: Final = 12 * 3600
+FRESH_SECONDS: Final = 5.0
+MOST_SESSIONS: Final = 1024
+MOST_ATTEMPTS, ATTEMPTS_SECONDS = 10, 60.0
+"""An address may fail to sign in so often in a minute."""
+COOKIE: Final = "penstock_console"
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who uses the console. `key_id`: None where nobody was asked, who then may do everything."""
+
+    account_id: str
+    user: User
+    key_id: str | None = None
+
+    @property
+    def arn(self) -> str:
+        """The ARN of the user, or of the account's root."""
+        return self.user.principal.arn or ""
+
+    @property
+    def name(self) -> str:
+        """The user's name; the account's id for a key of the account itself."""
+        return self.user.principal.user_name or self.account_id
+
+
+class Sessions:
+    """The sessions that this process has looked up in the last five seconds, and who failed to sign in."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, SessionRow]] = {}
+        self.failures = FailureCounter(MOST_ATTEMPTS, ATTEMPTS_SECONDS)
+
+    def find(self, session_id: str, seconds: float) -> Operation[SessionRow | None]:
+        """Whose session it is; None: nobody's, or no longer. It is looked up again after `seconds`."""
+        now = monotonic()
+        known = self._known.get(session_id)
+        if known is None or now >= known[0]:
+            rows = yield from Call(FIND_SESSION, (session_id,))
+            self.forget(session_id)
+            if not rows:
+                return None
+            if len(self._known) >= MOST_SESSIONS:
+                del self._known[next(iter(self._known))]
+            known = self._known[session_id] = now + seconds, rows[0]
+        return known[1] if known[1].expires_at > datetime.now(UTC) else None
+
+    def forget(self, session_id: str) -> None:
+        """The session is looked up again."""
+        self._known.pop(session_id, None)
+
+
+def find_viewer(context: Context) -> Operation[Viewer | None]:
+    """Who calls; None: somebody who is not signed in. Sets the context's account and user."""
+    if context.environment.access is None:
+        return Viewer(context.account_id, caller(context.account_id, None, None))
+    session_id = session_of(context)
+    if session_id is None:
+        return None
+    seconds = min(FRESH_SECONDS, context.environment.settings.queue_access_cache_seconds)
+    row = yield from context.environment.cache(Sessions).find(session_id, seconds)
+    if row is None:
+        return None
+    context.account_id = row.account_id
+    context.user = caller(row.account_id, row.user_name, row.policies)
+    return Viewer(row.account_id, context.user, row.key_id)
+
+
+def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
+    """Signs in with a key and returns the cookie's value.
+
+    Raises InvalidClientTokenId, RequestThrottled and AccessDenied.
+    """
+    rule: AccessRule | None = context.environment.access
+    if not isinstance(rule, RequireSignature):
+        raise AccessDenied("Nobody signs in here: QUEUE_ACCESS is not sigv4.")
+    failures = context.environment.cache(Sessions).failures
+    if failures.is_exceeded(context.client_address):
+        raise RequestThrottled
+    key = yield from rule.find_key(key_id, secret, context.client_address)
+    if key is None:
+        failures.add(context.client_address)
+        raise InvalidClientTokenId
+    value = secrets.token_urlsafe(32)
+    kind = "bearer" if key_id.startswith(BEARER_PREFIX) else "access"
+    yield from Call(OPEN_SESSION, (hashed(value), kind, key_id, SESSION_SECONDS))
+    context.account_id, context.user = key.account_id, key.user
+    return value
+
+
+def close_session(context: Context) -> Operation[None]:
+    """Signs out; it is no error if nobody is signed in."""
+    session_id = session_of(context)
+    if session_id is not None:
+        context.environment.cache(Sessions).forget(session_id)
+        yield from Call(CLOSE_SESSION, (session_id,))
+
+
+# --- cookies ---------------------------------------------------------------------------------------------------------
+def hashed(value: str) -> str:
+    """The id of the session of a cookie's value, which is random, so no salt is needed."""
+    return sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def session_of(context: Context) -> str | None:
+    """The id of the session that the request names; None: it names none."""
+    try:
+        cookies = SimpleCookie(context.http.headers.get(b"cookie", b"").decode("latin-1"))
+    except CookieError:
+        return None
+    found = cookies.get(cookie_name(context.http.headers))
+    return hashed(found.value) if found is not None and found.value else None
+
+
+def cookie_name(headers: Mapping[bytes, bytes]) -> str:
+    """Its name has the port: browsers share the cookies of a host between all of its ports."""
+    port = headers.get(b"host", b"").rpartition(b":")[2]
+    return f"{COOKIE}_{port.decode()}" if port.isdigit() else COOKIE
+
+
+def is_https(context: Context) -> bool:
+    """Whether the browser reached us by TLS, as a trusted proxy, API Gateway or QUEUE_BASE_URL says."""
+    by_gateway = context.http.host_checked
+    return (
+        by_gateway
+        or is_secure(context.http.headers, context.environment.settings)
+        or context.base_url.startswith("https:")
+    )
+
+
+def set_cookie(value: str, context: Context) -> str:
+    """The header Set-Cookie; an empty value removes the cookie."""
+    secure = "; Secure" if is_https(context) else ""
+    age = SESSION_SECONDS if value else 0
+    name = cookie_name(context.http.headers)
+    return f"{name}={value}; Path=/console; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"

@@ -1,0 +1,62 @@
+// The console without this script is complete: it adds keys, and ends polls that nobody sees.
+"use strict";
+(() => {
+  const rows = () => [...document.querySelectorAll("[data-row]")];
+  const isTyping = (element) => element.closest("input, textarea, select, [contenteditable]");
+  const main = () => document.getElementById("main");
+
+  // --- polls: none while the page is hidden, one as soon as it is seen again ---
+  document.addEventListener("htmx:before:request", (event) => {
+    if (document.hidden) event.preventDefault();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) document.body.dispatchEvent(new Event("seen"));
+  });
+  // A page whose service does not answer says so, and says when it does again.
+  const setStale = (isStale) => document.documentElement.classList.toggle("stale", isStale);
+  document.addEventListener("htmx:error", () => setStale(true));
+  document.addEventListener("htmx:after:swap", () => setStale(false));
+
+  // --- rows: j and k, which a redrawn table keeps ---
+  const current = () => document.querySelector("[data-row].current");
+  const select = (row) => {
+    current()?.classList.remove("current");
+    if (!row) return;
+    row.classList.add("current");
+    const link = row.querySelector("a, button, input");
+    link?.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  };
+  const step = (by) => {
+    const all = rows();
+    const at = all.indexOf(current());
+    select(all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))]);
+  };
+  document.addEventListener("focusin", (event) => {
+    const row = event.target.closest?.("[data-row]");
+    if (row && row !== current()) { current()?.classList.remove("current"); row.classList.add("current"); }
+  });
+
+  // --- keys ---
+  const help = document.getElementById("help");
+  const helpButton = document.querySelector("[data-help]");
+  if (helpButton) { helpButton.hidden = false; helpButton.addEventListener("click", () => help.showModal()); }
+  const actions = {
+    "/": () => { const field = document.querySelector("[data-search]"); field?.focus(); field?.select(); return field; },
+    j: () => { step(1); return true; },
+    k: () => { step(-1); return true; },
+    x: () => { const box = current()?.querySelector("input[type=checkbox]"); box?.click(); return box; },
+    r: () => {
+      if (document.getElementById("live")) document.body.dispatchEvent(new Event("again"));
+      else location.reload();
+      return true;
+    },
+    "?": () => { help.showModal(); return true; },
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+    if (event.key === "Escape" && isTyping(event.target)) { event.target.blur(); main()?.focus(); return; }
+    if (isTyping(event.target) && event.target.type !== "checkbox") return;
+    if (Object.hasOwn(actions, event.key) && actions[event.key]()) event.preventDefault();
+  });
+})();

@@ -1,0 +1,97 @@
+"""The function `rest` of Lambda: the native REST API, and the console.
+
+    handler = rest_handler()                            # functions/rest.py
+
+Mangum makes an ASGI request of the event. An operation blocks the event loop until it ends, which delays no other
+request: an execution environment has one connection and answers one request at a time.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from mangum import Mangum
+from mangum.types import ASGI
+from starlette.types import Scope
+
+from penstock.effects import Operation
+from penstock.environment import Environment
+from penstock.errors import AwsError, ResponseTooLarge
+from penstock.lambda_runtime import events
+from penstock.lambda_runtime.environment import ExecutionEnvironment
+
+from .native.application import RestApplication
+from .native.errors import error_response
+from .native.native_route import RunOperation
+
+T = TypeVar("T")
+
+# Mangum logs a line for each request; what is answered as it should be is not logged (docs/deployment.md, "Logs").
+logging.getLogger("mangum").setLevel(logging.WARNING)
+
+
+class RestHandler:
+    """A Lambda function. The first invocation makes the application, since it reads the receipt key in the database."""
+
+    def __init__(self, environment: ExecutionEnvironment) -> None:
+        self.environment = environment
+        self._adapter: Mangum | None = None
+
+    def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
+        """Answers an HTTP event in the form that belongs to the kind of event."""
+        with event_loop():
+            answer = self._get_adapter()(event, lambda_context)
+            limit = events.response_limit(event)
+            if events.fits(answer, limit):
+                return answer
+            return lambda_adapter(error_response(ResponseTooLarge.of(limit.way)))(event, lambda_context)
+
+    def _get_adapter(self) -> Mangum:
+        if self._adapter is None:
+            try:
+                self._adapter = lambda_adapter(
+                    rest_application(self.environment.environment, self._run_operation)
+                )
+            except AwsError as error:  # no database: the next invocation tries again
+                return lambda_adapter(error_response(error))
+        return self._adapter
+
+    async def _run_operation(self, operation: Operation[T], scope: Scope) -> T:  # noqa: ARG002
+        return self.environment.run(operation)
+
+
+@contextmanager
+def event_loop() -> Iterator[None]:
+    """Sets the thread's event loop, in which Mangum runs an application, and closes it at the end.
+
+    Mangum would make a loop if there were none, and would never close it.
+    """
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def lambda_adapter(app: ASGI) -> Mangum:
+    """A Lambda function that runs an ASGI application; a response is such an application too."""
+    return Mangum(app, lifespan="off")
+
+
+def rest_handler() -> RestHandler:
+    """The handler of the native REST API."""
+    return RestHandler(ExecutionEnvironment(bounds_waits=True))
+
+
+def rest_application(environment: Environment, run_operation: RunOperation) -> RestApplication:
+    """The routes below /v1 and, if there is a console, below /console."""
+    application = RestApplication(environment, run_operation)
+    if environment.settings.console != "off":
+        from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
+
+        add_console(application)
+    return application

@@ -1,0 +1,35 @@
+-- queue.read_overview(account, region, limit): the first row, without name, has what an account's queues hold together as
+-- last measured, and how many there are; then the queues that may need attention, a row each, at most 4 * p_limit: those
+-- with the most messages, those with the oldest one, dead-letter queues that hold messages, and queues in which most
+-- messages were moved to the dead-letter queue lately. A verdict on each says whether they do.
+--   queues         how many queues the account has; in other rows null
+--   measured       of these, how many were measured: the counts are theirs
+--   dead_letters   other queues name it as their dead-letter queue; in the first row: how many messages such queues hold
+--   measured_at    the oldest measurement of those counted; of a queue its own
+-- Cost: a pass over the measurements of the account's queues. Called by: GET /console.
+create or replace function queue.read_overview(p_account_id text, p_region text, p_limit int)
+returns table (name text, arn text, queues bigint, measured bigint, visible bigint, in_flight bigint, delayed bigint,
+    dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)
+language sql stable as $$
+with own as materialized (
+    select q.name, q.arn, m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at, m.dead_lettered
+    from queue.queues q left join queue.measurement m on m.queue_id = q.queue_id
+    where q.account_id = p_account_id and q.region = p_region),
+dead as materialized (
+    select distinct s.dead_letter_arn as arn from queue.queues s
+    where s.account_id = p_account_id and s.region = p_region and s.dead_letter_arn is not null),
+chosen as (
+    (select o.arn from own o where o.visible > 0 order by o.visible desc limit p_limit)
+    union (select o.arn from own o where o.visible > 0 order by o.oldest_at limit p_limit)
+    union (select o.arn from own o join dead d on d.arn = o.arn where o.visible > 0 order by o.visible desc limit p_limit)
+    union (select o.arn from own o where o.dead_lettered > 0 order by o.dead_lettered desc limit p_limit))
+select null::text, null::text, count(*), count(o.measured_at), sum(o.visible)::bigint, sum(o.in_flight)::bigint,
+    sum(o.delayed)::bigint, coalesce(sum(o.visible) filter (where d.arn is not null), 0)::bigint,
+    min(o.oldest_at) filter (where o.visible > 0), min(o.measured_at), clock_timestamp()
+from own o left join dead d on d.arn = o.arn
+union all
+(select o.name, o.arn, null, null, o.visible, o.in_flight, o.delayed, (d.arn is not null)::int::bigint, o.oldest_at,
+    o.measured_at, clock_timestamp()
+from chosen c join own o on o.arn = c.arn left join dead d on d.arn = o.arn
+order by o.name)
+$$;

@@ -1,0 +1,243 @@
+"""The console: who gets in, from where, and what each role may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import psycopg
+import pytest
+from fastapi.routing import APIRoute
+
+from penstock_web.console.console import SCREENS
+from penstock_web.console.rights import RIGHTS
+from penstock_web.console.screens import entry
+from tests.support.conformance.access_keys import SIGV4, key_ring, new_key
+from tests.support.database import Database, TestServer
+from tests.support.programs.penstock_service import Service, running_service
+from tests.support.web.console_client import ConsoleClient
+
+pytestmark = pytest.mark.xdist_group("console")
+
+ROUTES = {
+    route.name: route
+    for router in (*(screen.router for screen in SCREENS), entry.last_router)
+    for route in router.routes
+    if isinstance(route, APIRoute)
+}
+ROLES = ("nobody", "read", "operate", "admin")
+# Who may use a route: the first of these roles, and those after it. `docs/console.md` says by which actions.
+FIRST_ROLE = {
+    "root": "nobody",
+    "asset": "nobody",
+    "sign_in_page": "nobody",
+    "sign_in": "nobody",
+    "sign_out": "read",
+    "no_page": "read",
+    "overview": "read",
+    "queues": "read",
+}
+SENDS_ONLY = '{"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}'
+PATH_VALUES = {"file": "console.css", "rest": "nothing"}
+
+
+@dataclass
+class Installation:
+    database: Database
+    service: Service
+    keys: dict[str, str]
+
+    @staticmethod
+    def may_see(client: ConsoleClient) -> bool:
+        """Whether the browser gets a page, rather than the way to sign in."""
+        return client.get("/console/queues").status_code == 200
+
+    def browser(self, role: str) -> ConsoleClient:
+        client = ConsoleClient(self.service)
+        if role != "nobody":
+            assert client.sign_in(self.keys[role]).status_code == 303
+        return client
+
+
+@pytest.fixture(scope="module")
+def installation(postgres: TestServer) -> Iterator[Installation]:
+    with postgres.database() as database, running_service(database.api_dsn, **SIGV4) as service:
+        keys = {}
+        with key_ring(database) as ring:
+            for role in ROLES[1:]:
+                list(ring.set_user(role, [role], None, new=True))
+                keys[role] = bearer(database, role)
+        yield Installation(database, service, keys)
+
+
+def bearer(database: Database, user: str | None) -> str:
+    with key_ring(database) as ring:
+        return next(iter(ring.create(None, "", bearer=True, user=user))).partition("Bearer ")[2]
+
+
+def location(response: httpx.Response) -> str:
+    return response.headers["location"]
+
+
+# --- roles -----------------------------------------------------------------------------------------------------------
+def test_every_route_is_listed() -> None:
+    assert ROUTES.keys() == RIGHTS.keys() == FIRST_ROLE.keys()
+
+
+def test_every_route_for_every_role(installation: Installation) -> None:
+    """Whoever may not is led to sign in, or refused; nobody who may is refused."""
+    browsers = {role: installation.browser(role) for role in ROLES}
+    for name, route in ROUTES.items():
+        if name == "sign_out":
+            continue  # it would end what the others need; test_signing_out
+        path = route.path.replace(":path", "").format(**PATH_VALUES)
+        for role, client in browsers.items():
+            method = "".join(route.methods or ())
+            response = client.get(path) if method == "GET" else client.post(path)
+            may = ROLES.index(role) >= ROLES.index(FIRST_ROLE[name])
+            is_refused = response.status_code == 403 and "not authorized" in response.text
+            to_door = response.status_code == 303 and location(response).startswith("/console/sign-in")
+            assert (is_refused or to_door) is not may, (name, role, response.status_code)
+            assert to_door is (role == "nobody" and not may), (name, role)
+
+
+def test_a_get_changes_nothing() -> None:
+    """What changes something has a method of its own, and a page of another site cannot make a browser send it."""
+    writing = {name for name, route in ROUTES.items() if route.methods != {"GET"}}
+    assert writing == {"sign_in", "sign_out"}
+
+
+# --- signing in ------------------------------------------------------------------------------------------------------
+def test_a_key_signs_in_and_its_end_signs_out(installation: Installation) -> None:
+    client = ConsoleClient(installation.service)
+    door = client.get("/console/queues?q=a&sort=visible")
+    assert location(door) == "/console/sign-in?to=/console/queues%3Fq%3Da%26sort%3Dvisible"
+    key = bearer(installation.database, None)
+    answer = client.post("/console/sign-in", key=key, to="/console/queues?q=a")
+    assert (answer.status_code, location(answer)) == (303, "/console/queues?q=a")
+    cookie = answer.headers["set-cookie"]
+    port = installation.service.url.rpartition(":")[2]
+    assert cookie.startswith(f"penstock_console_{port}=")
+    assert {part.strip() for part in cookie.split(";")[1:]} >= {
+        "Path=/console",
+        "HttpOnly",
+        "SameSite=Strict",
+    }
+    assert key.partition(".")[0] not in cookie
+    assert client.get("/console/queues").status_code == 200
+    assert installation.may_see(client)
+    with key_ring(installation.database) as ring:
+        list(ring.revoke(key.partition(".")[0]))
+    assert not installation.may_see(client)
+
+
+def test_policies_are_read_again_and_a_user_ends(installation: Installation) -> None:
+    with key_ring(installation.database) as ring:
+        list(ring.set_user("ana", ["admin"], None, new=True))
+        client = ConsoleClient(installation.service)
+        client.sign_in(bearer(installation.database, "ana"))
+        assert installation.may_see(client)
+        list(ring.set_user("ana", [SENDS_ONLY], None, new=False))
+        assert client.get("/console/queues").status_code == 403
+        list(ring.end_user("ana", None))
+        assert location(client.get("/console/queues")).startswith("/console/sign-in")
+
+
+def test_an_access_key_signs_in(installation: Installation) -> None:
+    key_id, secret = new_key(installation.database, "000000000000")
+    client = ConsoleClient(installation.service)
+    assert client.sign_in(key_id, secret).status_code == 303
+    assert installation.may_see(client)
+    assert ConsoleClient(installation.service).sign_in(key_id, secret + "x").status_code == 403
+
+
+def test_signing_out(installation: Installation) -> None:
+    client = installation.browser("read")
+    stolen = dict(client.http.cookies)
+    assert location(client.post("/console/sign-out")) == "/console/sign-in"
+    assert not client.http.cookies
+    client.http.cookies.update(stolen)
+    assert not installation.may_see(client)
+
+
+def test_the_database_has_no_cookie(installation: Installation) -> None:
+    client = installation.browser("read")
+    (value,) = client.http.cookies.values()
+    with psycopg.connect(installation.database.dsn) as connection:
+        rows = connection.execute("select s::text from queue.console_session s").fetchall()
+    assert rows
+    assert not any(value in text for (text,) in rows)
+
+
+@pytest.mark.parametrize(
+    "to", ["https://example.com/console", "//example.com", "/v1/queues", "/console\\evil", "", "/consoles"]
+)
+def test_signing_in_leads_nowhere_else(installation: Installation, to: str) -> None:
+    client = ConsoleClient(installation.service)
+    assert location(client.post("/console/sign-in", key=installation.keys["read"], to=to)) == "/console"
+
+
+def test_attempts_are_limited(database: Database) -> None:
+    """Also for who would know the right secret; those who are signed in go on."""
+    key = bearer(database, None)
+    with running_service(database.api_dsn, **SIGV4) as service:
+        client = ConsoleClient(service)
+        statuses = [client.sign_in("PSTB" + "A" * 16, "wrong").status_code for _ in range(12)]
+        assert statuses[0] == 403
+        assert statuses[-1] == 429
+        assert client.sign_in(key).status_code == 429
+
+
+# --- origins ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "origin",
+    ["", "null", "http://127.0.0.1:1", "http://localhost:PORT", "https://127.0.0.1:PORT", "http://127.0.0.1"],
+)
+def test_only_the_very_own_origin_may_send_forms(installation: Installation, origin: str) -> None:
+    port = installation.service.url.rpartition(":")[2]
+    client = installation.browser("admin")
+    assert client.post("/console/sign-out", origin=origin.replace("PORT", port)).status_code == 403
+    assert installation.may_see(client)
+
+
+def test_no_other_site_embeds_a_page_but_links_are_followed(installation: Installation) -> None:
+    client = installation.browser("read")
+    foreign = {"sec-fetch-site": "cross-site"}
+    assert client.get("/console", **foreign, **{"sec-fetch-mode": "no-cors"}).status_code == 403
+    answer = client.get("/console", **foreign, **{"sec-fetch-mode": "navigate"})
+    assert answer.status_code == 200
+    assert answer.headers["x-frame-options"] == "DENY"
+    policy = answer.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_behind_tls_the_cookie_is_secure_and_the_origin_https(database: Database) -> None:
+    key = bearer(database, None)
+    with running_service(database.api_dsn, **SIGV4, QUEUE_BASE_URL="https://queues.example.com") as service:
+        client = ConsoleClient(service)
+        answer = client.post("/console/sign-in", origin="https://queues.example.com", key=key)
+        assert "; Secure" in answer.headers["set-cookie"]
+        assert client.post("/console/sign-in", origin="http://queues.example.com", key=key).status_code == 403
+
+
+# --- QUEUE_CONSOLE ---------------------------------------------------------------------------------------------------
+def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_CONSOLE="read") as service:
+        client = ConsoleClient(service)
+        text = client.get("/console").text
+        assert "Open to everyone on this address." in text
+        assert "see, change and delete" not in text
+        assert location(client.get("/console/sign-in")) == "/console"
+        assert client.sign_in("PSTB" + "A" * 16, "x").status_code == 403
+        # Who is no browser gets AWS's answer at `/`, and who is one is led to the console.
+        assert location(client.get("/")) == "/console"
+        assert client.http.get("/").status_code == 400
+        assert client.get("/?Action=ListQueues").headers["content-type"].startswith("text/xml")
+        assert client.get("/console/none").status_code == 404
+
+
+def test_without_a_console_there_are_no_pages(database: Database) -> None:
+    with running_service(database.api_dsn) as service:
+        assert ConsoleClient(service).get("/console").status_code == 404
