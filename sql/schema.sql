@@ -1153,6 +1153,10 @@ function queue.body_facts(p_message jsonb)
     returns jsonb
     language sql immutable;
 
+function queue.body_shape(p_body text)
+    returns text
+    language plpgsql immutable;
+
 function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb)
     returns boolean
     language plpgsql immutable;
@@ -1557,6 +1561,10 @@ function queue.find_console_session(p_session text)
     returns TABLE(account_id text, key_id text, user_name text, policies text[], expires_at timestamp with time zone)
     language sql stable;
 
+function queue.find_messages(p_queue_id integer, p_filter jsonb, p_now timestamp with time zone, p_after text, p_limit integer, p_scan integer, p_bytes bigint DEFAULT NULL::bigint)
+    returns TABLE(shard integer, id bigint, group_id text, receive_count integer, total_receive_count integer, message_id uuid, sent_at timestamp with time zone, entered_at timestamp with time zone, visible_at timestamp with time zone, state text, body text, attributes jsonb, system jsonb, looked_at integer, next text)
+    language plpgsql stable;
+
 function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns text[]
     language sql stable;
@@ -1672,6 +1680,10 @@ function queue.is_service_role()
 function queue.json_bytes(p_document jsonb)
     returns integer
     language sql stable;
+
+function queue.json_shape(p_value jsonb, p_depth integer)
+    returns text
+    language plpgsql immutable;
 
 function queue.jump_ids(p_limit integer)
     returns integer
@@ -2301,6 +2313,10 @@ function queue.running_move_tasks()
     returns TABLE(task_id uuid)
     language sql;
 
+function queue.scan_messages(p_queue_id integer, p_after text, p_limit integer)
+    returns TABLE(shard integer, id bigint, group_id text, receive_count integer, message_id uuid, sent_at timestamp with time zone, entered_at timestamp with time zone, visible_at timestamp with time zone, body text, attributes jsonb, system jsonb)
+    language plpgsql stable;
+
 function queue.schedule_arn(p_schedule queue.schedule)
     returns text
     language sql immutable;
@@ -2332,6 +2348,10 @@ function queue.schedule_time(p_at timestamp with time zone)
 function queue.schedule_window(p_schedule queue.schedule)
     returns integer
     language sql immutable;
+
+function queue.search_messages(p_arn text, p_filter jsonb, p_after text, p_limit integer, p_scan integer, p_bytes bigint)
+    returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text, state text, total_receive_count integer, source_arn text, looked_at integer, next text, messages bigint)
+    language sql stable;
 
 function queue.send(name text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns bigint

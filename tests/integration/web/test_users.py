@@ -14,12 +14,9 @@ from fastapi.routing import APIRoute
 
 from penstock.access.users import user_arn
 from penstock_web.cli import main
-from penstock_web.native import deliveries, messages, outbox, queues, transactions
 from penstock_web.native.actions import ACTIONS, OF_A_QUEUE
-from penstock_web.native.events import routes as events
-from penstock_web.native.metrics import routes as metrics
+from penstock_web.native.api import MODULES
 from penstock_web.native.native_route import NativeRoute
-from penstock_web.native.schedules import routes as schedules
 from penstock_web.native.scraping import ROUTE
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import Database
@@ -61,10 +58,9 @@ def status(http: httpx.Client, method: str, path: str, headers: dict[str, str], 
 
 # --- the REST API ----------------------------------------------------------------------------------------------------
 def test_every_route_has_an_action() -> None:
-    modules = (queues, messages, events, transactions, deliveries, outbox, schedules, metrics)
     routes = {
         route.name: route
-        for module in modules
+        for module in MODULES
         for route in module.router.routes
         if isinstance(route, APIRoute)
     }
@@ -93,6 +89,7 @@ def test_what_users_may_do(database: Database, penstock: Run, tmp_path: Path) ->
             ("POST", "/v1/queues/orders/messages", messages, (operate, admin, sender)),
             ("POST", "/v1/queues/others/messages", messages, (operate, admin)),
             ("GET", "/v1/queues/orders/messages/peek", None, (operate, admin)),
+            ("POST", "/v1/queues/orders/messages/search", {}, (operate, admin)),
             ("POST", "/v1/events/a.b", {"message": 1}, (operate, admin)),
             ("PATCH", "/v1/queues/orders", {"attributes": {"DelaySeconds": 1}}, (admin,)),
             ("DELETE", "/v1/queues/orders", None, (admin,)),

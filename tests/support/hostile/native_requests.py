@@ -66,6 +66,7 @@ def messages(rng: Random, queue: str) -> Native:
         ("GET", f"{at}/peek?state={quote(values.text(rng, lambda text: len(text) < 5_000))}", b""),
         ("GET", f"{at}/peek?limit={native_number(rng, 1, 1_000)}", b""),
         ("GET", f"{at}/peek?after={native_number(rng, 0, 2**63 - 1)}", b""),
+        ("POST", f"{at}/search", rng.choice(({"limit": 0}, {"filter": {"states": "x"}}, {"after": "x"}, []))),
         ("GET", f"/queues/{queue}/archive?limit={native_number(rng, 1, 1_000)}", b""),
         ("GET", f"/queues/{_name(rng)}/messages", b""), ("POST", f"/queues/{_name(rng)}/messages", {"message": 1}),
     ))  # fmt: skip

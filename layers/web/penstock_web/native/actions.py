@@ -16,6 +16,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "send": ("sqs:SendMessage",),
     "receive": ("sqs:ReceiveMessage",),
     "peek": ("sqs:ReceiveMessage",),
+    "search": ("sqs:ReceiveMessage",),
     "delete": ("sqs:DeleteMessage",),
     "delete_one": ("sqs:DeleteMessage",),
     "change_visibility": ("sqs:ChangeMessageVisibility",),
@@ -48,7 +49,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 OF_A_QUEUE: Final = frozenset((
-    "describe_queue", "change_queue", "delete_queue", "purge_queue", "send", "receive", "peek", "delete", "delete_one",
-    "change_visibility", "read_archive", "queue_metrics", "queue_minutes", "queue_subscriptions",
+    "describe_queue", "change_queue", "delete_queue", "purge_queue", "send", "receive", "peek", "search", "delete",
+    "delete_one", "change_visibility", "read_archive", "queue_metrics", "queue_minutes", "queue_subscriptions",
 ))  # fmt: skip
 """The routes whose path names a queue."""

@@ -7,6 +7,7 @@ other requests; Lambda's runs the operation to its end without awaiting.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from fastapi import Depends, FastAPI
 from fastapi.params import Depends as Dependency
@@ -14,7 +15,7 @@ from fastapi.security import HTTPBearer
 
 from penstock.environment import Environment
 
-from . import deliveries, messages, outbox, queues, transactions
+from . import deliveries, messages, outbox, queues, search, transactions
 from .errors import add_error_handlers
 from .events import routes as events
 from .metrics import routes as metrics
@@ -24,12 +25,16 @@ from .schedules import routes as schedules
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
 
+MODULES: Final = (queues, messages, search, events, transactions, deliveries, outbox, schedules, metrics)
+"""Those with the routes below /v1, each with its `router`."""
+
+
 def add_native_api(app: FastAPI, environment: Environment, run_operation: RunOperation) -> None:
     """Adds the routes below /v1 to `app`, and the handlers that give every error of `app` the same shape."""
     app.state.native = NativeApi(environment, run_operation)
     add_error_handlers(app, environment)
     key = bearer_key(needed=environment.access is not None)
-    for module in (queues, messages, events, transactions, deliveries, outbox, schedules, metrics):
+    for module in MODULES:
         app.include_router(module.router, prefix="/v1", dependencies=key)
 
 

@@ -18,6 +18,7 @@ from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 MAX_MESSAGES = 1_000
 MAX_BLANK_RATIO = 3  # the JSON of a message may be this many times as long as the longest body
 MAX_HEADERS_BYTES = 1_310_720  # of one message; its attributes may not be longer than 1 MiB
+MAX_DOCUMENT_BYTES = 262_144  # of a body that has no messages in it
 MAX_HEADERS = 1_000  # of one message in a long body; decoding 100,000 takes 100 ms
 # Of the JSON of one message with its headers: decoding takes up to 5 ms a MiB, in one step.
 MAX_ONE_BYTES = MAX_BLANK_RATIO * validation.MAXIMUM_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
@@ -114,6 +115,17 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     group_id: str | None = None
     entered_at: str | msgspec.UnsetType = msgspec.UNSET
     entered_by: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
+    """A message that a search found: `read_count` counts receives in this queue, `receive_count` those in all.
+
+    `source_queue`: the queue from which it came into this dead-letter queue.
+    """
+
+    state: str
+    receive_count: int
+    source_queue: str | None = None
 
 
 class SentId(msgspec.Struct, omit_defaults=True):
@@ -265,6 +277,16 @@ def decode_body(
             counter.decode(body)
         return decoder.decode(body.decode())  # refuses invalid bytes in raw parts: as in read_messages
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        raise errors.InvalidParameterValue(f"body: {error}") from error
+
+
+def decode_document(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
+    """Decodes a body without messages in it. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    if len(body) > MAX_DOCUMENT_BYTES:
+        raise errors.RequestEntityTooLarge
+    try:
+        return decoder.decode(body.decode())
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error
 
 

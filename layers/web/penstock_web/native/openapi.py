@@ -52,6 +52,7 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "send": (*_QUEUE, errors.BatchRequestTooLong),
     "receive": (*_QUEUE, errors.OverLimit),
     "peek": _QUEUE,
+    "search": _QUEUE,
     "delete": (*_QUEUE, errors.ReceiptHandleIsInvalid),
     "delete_one": (*_QUEUE, MessageNotFound),
     "change_visibility": (*_QUEUE, MessageNotFound),

@@ -5,6 +5,7 @@ A client addresses a queue by its name; account and region are those of the cont
 
 from collections.abc import Iterable, Sequence
 from time import time
+from typing import TypeVar
 
 import msgspec
 
@@ -39,6 +40,8 @@ from .documents import (
 )
 from .errors import MessageNotFound
 from .shapes import Attributes, Hidden, NewQueue, QueueDescription, QueueName, QueuePage
+
+StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
 
 _texts = msgspec.json.Decoder(dict[str, str])
 
@@ -309,7 +312,7 @@ def page_bytes(context: Context) -> int:
     return CONTAINER_BYTES if limit is None else limit.max_bytes
 
 
-def fitting(page: list[StoredMessage], context: Context) -> list[StoredMessage]:
+def fitting(page: list[StoredMessageT], context: Context) -> list[StoredMessageT]:
     """The messages of a page that fit into the answer. Raises ResponseTooLarge if the first one is too long for it."""
     limit = context.http.response_limit
     if limit is None:

@@ -66,3 +66,34 @@ class ArchivedRow(NamedTuple):
 READ_ARCHIVE = Statement(
     "queue.read_archive", ("text", "int8", "int4", "int8"), ArchivedRow, named=("p_bytes",)
 )
+
+
+class FoundRow(NamedTuple):
+    """A message that passes a filter; in the last row, which is none, all is None but the last three.
+
+    `receive_count`: in this queue; `total_receive_count`: in all. `source_arn`: the queue that a dead letter came from.
+    `looked_at`, `messages`, `next`: at how many of how many the search looked, and where it goes on.
+    """
+
+    public_id: int
+    receive_count: int
+    message_id: str
+    sent_at_ms: int
+    visible_at_ms: int
+    body: str
+    attributes: str | None
+    system: str | None
+    group_id: str | None
+    entered_at_ms: int
+    entered_by: str
+    state: str
+    total_receive_count: int
+    source_arn: str | None
+    looked_at: int | None
+    next: str | None
+    messages: int | None
+
+
+SEARCH_MESSAGES = Statement(
+    "queue.search_messages", ("text", "jsonb", "text", "int4", "int4", "int8"), FoundRow
+)

@@ -1,0 +1,71 @@
+-- queue.scan_messages(queue, after, limit): the next p_limit messages of a queue, whatever their state, without receiving
+-- them: shard after shard in the order of ids, messages that came from other queues first; FIFO: group after group, each
+-- in its order. p_after: the place (shard:id:group) of the message that the previous part ended with, null: from the
+-- beginning. A message that stays where it is comes once; one that is received, hidden or made visible meanwhile, too.
+-- Takes no lock. Index: log_pkey, lease_pkey, side_pkey, fifo_group_queue_id_group_id_key, fifo_message_of_group.
+-- Called by: find_messages.
+create or replace function queue.scan_messages(p_queue_id int, p_after text, p_limit int)
+returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
+    entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+    v_queue queue.queues;
+    v_shard int := coalesce(split_part(p_after, ':', 1)::int, -1);
+    v_id bigint := coalesce(split_part(p_after, ':', 2)::bigint, 0);
+    v_group text := coalesce(substr(p_after, length(split_part(p_after, ':', 1)) + length(split_part(p_after, ':', 2)) + 3), '');
+    v_left int := p_limit;
+    v_rows int;
+begin
+    select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
+    if v_queue.fifo then
+        return query
+        select -2, m.id, g.group_id, m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at, m.body, m.attributes,
+            m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
+        from (select * from queue.fifo_group k
+              where k.queue_id = p_queue_id and k.group_id >= v_group order by k.group_id) g
+        cross join lateral (
+            select * from queue.fifo_message f
+            where f.group_key = g.group_key and f.group_key > 0
+                and f.id > case when g.group_id = v_group then v_id else 0 end
+            order by f.id limit p_limit) m
+        limit p_limit;
+        return;
+    end if;
+    while v_left > 0 and v_shard < v_queue.shards loop
+        return query
+        with top as materialized (
+            select x.pos, x.low from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = v_shard order by x.pos desc limit 1),
+        leased as (
+            select h.id, x.receive_count, x.visible_at
+            from top t
+            join queue.lease x on x.queue_id = p_queue_id and x.shard = v_shard
+                and x.pos > greatest(t.low, v_id) and x.ids <> '{}'
+            cross join lateral unnest(x.ids) h(id)
+            where h.id > v_id order by h.id limit v_left)
+        select v_shard, m.id, m.system ->> 'MessageGroupId', m.receive_count, m.message_id, m.sent_at, m.entered_at,
+            m.visible_at, m.body, m.attributes, m.system
+        from (
+            (select l.id, 0 as receive_count, l.message_id, l.sent_at, l.sent_at as entered_at, l.sent_at as visible_at,
+                l.body, l.attributes, l.system
+            from top t cross join lateral (
+                select * from queue.log k
+                where k.queue_id = p_queue_id and k.shard = v_shard and k.id > greatest(t.pos, v_id)
+                order by k.id limit v_left) l)
+            union all
+            (select l.id, h.receive_count, l.message_id, l.sent_at, l.sent_at,
+                case when h.visible_at = 'infinity' then l.sent_at else h.visible_at end, l.body, l.attributes, l.system
+            from leased h join queue.log l on l.queue_id = p_queue_id and l.shard = v_shard and l.id = h.id)
+            union all
+            (select s.id, s.receive_count, s.message_id, s.sent_at, coalesce(s.entered_at, s.sent_at), s.visible_at, s.body,
+                s.attributes, s.system
+            from queue.side s
+            where s.queue_id = p_queue_id and s.shard = v_shard and s.id > v_id order by s.id limit v_left)) m
+        order by m.id limit v_left;
+        get diagnostics v_rows = row_count;
+        v_left := v_left - v_rows;
+        v_shard := v_shard + 1;
+        v_id := 0;
+    end loop;
+end $$;

@@ -1,0 +1,170 @@
+"""A search looks at messages of every state, finds those that pass the filter, says how far it came."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.postgres.statements.native_messages import SEARCH_MESSAGES, FoundRow
+from tests.support.sql.calls import (
+    Connection,
+    Counts,
+    Entry,
+    call,
+    change,
+    counts,
+    create,
+    queue_id,
+    receive,
+    send,
+    send_entries,
+    value,
+)
+from tests.support.sql.move_tasks import BOTH, dead_queue, poison
+
+
+class Page(NamedTuple):
+    """The bodies of a search, and its last row."""
+
+    bodies: list[str]
+    end: FoundRow
+
+
+def search(
+    db: Connection, arn: str, after: str | None = None, limit: int = 100, scan: int = 10_000, **filters: Any
+) -> Page:
+    *rows, end = call(db, SEARCH_MESSAGES, arn, json.dumps(filters), after, limit, scan, None)
+    return Page([row.body for row in rows], end)
+
+
+def in_every_state(db: Connection, suffix: str) -> str:
+    """A queue with a message of each kind: in flight, made visible again, received before, delayed, fresh."""
+    arn = create(db, "orders" + suffix, shards=2)
+    for name in ("flying", "returned"):
+        send(db, arn, name, group=name)
+    received = [m for _ in range(2) for m in receive(db, arn, visibility=900)]
+    change(db, [m for m in received if m.body == "returned"], 0)
+    send(db, arn, "received", group="received")
+    assert {m.body for _ in range(2) for m in receive(db, arn, visibility=0)} == {"returned", "received"}
+    if not suffix:
+        send(db, arn, "delayed", delay=900)
+    send(db, arn, "fresh", group="fresh")
+    return arn
+
+
+@BOTH
+def test_it_finds_messages_of_every_state_and_receives_none(db: Connection, suffix: str) -> None:
+    arn = in_every_state(db, suffix)
+    before = (
+        counts(db, arn),
+        value(db, "select count(*) from queue.lease"),
+        value(db, "select sum(receive_count) from queue.side"),
+    )
+    visible = {"returned", "received", "fresh"}
+    delayed = set() if suffix else {"delayed"}
+    found = search(db, arn)
+    assert (sorted(found.bodies), found.end.looked_at, found.end.next) == (
+        sorted(visible | delayed | {"flying"}), 4 + len(delayed), None,
+    )  # fmt: skip
+    assert set(search(db, arn, states=["visible"]).bodies) == visible
+    assert search(db, arn, states=["in_flight"]).bodies == ["flying"]
+    assert set(search(db, arn, states=["delayed", "in_flight"]).bodies) == {"flying"} | delayed
+    after = (
+        counts(db, arn),
+        value(db, "select count(*) from queue.lease"),
+        value(db, "select sum(receive_count) from queue.side"),
+    )
+    assert after == before
+    assert {m.receive_count for m in receive(db, arn) if m.body == "fresh"} == {1}
+
+
+@BOTH
+@pytest.mark.parametrize("bound", [{"limit": 1}, {"scan": 1}, {"limit": 2, "scan": 3}])
+def test_pages_have_each_message_once(db: Connection, suffix: str, bound: dict[str, int]) -> None:
+    arn = in_every_state(db, suffix)
+    send(db, arn, *(f"m{n}" for n in range(5)), group="g:1")
+    expected = sorted(search(db, arn).bodies)
+    found, looked_at, after = [], 0, None
+    while True:
+        page = search(db, arn, after, **bound)
+        found += page.bodies
+        looked_at += page.end.looked_at or 0
+        after = page.end.next
+        if after is None:
+            break
+        assert page.end.looked_at == next(iter(bound.values()))
+    assert (sorted(found), looked_at) == (expected, len(expected))
+
+
+BODY = '{"order":{"id":42,"lines":[{"sku":"a.b"}]},"note":null}'
+
+
+@pytest.mark.parametrize(("filters", "passes"), [
+    ({}, True),
+    ({"text": '"id":42'}, True), ({"text": "ID"}, False), ({"text": "%"}, False),
+    ({"json": {"path": ["order", "id"], "equals": 42}}, True),
+    ({"json": {"path": ["order", "id"], "equals": 42.0}}, True),
+    ({"json": {"path": ["order", "id"], "equals": "42"}}, False),
+    ({"json": {"path": ["order", "lines", "0", "sku"], "equals": "a.b"}}, True),
+    ({"json": {"path": ["note"], "equals": None}}, True),
+    ({"json": {"path": ["missing"], "equals": None}}, False),
+    ({"attribute": {"name": "tenant"}}, True), ({"attribute": {"name": "other"}}, False),
+    ({"attribute": {"name": "tenant", "equals": "a"}}, True), ({"attribute": {"name": "tenant", "equals": "b"}}, False),
+    ({"group_id": "g"}, True), ({"group_id": "h"}, False),
+    ({"older_than_seconds": 60}, True), ({"older_than_seconds": 7200}, False),
+    ({"newer_than_seconds": 7200}, True), ({"newer_than_seconds": 60}, False),
+    ({"min_receive_count": 1}, False), ({"max_receive_count": 0}, True),
+    ({"text": "order", "group_id": "h"}, False),
+])  # fmt: skip
+@BOTH
+def test_each_member_of_a_filter(db: Connection, suffix: str, filters: dict[str, Any], passes: bool) -> None:
+    arn = create(db, "orders" + suffix)
+    attributes = json.dumps({"tenant": {"DataType": "String", "StringValue": "a"}})
+    system = None if suffix else json.dumps({"MessageGroupId": "g"})
+    entries = [
+        Entry(
+            body, 0 if suffix else 900, "g" if suffix else None, body if suffix else None, attributes, system
+        )
+        for body in (BODY, "order, not JSON")
+    ]
+    send_entries(db, arn, [entry._replace(delay=None) if suffix else entry for entry in entries])
+    for table in ("side", "fifo_message"):
+        db.execute(f"update queue.{table} set sent_at = sent_at - interval '1 hour'")
+    assert (BODY in search(db, arn, **filters).bodies) is passes
+
+
+@BOTH
+def test_dead_letters_have_their_source_and_all_their_receives(db: Connection, suffix: str) -> None:
+    dead, one, two = dead_queue(db, suffix, "one", "two")
+    poison(db, one, dead, "b1")
+    poison(db, two, dead, "c1")
+    assert search(db, dead, source_arn=one).bodies == ["b1"]
+    assert sorted(search(db, dead, min_receive_count=1, max_receive_count=1).bodies) == ["b1", "c1"]
+    receive(db, dead, visibility=0)
+    (row, _, _) = call(db, SEARCH_MESSAGES, dead, "{}", None, 10, 10, None)
+    assert (row.receive_count, row.total_receive_count, row.source_arn) == (1, 2, one)
+    assert row.entered_by == "dead_lettered"
+
+
+def test_it_says_of_how_many_only_what_is_known(db: Connection) -> None:
+    arn = create(db)
+    send(db, arn, "a", "b", "c")
+    assert search(db, arn, scan=2).end.messages is None
+    db.execute(
+        "insert into queue.measurement (queue_id, measured_at, visible, in_flight, delayed, noisy_groups, "
+        "dead_lettered) values (%s, now(), 3, 2, 1, 0, 0)",
+        [queue_id(db, arn)],
+    )
+    assert search(db, arn, scan=2).end.messages == 6
+    assert call(db, SEARCH_MESSAGES, arn + "x", "{}", None, 10, 10, None) == []
+
+
+def test_a_page_ends_with_the_bytes_that_fill_it(db: Connection) -> None:
+    arn = create(db)
+    send(db, arn, *["x" * 100] * 5)
+    *rows, end = call(db, SEARCH_MESSAGES, arn, "{}", None, 10, 10, 150)
+    assert (len(rows), end.looked_at) == (2, 2)
+    assert end.next is not None
+    assert counts(db, arn) == Counts(5, 0, 0)
