@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from fastapi import FastAPI
 
-from .screens import entry, overview, queues
+from .screens import entry, messages, overview, queue, queues
 
-SCREENS = (entry, overview, queues)
+SCREENS = (entry, overview, queues, queue, messages)
 
 
 def add_console(app: FastAPI, refresh: Callable[[], Awaitable[None]] | None = None) -> None:

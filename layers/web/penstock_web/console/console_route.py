@@ -141,6 +141,10 @@ class Page:
             return True
         return False
 
+    async def ask(self, actions: tuple[str, ...], name: str | None) -> None:
+        """Raises AccessDenied unless the user may do more than the route asks for. `name`: with this queue."""
+        await self.run(authorize_actions(actions, name, self.context))
+
     # --- work --------------------------------------------------------------------------------------------------------
     async def run(self, operation: Operation[T]) -> T:
         """The result of an operation. Raises its typed errors."""
@@ -149,7 +153,10 @@ class Page:
     async def act(self, act: Act, operation: Operation[T], count: Callable[[T], int | None]) -> T:
         """The same, and a row of the audit. `count`: of the result, how many it was about."""
         key_id = None if self.viewer is None else self.viewer.key_id
-        return await self.run(audited(act, operation, count, self.context, key_id))
+        try:
+            return await self.run(audited(act, operation, count, self.context, key_id))
+        finally:
+            self.context.environment.cache(Readings).clear()
 
     async def read(self, key: tuple[object, ...], operation: Callable[[], Operation[T]]) -> T:
         """The result of an operation that only reads, shared with others of the account. `key`: what it reads."""
@@ -236,8 +243,7 @@ async def admit(page: Page, right: Right) -> None:
     if right.actions:
         if writes and not page.is_full:
             raise AccessDenied("This console only reads (QUEUE_CONSOLE=read).")
-        name = request.path_params["name"] if right.of_queue else None
-        await page.run(authorize_actions(right.actions, name, context))
+        await page.ask(right.actions, request.path_params["name"] if right.of_queue else None)
     if writes:
         await page.read_form()
 

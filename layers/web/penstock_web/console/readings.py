@@ -65,3 +65,7 @@ class Readings:
                 del self._known[next(iter(self._known))]
             self._known[key] = known
         return await known.get(read)
+
+    def clear(self) -> None:
+        """All is read again: somebody has changed something, and looks at what came of it."""
+        self._known.clear()

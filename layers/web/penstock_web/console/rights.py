@@ -31,4 +31,13 @@ RIGHTS: Final[dict[str, Right]] = {
     "no_page": SIGNED_IN,
     "overview": Right(("sqs:ListQueues", "penstock:GetLag")),
     "queues": Right(("sqs:ListQueues", "penstock:GetLag")),
+    "create": Right(("sqs:CreateQueue",)),
+    "queue": _of_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics"),
+    "purge": _of_queue("sqs:PurgeQueue"),
+    "delete": _of_queue("sqs:DeleteQueue"),
+    "messages": _of_queue("sqs:ReceiveMessage"),
+    "message": _of_queue("sqs:ReceiveMessage"),
+    "delete_messages": _of_queue("sqs:DeleteMessage"),
+    "send_form": _of_queue("sqs:SendMessage"),
+    "send": _of_queue("sqs:SendMessage"),
 }

@@ -37,9 +37,18 @@ FIRST_ROLE = {
     "no_page": "read",
     "overview": "read",
     "queues": "read",
+    "create": "admin",
+    "queue": "read",
+    "purge": "operate",
+    "delete": "admin",
+    "messages": "operate",
+    "message": "operate",
+    "delete_messages": "operate",
+    "send_form": "operate",
+    "send": "operate",
 }
 SENDS_ONLY = '{"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}'
-PATH_VALUES = {"file": "console.css", "rest": "nothing"}
+PATH_VALUES = {"file": "console.css", "rest": "nothing", "name": "orders", "message_id": "1"}
 
 
 @dataclass
@@ -105,7 +114,7 @@ def test_every_route_for_every_role(installation: Installation) -> None:
 def test_a_get_changes_nothing() -> None:
     """What changes something has a method of its own, and a page of another site cannot make a browser send it."""
     writing = {name for name, route in ROUTES.items() if route.methods != {"GET"}}
-    assert writing == {"sign_in", "sign_out"}
+    assert writing == {"sign_in", "sign_out", "create", "purge", "delete", "delete_messages", "send"}
 
 
 # --- signing in ------------------------------------------------------------------------------------------------------

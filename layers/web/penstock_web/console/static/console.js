@@ -37,6 +37,18 @@
     if (row && row !== current()) { current()?.classList.remove("current"); row.classList.add("current"); }
   });
 
+  // --- copy: without this script the text can be selected ---
+  const offerCopies = () => document.querySelectorAll("[data-copy][hidden]").forEach((button) => { button.hidden = false; });
+  if (navigator.clipboard) {
+    offerCopies();
+    document.addEventListener("click", async (event) => {
+      const button = event.target.closest("[data-copy]");
+      if (!button) return;
+      await navigator.clipboard.writeText(button.parentElement.querySelector("pre").textContent);
+      button.textContent = "Copied";
+    });
+  }
+
   // --- keys ---
   const help = document.getElementById("help");
   const helpButton = document.querySelector("[data-help]");

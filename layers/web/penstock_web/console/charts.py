@@ -1,0 +1,84 @@
+"""Charts of a queue's minutes, by the report's own writer."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from markupsafe import Markup
+
+from penstock.verdicts import Minute
+from penstock_web.report.charts import Period, Series, count_chart, duration_chart
+
+MINUTE: Final = timedelta(minutes=1)
+MICROSECONDS: Final = 1_000_000
+
+
+class Chart(NamedTuple):
+    """A picture below its caption. `lines`: CSS classes and what their lines are."""
+
+    caption: str
+    picture: Markup
+    lines: Sequence[tuple[str, str]] = ()
+
+
+class Gathered(NamedTuple):
+    """A series each: what a queue held at the end of a minute, what came and went in it, the age of the oldest."""
+
+    visible: list[tuple[datetime, float]]
+    in_flight: list[tuple[datetime, float]]
+    arrived: list[tuple[datetime, float]]
+    left: list[tuple[datetime, float]]
+    ages: list[tuple[datetime, float]]
+
+
+def charts_of(minutes: Sequence[Minute], start: datetime, end: datetime) -> list[Chart]:
+    """Depth, messages a minute, and the age of the oldest message; what is not known is not drawn."""
+    period, found = Period(start, end, 2 * MINUTE), gathered(minutes, start, end)
+    charts = []
+    if found.visible:
+        lines: dict[str, Series] = {"first": found.visible, "second": found.in_flight}
+        picture = count_chart("Messages in the queue", lines, period, filled=False)
+        charts.append(
+            Chart("Messages in the queue", trusted(picture), (("first", "visible"), ("second", "in flight")))
+        )
+    if found.arrived:
+        lines = {"first": found.arrived, "second": found.left}
+        picture = count_chart("Messages a minute", lines, period, filled=False)
+        charts.append(Chart("Messages a minute", trusted(picture), (("first", "in"), ("second", "out"))))
+    if found.ages:
+        picture = duration_chart("Age of the oldest message", {"first": found.ages}, period)
+        charts.append(Chart("Age of the oldest message", trusted(picture)))
+    return charts
+
+
+def gathered(minutes: Sequence[Minute], start: datetime, end: datetime) -> Gathered:
+    """The series of the minutes from `start` to `end`: what a queue held stays until it is measured again."""
+    series = Gathered([], [], [], [], [])
+    by_start = {row.starts_at: row for row in minutes}
+    known: Minute | None = None
+    at = min(by_start, default=end)
+    while at < end:
+        row = by_start.get(at) or Minute(at)
+        known = row if row.visible is not None else known
+        if at >= start:
+            series.arrived.append((at, row.sent))
+            series.left.append((at, row.deleted + row.dead_lettered))
+            add_gauges(series, at, known)
+        at += MINUTE
+    return series
+
+
+def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
+    """Adds what the queue held in the minute that starts at this time, as last measured."""
+    if known is None or known.visible is None:
+        return
+    series.visible.append((at, known.visible))
+    series.in_flight.append((at, known.in_flight or 0))
+    if known.oldest_at is not None and known.visible:
+        seconds = (at + MINUTE - known.oldest_at).total_seconds()
+        series.ages.append((at, max(1.0, seconds * MICROSECONDS)))
+
+
+def trusted(picture: str) -> Markup:
+    """A picture of the report's writer, which escapes every text."""
+    return Markup(picture)  # noqa: S704

@@ -1,0 +1,113 @@
+"""Messages that are looked at and not received: never a lease, never a count of receives."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.native_messages import PEEK_MESSAGES, PeekedRow
+from penstock.sqs import handles
+from penstock.sqs.types import MessageAttributeValue
+from penstock_web.native.operations import arn_of
+
+from .snippets import Attribute
+
+STATES: Final = ("visible", "in_flight", "delayed")
+PAGE: Final = 50
+PAGE_BYTES: Final = 2_000_000
+LONGEST_PREVIEW: Final = 240
+LONGEST_PRETTY: Final = 200_000
+"""Characters of a body up to which its JSON is laid out in lines."""
+
+_attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
+
+
+class Seen:
+    """A message as it was seen, in this state."""
+
+    def __init__(self, row: PeekedRow, state: str) -> None:
+        self.row = row
+        self.state = state
+
+    @property
+    def preview(self) -> str:
+        """The beginning of the body, in a line."""
+        text = " ".join(self.row.body[: 2 * LONGEST_PREVIEW].split())
+        is_cut = len(text) > LONGEST_PREVIEW or len(self.row.body) > 2 * LONGEST_PREVIEW
+        return f"{text[:LONGEST_PREVIEW]}\u2026" if is_cut else text
+
+    @cached_property
+    def pretty(self) -> str | None:
+        """JSON of the body in lines, each number as it was written; None: it is none, or long."""
+        body = self.row.body
+        if len(body) > LONGEST_PRETTY or not body.lstrip().startswith(("{", "[")):
+            return None
+        try:
+            return msgspec.json.format(body, indent=2)
+        except (msgspec.DecodeError, RecursionError, ValueError):
+            return None
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        """Message attributes."""
+        found = {} if self.row.attributes is None else _attributes.decode(self.row.attributes)
+        return {
+            name: Attribute(value.data_type, value.string_value or value.binary_value or "")
+            for name, value in found.items()
+        }
+
+    @property
+    def system(self) -> dict[str, str]:
+        """System attributes, as texts."""
+        if self.row.system is None:
+            return {}
+        decoded: object = json.loads(self.row.system)
+        return {str(key): str(value) for key, value in decoded.items()} if isinstance(decoded, dict) else {}
+
+    @property
+    def sent_at(self) -> datetime:
+        """When it was sent."""
+        return moment_of(self.row.sent_at_ms)
+
+    @property
+    def entered_at(self) -> datetime:
+        """When it came into this queue."""
+        return moment_of(self.row.entered_at_ms)
+
+    @property
+    def visible_at(self) -> datetime:
+        """From when on it can be received."""
+        return moment_of(self.row.visible_at_ms)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the body."""
+        return len(self.row.body.encode("utf-8", "surrogatepass"))
+
+
+def moment_of(milliseconds: int) -> datetime:
+    """A time of the database."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
+    """Messages in this state, in the order of their ids. Raises QueueDoesNotExist."""
+    arn = arn_of(name, context)
+    rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, PAGE_BYTES))
+    if not rows:
+        yield from handles.check_queue(arn)
+    return [Seen(row, state) for row in rows]
+
+
+def look_for(name: str, message_id: int, states: Sequence[str], context: Context) -> Operation[Seen | None]:
+    """The message of this id, looked for in these states; None: it is in none of them."""
+    for state in states:
+        for seen in (yield from look_at(name, state, message_id - 1, 1, context)):
+            if seen.row.public_id == message_id:
+                return seen
+    return None

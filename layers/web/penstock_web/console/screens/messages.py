@@ -1,0 +1,135 @@
+"""Messages of a queue: look, send, send a copy, delete."""
+
+from fastapi import APIRouter, Response
+
+from penstock.errors import InvalidParameterValue
+from penstock.sqs.send import send_message
+from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
+from penstock_web.console.audit import Act
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.messages import PAGE, STATES, Seen, look_at, look_for
+from penstock_web.console.snippets import as_markdown, message_snippets
+from penstock_web.native.errors import MessageNotFound
+from penstock_web.native.operations import arn_of, delete_ids
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+MOST_ATTRIBUTES = 10
+MOST_IDS = 1_000
+LAST_ID = 2**63 - 1
+
+
+@router.get("/console/queues/{name}/messages")
+async def messages(name: str, page: CurrentPage) -> Response:
+    """A page of messages in a state, the oldest id first."""
+    state = page.choice("state", STATES)
+    after = page.number("after", 0, LAST_ID)
+    found = await page.run(look_at(name, state, after or None, PAGE + 1, page.context))
+    arn = arn_of(name, page.context)
+    return page.show(
+        "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
+        messages=found[:PAGE], more=len(found) > PAGE, may_send=page.may("sqs:SendMessage", arn),
+        may_delete=page.may("sqs:DeleteMessage", arn), done=page.query.get("done", ""), count=page.query.get("n", ""),
+    )  # fmt: skip
+
+
+@router.get("/console/queues/{name}/messages/{message_id}")
+async def message(name: str, message_id: str, page: CurrentPage) -> Response:
+    """A message. Raises MessageNotFound for one that is gone."""
+    first = page.choice("state", STATES)
+    states = (first, *(state for state in STATES if state != first))
+    seen = await page.run(look_for(name, id_of(message_id), states, page.context))
+    if seen is None:
+        raise MessageNotFound(
+            "This message is no longer in the queue: it was deleted, moved, or has expired."
+        )
+    arn = arn_of(name, page.context)
+    return page.show(
+        "message.html", title=f"Message {message_id}", name=name, seen=seen, snippets=snippets_of(name, seen, page),
+        may_send=page.may("sqs:SendMessage", arn), may_delete=page.may("sqs:DeleteMessage", arn),
+    )  # fmt: skip
+
+
+def snippets_of(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
+    """How the message is sent again, and as Markdown."""
+    row = seen.row
+    facts = {
+        "message id": row.message_id,
+        "sent": seen.sent_at.isoformat(timespec="seconds"),
+        "receives": row.receive_count,
+        "group": row.group_id,
+        **{f"attribute {key}": value.text for key, value in seen.attributes.items()},
+    }
+    language = "json" if seen.pretty is not None else ""
+    markdown = as_markdown(f"Message {row.public_id} of {name}", facts, seen.pretty or row.body, language)
+    group = row.group_id if name.endswith(".fifo") else None
+    return [*message_snippets(name, row.body, seen.attributes, group, page.context), markdown]
+
+
+@router.get("/console/queues/{name}/send")
+async def send_form(name: str, page: CurrentPage) -> Response:
+    """The form; with `copy` it has the content of that message, which whoever may receive it may see."""
+    seen = None
+    if "copy" in page.query:
+        await page.ask(("sqs:ReceiveMessage",), name)
+        seen = await page.run(look_for(name, id_of(page.query["copy"]), STATES, page.context))
+    return page.show(
+        "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=name.endswith(".fifo"),
+        attributes=list(seen.attributes.items()) if seen else [], most=MOST_ATTRIBUTES,
+    )  # fmt: skip
+
+
+@router.post("/console/queues/{name}/send")
+async def send(name: str, page: CurrentPage) -> Response:
+    """Sends a message."""
+    body = page.field("body").replace("\r\n", "\n")
+    delay = page.field("delay").strip()
+    if delay and not (delay.isascii() and delay.isdigit() and len(delay) < 9):
+        raise InvalidParameterValue("The delay is a number of seconds.")
+    request = SendMessageRequest(
+        queue_url=name,
+        message_body=body,
+        delay_seconds=int(delay) if delay else None,
+        message_attributes=attributes_of(page) or None,
+        message_group_id=page.field("group").strip() or None,
+        message_deduplication_id=page.field("dedup").strip() or None,
+    )
+    act = Act("sqs:SendMessage", name, {"copy_of": page.field("copy")} if page.field("copy") else {})
+    await page.act(act, send_message(request, page.context), lambda _: 1)
+    return redirect(f"/console/queues/{name}?done=sent")
+
+
+def attributes_of(page: Page) -> dict[str, MessageAttributeValue]:
+    """The attributes of the form, by name. Those without a name are left out."""
+    rows = zip(page.fields("attribute"), page.fields("type"), page.fields("value"), strict=False)
+    return {
+        name.strip(): MessageAttributeValue(
+            data_type=kind.strip() or "String",
+            string_value=None if kind.startswith("Binary") else value,
+            binary_value=value if kind.startswith("Binary") else None,
+        )
+        for name, kind, value in rows
+        if name.strip()
+    }
+
+
+@router.post("/console/queues/{name}/messages/delete")
+async def delete_messages(name: str, page: CurrentPage) -> Response:
+    """Deletes the chosen messages."""
+    ids = [id_of(text) for text in page.fields("id")][:MOST_IDS]
+    if not ids:
+        raise InvalidParameterValue("Nothing was done: no message was chosen.")
+    deleted = await page.act(
+        Act("sqs:DeleteMessage", name, {"ids": ids}), delete_ids(name, ids, page.context), len
+    )
+    state = page.field("state")
+    return redirect(
+        f"/console/queues/{name}/messages?state={state if state in STATES else STATES[0]}&done=deleted&n={len(deleted)}"
+    )
+
+
+def id_of(text: str) -> int:
+    """The id of a message. Raises MessageNotFound for what is none."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID):
+        raise MessageNotFound
+    return int(text)

@@ -1,0 +1,154 @@
+"""A queue: how it is, what is set, who subscribes; make, purge and delete one."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Response
+
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.errors import InvalidParameterValue, QueueDoesNotExist
+from penstock.postgres.statements.minutes import READ_MINUTES
+from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
+from penstock.sqs import queues
+from penstock.sqs.types import DeleteQueueRequest
+from penstock_web.console.audit import Act
+from penstock_web.console.charts import Chart, charts_of
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.observing import Observed, observe
+from penstock_web.console.snippets import queue_snippets
+from penstock_web.native.events.operations import list_bindings
+from penstock_web.native.operations import arn_of, create_queue, describe_queue
+from penstock_web.native.shapes import Attributes, NewQueue, QueueDescription, Subscription
+from penstock_web.queue_verdicts import by_queue
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
+MOST_SUBSCRIPTIONS: Final = 100
+
+
+class QueueNow(NamedTuple):
+    """A queue with its counts, and what is known of its last minutes."""
+
+    queue: QueueDescription
+    seen: Observed
+
+
+class Subscribed(NamedTuple):
+    """What sends to a queue: subscriptions of topics, and bindings of routing keys."""
+
+    subscriptions: list[QueueSubscriptionRow]
+    bindings: list[Subscription]
+
+
+@router.get("/console/queues/{name}")
+async def queue(name: str, page: CurrentPage) -> Response:
+    """A queue."""
+    span = page.choice("span", tuple(SPANS))
+    context = page.context
+    await page.refresh()
+    now = await page.read(("queue", name), lambda: read_queue(name, context))
+    charts = await page.read(("charts", name, span), lambda: read_charts(now.queue.arn, SPANS[span]))
+    subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
+    attributes = dict(now.queue.attributes)
+    return page.show(
+        "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=list(SPANS),
+        redrive=dead_letters_of(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
+        attributes=attributes, subscribed=subscribed, snippets=queue_snippets(name, context),
+        done=page.query.get("done", ""), count=page.query.get("n", ""), at=now.seen.facts.measured_at,
+        may_send=page.may("sqs:SendMessage", now.queue.arn), may_look=page.may("sqs:ReceiveMessage", now.queue.arn),
+        may_purge=page.may("sqs:PurgeQueue", now.queue.arn), may_delete=page.may("sqs:DeleteQueue", now.queue.arn),
+    )  # fmt: skip
+
+
+def read_queue(name: str, context: Context) -> Operation[QueueNow]:
+    """Raises QueueDoesNotExist."""
+    described = yield from describe_queue(name, context)
+    seen = yield from observe([described.arn], context.environment.settings.queue_in_flight_limit)
+    if described.arn not in seen:  # deleted since
+        raise QueueDoesNotExist
+    return QueueNow(described, seen[described.arn])
+
+
+def read_charts(arn: str, span: timedelta) -> Operation[list[Chart]]:
+    """Charts of the minutes of the last `span`, and of the hour before for what the queue held at its beginning."""
+    end = datetime.now(UTC).replace(second=0, microsecond=0)
+    rows = yield from Call(READ_MINUTES, ([arn], end - span - timedelta(hours=1), end))
+    return charts_of(by_queue(rows).get(1, ()), end - span, end)
+
+
+def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
+    """At most 100 of each."""
+    rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (arn_of(name, context),))
+    bindings = yield from list_bindings(None, name, None, MOST_SUBSCRIPTIONS, context)
+    return Subscribed(rows[:MOST_SUBSCRIPTIONS], bindings.subscriptions)
+
+
+class Redrive(NamedTuple):
+    """Where messages go after so many receives. `name`: of a queue of this account and region, else None."""
+
+    arn: str
+    name: str | None
+    receives: str
+
+
+def dead_letters_of(policy: str) -> Redrive | None:
+    """What a RedrivePolicy says; None: there is none."""
+    if not policy:
+        return None
+    document = msgspec.json.decode(policy, type=dict[str, str | int])
+    arn = str(document.get("deadLetterTargetArn", ""))
+    return Redrive(arn, arn.rpartition(":")[2] or None, str(document.get("maxReceiveCount", "")))
+
+
+def laid_out(text: str) -> str:
+    """JSON in lines; any other text as it is."""
+    try:
+        return msgspec.json.format(text, indent=2) if text else ""
+    except (msgspec.DecodeError, ValueError):
+        return text
+
+
+# --- what changes something ------------------------------------------------------------------------------------------
+@router.post("/console/queues")
+async def create(page: CurrentPage) -> Response:
+    """Makes a queue, with a dead-letter queue if the form names one."""
+    name = page.field("name").strip()
+    attributes: Attributes = {}
+    if dead := page.field("dead").strip():
+        policy = {
+            "deadLetterTargetArn": arn_of(dead, page.context),
+            "maxReceiveCount": page.field("receives").strip() or "5",
+        }
+        attributes["RedrivePolicy"] = msgspec.json.encode(policy).decode()
+    new = NewQueue(name=name, fifo=bool(page.field("fifo")), attributes=attributes)
+    made = await page.act(
+        Act("sqs:CreateQueue", name, {"attributes": attributes}), create_queue(new, page.context), lambda _: 1
+    )
+    return redirect(f"/console/queues/{made}?done=created")
+
+
+@router.post("/console/queues/{name}/purge")
+async def purge(name: str, page: CurrentPage) -> Response:
+    """Deletes every message, if the form names the queue."""
+    check_typed(name, page)
+    arn = arn_of(name, page.context)
+    purged = await page.act(Act("sqs:PurgeQueue", name), queues.purge(arn, page.context), int)
+    return redirect(f"/console/queues/{name}?done=purged&n={purged}")
+
+
+@router.post("/console/queues/{name}/delete")
+async def delete(name: str, page: CurrentPage) -> Response:
+    """Deletes the queue with its messages, if the form names it."""
+    check_typed(name, page)
+    operation = queues.delete_queue(DeleteQueueRequest(name), page.context)
+    await page.act(Act("sqs:DeleteQueue", name), operation, lambda _: 1)
+    return redirect("/console/queues?done=deleted")
+
+
+def check_typed(name: str, page: Page) -> None:
+    """Raises InvalidParameterValue unless the form has the queue's name, typed by hand."""
+    if page.field("typed").strip() != name:
+        raise InvalidParameterValue(f"Nothing was done: the name that was typed is not {name}.")

@@ -1,0 +1,116 @@
+"""Code to copy: how a program uses a queue, and how a message is sent again."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from penstock.context import Context
+
+
+class Snippet(NamedTuple):
+    """A text to copy. `label`: what it is for."""
+
+    label: str
+    text: str
+
+
+def queue_snippets(name: str, context: Context) -> list[Snippet]:
+    """How a queue is used from Python, a shell, SQL and Terraform."""
+    base, url = context.base_url, context.queue_url(name)
+    group = ', MessageGroupId="customer-7"' if name.endswith(".fifo") else ""
+    boto3 = f"""import boto3
+
+sqs = boto3.client("sqs", endpoint_url={base!r}, region_name={context.region!r})
+url = {url!r}
+sqs.send_message(QueueUrl=url, MessageBody="hello"{group})
+for message in sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20).get("Messages", []):
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+"""
+    quoted = shlex.quote(name)
+    shell = f"""penstock --endpoint {base} send {quoted} hello
+penstock --endpoint {base} receive {quoted} --wait 20 --delete
+
+aws --region {context.region} --endpoint-url {base} sqs receive-message --queue-url {url}
+"""
+    send = (
+        f"select queue.send_fifo('{name}', 'hello', 'customer-7');"
+        if group
+        else f"select queue.send('{name}', 'hello');"
+    )
+    sql = f"""begin;
+{send}
+commit;
+"""
+    terraform = f"""provider "aws" {{
+  region = "{context.region}"
+  endpoints {{
+    sqs = "{base}"
+  }}
+}}
+
+resource "aws_sqs_queue" "this" {{
+  name = "{name}"{chr(10) + "  fifo_queue = true" if group else ""}
+}}
+"""
+    return [
+        Snippet("boto3", boto3),
+        Snippet("Shell", shell),
+        Snippet("SQL", sql),
+        Snippet("Terraform", terraform),
+    ]
+
+
+class Attribute(NamedTuple):
+    """A message attribute: its type, and its text (base64 for a binary one)."""
+
+    kind: str
+    text: str
+
+
+def message_snippets(
+    name: str, body: str, attributes: Mapping[str, Attribute], group_id: str | None, context: Context
+) -> list[Snippet]:
+    """How a message of this content is sent: by curl and boto3; and the message as Markdown."""
+    request: dict[str, object] = {"QueueUrl": context.queue_url(name), "MessageBody": body}
+    if attributes:
+        request["MessageAttributes"] = {
+            key: {
+                "DataType": one.kind,
+                ("BinaryValue" if one.kind.startswith("Binary") else "StringValue"): one.text,
+            }
+            for key, one in attributes.items()
+        }
+    if group_id is not None:
+        request["MessageGroupId"] = group_id
+    document = json.dumps(request, ensure_ascii=False)
+    curl = (
+        f"curl -f -s {context.base_url}/ -H 'content-type: application/x-amz-json-1.0' "
+        f"-H 'x-amz-target: AmazonSQS.SendMessage' -d {shlex.quote(document)}\n"
+    )
+    arguments = ",\n".join(
+        f"    {key}={value!r}" for key, value in request.items() if key != "MessageAttributes"
+    )
+    if attributes:
+        arguments += (
+            f",\n    MessageAttributes={{{', '.join(boto3_attribute(*pair) for pair in attributes.items())}}}"
+        )
+    boto3 = f"sqs.send_message(\n{arguments},\n)\n"
+    return [Snippet("curl", curl), Snippet("boto3", boto3)]
+
+
+def boto3_attribute(name: str, attribute: Attribute) -> str:
+    """An attribute as an entry of a dict in Python."""
+    if attribute.kind.startswith("Binary"):
+        return f'{name!r}: {{"DataType": {attribute.kind!r}, "BinaryValue": base64.b64decode({attribute.text!r})}}'
+    return f'{name!r}: {{"DataType": {attribute.kind!r}, "StringValue": {attribute.text!r}}}'
+
+
+def as_markdown(title: str, facts: Mapping[str, object], body: str, language: str) -> Snippet:
+    """A message for an issue or a chat: facts, and the body in a fence that nothing in it ends."""
+    fence = "`" * (1 + max(2, *map(len, re.findall("`+", body)), 2))
+    lines = [f"- {key}: {value}" for key, value in facts.items() if value not in (None, "")]
+    return Snippet(
+        "Markdown", "\n".join([f"**{title}**", "", *lines, "", f"{fence}{language}", body, fence, ""])
+    )

@@ -1,0 +1,231 @@
+"""The screens of the console: what they show of real queues, and what their forms do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.support.database import Database, TestServer
+from tests.support.programs.penstock_service import Service, running_service
+from tests.support.wait import wait_until
+from tests.support.web.console_client import ConsoleClient
+
+pytestmark = pytest.mark.xdist_group("console")
+
+HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}`|"
+
+
+@dataclass
+class Console:
+    database: Database
+    service: Service
+    browser: ConsoleClient
+    sqs: Any
+
+    def queue(self, name: str, **attributes: str) -> str:
+        return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+    def page(self, path: str) -> str:
+        response = self.browser.get(f"/console{path}")
+        assert response.status_code == 200, response.text
+        return response.text
+
+    def audit(self, action: str) -> tuple[Any, ...]:
+        with psycopg.connect(self.database.dsn) as connection:
+            row = connection.execute(
+                "select actor, key_id, target, filter, affected, error, settled_at is not null from queue.audit"
+                " where action = %s order by audit_id desc limit 1", (action,)
+            ).fetchone()  # fmt: skip
+        assert row is not None
+        return row
+
+
+@pytest.fixture(scope="module")
+def console(postgres: TestServer) -> Iterator[Console]:
+    with postgres.database() as database, running_service(
+        database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="100"
+    ) as service:  # fmt: skip
+        sqs = service.sqs()
+        yield Console(database, service, ConsoleClient(service), sqs)
+        sqs.close()
+
+
+ROOT = "arn:aws:iam::000000000000:root"
+
+
+# --- overview and queues ---------------------------------------------------------------------------------------------
+def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None:
+    dead = console.queue("triage-dead")
+    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"][
+        "QueueArn"
+    ]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    url = console.queue("triage", RedrivePolicy=policy)
+    console.sqs.send_message(QueueUrl=url, MessageBody="poison")
+    console.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)
+    console.sqs.receive_message(QueueUrl=url)
+    wait_until(lambda: "1 dead letter, 1 of them in the last hour" in console.page(""))
+    text = console.page("/queues?q=TRIAGE")
+    assert text.count("data-row") == 2
+    assert 'to <a class="name" href="/console/queues/triage-dead">' in text
+    assert 'of <a class="name" href="/console/queues/triage">' in text
+
+
+def test_what_was_not_measured_is_no_zero(database: Database) -> None:
+    with psycopg.connect(database.dsn) as connection:
+        connection.execute("select queue.create('unmeasured')")
+    with running_service(
+        database.api_dsn, QUEUE_CONSOLE="read", QUEUE_METRICS_INTERVAL_MS="2000000"
+    ) as service:
+        with psycopg.connect(database.dsn) as connection:
+            connection.execute("delete from queue.measurement")
+        text = ConsoleClient(service).get("/console/queues").text
+    row = text.partition(">unmeasured</a>")[2].partition("</tr>")[0]
+    assert 'data-label="Visible"><span class="na"' in row or 'data-label="Visible">0' in row
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [("q=page-", "page-000"), ("q=page-&order=desc", "page-119"), ("q=page-&page=3", "page-100"),
+     ("q=page-&sort=visible", "page-077"), ("q=page-&page=9", None), ("q=page-&page=x&sort=y", "page-000")],
+)  # fmt: skip
+def test_queues_by_search_order_and_page(console: Console, query: str, first: str | None) -> None:
+    if "No queue has" in console.page("/queues?q=page-119"):
+        for number in range(120):
+            url = console.queue(f"page-{number:03}")
+            if number == 77:
+                console.sqs.send_message(QueueUrl=url, MessageBody="x")
+        wait_until(lambda: 'data-label="Visible">1<' in console.page("/queues?q=page-077"))
+    text = console.page(f"/queues?{query}")
+    found = [
+        part.partition('"')[0]
+        for part in text.split('scope="row"><a class="name" href="/console/queues/')[1:]
+    ]
+    assert (found[0] if found else None) == first
+    assert len(found) == (0 if first is None else 20 if "page=3" in query else 50)
+    assert "of 3" in text or first is None
+
+
+def test_a_poll_gets_the_live_part_alone(console: Console) -> None:
+    whole = console.browser.get("/console/queues").text
+    part = console.browser.get("/console/queues", **{"hx-request": "true", "hx-request-type": "partial"}).text
+    assert "<html" in whole
+    assert part.lstrip().startswith('<div id="live" hx-get="/console/queues"')
+    assert part.strip() in whole
+
+
+# --- a queue ---------------------------------------------------------------------------------------------------------
+def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
+    dead = console.browser.post("/console/queues", name="made-dead")
+    assert dead.headers["location"] == "/console/queues/made-dead?done=created"
+    console.browser.post("/console/queues", name="made", dead="made-dead", receives="3")
+    assert console.audit("sqs:CreateQueue")[:3] == (ROOT, None, "made")
+    text = console.page("/queues/made?done=created")
+    assert 'to <a href="/console/queues/made-dead">made-dead</a> after 3 receives' in text
+    for snippet in ("sqs.send_message(", "penstock --endpoint", "queue.send(", "aws_sqs_queue"):
+        assert snippet in text
+    for path in ("purge", "delete"):
+        refused = console.browser.post(f"/console/queues/made/{path}", typed="Made")
+        assert refused.status_code == 400
+        assert "Nothing was done" in refused.text
+    console.browser.post("/console/queues/made/send", body="1")
+    assert (
+        console.browser.post("/console/queues/made/purge", typed="made").headers["location"].endswith("n=1")
+    )
+    assert console.audit("sqs:PurgeQueue")[2:] == ("made", {}, 1, None, True)
+    assert (
+        console.browser.post("/console/queues/made/purge", typed="made").status_code == 429
+    )  # within a minute
+    assert "60 seconds" in console.audit("sqs:PurgeQueue")[5]
+    assert console.browser.post("/console/queues/made/delete", typed="made").status_code == 303
+    assert console.browser.get("/console/queues/made").status_code == 404
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+def test_messages_are_looked_at_and_nothing_changes(console: Console) -> None:
+    url = console.queue("looked-at")
+    attributes = {"tenant": {"DataType": "String", "StringValue": HOSTILE}}
+    console.sqs.send_message(
+        QueueUrl=url, MessageBody=json.dumps({"n": 1.10, "t": HOSTILE}), MessageAttributes=attributes
+    )
+    text = console.page("/queues/looked-at/messages")
+    assert "alert(1)" in text
+    assert "<script>alert" not in text
+    assert "49" not in text.partition("<main")[2].partition("49")[0]  # {{7*7}} is text
+    path = text.partition('class="preview" href="/console')[2].partition('"')[0]
+    shown = console.page(path)
+    assert "&#34;n&#34;: 1.1" in shown
+    assert "<script>alert" not in shown
+    assert "sqs.send_message(" in shown
+    assert "AmazonSQS.SendMessage" in shown
+    (message,) = console.sqs.receive_message(QueueUrl=url, AttributeNames=["All"])["Messages"]
+    assert message["Attributes"]["ApproximateReceiveCount"] == "1"
+
+
+def test_a_copy_is_sent_and_the_chosen_are_deleted(console: Console) -> None:
+    url = console.queue("copied")
+    sent = console.sqs.send_message(
+        QueueUrl=url,
+        MessageBody="line 1\nline 2",
+        MessageAttributes={"a": {"DataType": "Number", "StringValue": "7"}},
+    )
+    path = (
+        console.page("/queues/copied/messages")
+        .partition('class="preview" href="/console')[2]
+        .partition('"')[0]
+    )
+    number = path.rpartition("/")[2]
+    form = console.page(f"/queues/copied/send?copy={number}")
+    assert "line 1\nline 2</textarea>" in form
+    assert 'value="Number"' in form
+    console.browser.post(
+        "/console/queues/copied/send",
+        body="line 1\r\nline 2",
+        copy=number,
+        attribute="a",
+        type="Number",
+        value="7",
+    )
+    assert console.audit("sqs:SendMessage")[2:5] == ("copied", {"copy_of": number}, 1)
+    messages = console.sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
+    )["Messages"]
+    assert [(m["Body"], m["MessageAttributes"]["a"]["StringValue"]) for m in messages] == [
+        ("line 1\nline 2", "7")
+    ] * 2
+    assert len({m["MessageId"] for m in messages}) == 2
+    assert sent["MessageId"] in {m["MessageId"] for m in messages}
+    answer = console.browser.post(
+        "/console/queues/copied/messages/delete", id=[number, "999"], state="visible"
+    )
+    assert answer.headers["location"].endswith("?state=visible&done=deleted&n=1")
+    assert console.audit("sqs:DeleteMessage")[3:5] == ({"ids": [int(number), 999]}, 1)
+    assert console.browser.get(f"/console{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/messages/0x1", "/messages/99999999999999999999", "/messages?state=x&after=-1"]
+)
+def test_addresses_of_nothing(console: Console, path: str) -> None:
+    console.queue("nothing")
+    assert console.browser.get(f"/console/queues/nothing{path}").status_code in (200, 404)
+    assert console.browser.get(f"/console/queues/is-not-there{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("form", "status"),
+    [({"body": ""}, 400), ({"body": "x", "delay": "901"}, 400), ({"body": "x", "delay": "-1"}, 400),
+     ({"body": "x\x01"}, 400), ({"body": "x", "attribute": "AWS.x", "type": "String", "value": "1"}, 400)],
+)  # fmt: skip
+def test_what_cannot_be_sent_says_why(console: Console, form: dict[str, str], status: int) -> None:
+    console.queue("refusing")
+    answer = console.browser.post("/console/queues/refusing/send", **form)
+    assert answer.status_code == status
+    assert 'role="alert"' in answer.text
+    assert "Traceback" not in answer.text
+    assert "No message is visible" in console.page("/queues/refusing/messages")
