@@ -126,8 +126,12 @@ _PREFIXES: Final = ("QUEUE_", "SNS_", "WEBHOOK_", "QUOTA_", "OTLP_", "PENSTOCK_"
 _OF_KUBERNETES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_.+)?|PORT(?:_\d+_.+)?)").fullmatch
 # Likely mistakes that no similarity finds.
 _SAME: Final = {"PENSTOCK_PORT": "QUEUE_ADDRESS", "PENSTOCK_DATABASE_URL": "DATABASE_URL"}
-OF_PROGRAMS: Final = frozenset({"PENSTOCK_TEST_POSTGRES", "PENSTOCK_DEPLOYMENT", "PENSTOCK_RELEASE"})
-"""Variables of our tests and templates, which are no settings."""
+# Other programs have variables that begin so, too: only what is nearly a setting with its QUEUE_ is meant.
+_WITHOUT_QUEUE: Final = "METRICS_"
+OF_PROGRAMS: Final = frozenset({
+    "PENSTOCK_TEST_POSTGRES", "PENSTOCK_DEPLOYMENT", "PENSTOCK_RELEASE", "PENSTOCK_ENDPOINT", "PENSTOCK_TOKEN",
+})  # fmt: skip
+"""Variables of the command line, our tests and templates, which are no settings of the service."""
 
 
 def unknown_names(
@@ -136,16 +140,22 @@ def unknown_names(
     """A sentence for each variable that looks like a setting and is none. `with_file`: settings that know `_FILE`."""
     known = {*settings, *(f"{name}_FILE" for name in with_file)}
     for name in sorted(variables):
+        if name.startswith(_WITHOUT_QUEUE) and (near := _nearest(f"QUEUE_{name}", known)):
+            yield f"{name} is no setting and has no effect; do you mean {near[0]}?"
         if name in known or name in OF_PROGRAMS or not name.startswith(_PREFIXES):
             continue
         if name in _SAME or not _OF_KUBERNETES(name):
             yield _unknown(name, known)
 
 
-def _unknown(name: str, known: set[str]) -> str:
+def _nearest(name: str, known: set[str]) -> list[str]:
     from difflib import get_close_matches  # noqa: PLC0415 - functions of Lambda never need it
 
+    return get_close_matches(name, known, n=1, cutoff=0.75)
+
+
+def _unknown(name: str, known: set[str]) -> str:
     suffixes = {name.removeprefix("PENSTOCK_"), name.replace("PENSTOCK_", "QUEUE_", 1)}
     near = [_SAME[name]] if name in _SAME else sorted(suffixes & known)
-    near = near or get_close_matches(name, known, n=1, cutoff=0.75)
+    near = near or _nearest(name, known)
     return f"{name} is no setting and has no effect" + (f"; do you mean {near[0]}?" if near else "")

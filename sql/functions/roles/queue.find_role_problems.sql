@@ -1,7 +1,8 @@
 -- queue.find_role_problems(service's roles): what is wrong with the rights of roles, a row a problem; none when all is
 -- well. p_service_roles: further login roles that the service uses, besides the caller and the schema's owner; members
--- of these count as the service's, too. Superusers, who may do everything, are left out.
--- Called by: find_problems.
+-- of these count as the service's, too. Superusers, who may do everything, are left out, and roles that do not exist
+-- (penstock/postgres/roles.py finds them).
+-- Called by: find_problems, `penstock doctor`.
 create or replace function queue.find_role_problems(p_service_roles text[]) returns table (problem text)
 language sql stable as $$
 with service as (
@@ -23,11 +24,6 @@ application as (
         where o.rolcanlogin and not o.rolsuper and queue.has_role(o.rolname, to_regrole('penstock_app'))) n
     left join pg_roles o on o.rolname = n.name
     where not exists (select from service s where o.oid is not null and queue.has_role(o.rolname, s.oid)))
-select format('the role %s does not exist', r.name)
-from unnest(array['penstock_api', 'penstock_app', 'penstock_metrics', 'penstock_owner', 'penstock_reader']) r(name)
-where to_regrole(r.name) is null
-    and (select c.rolsuper or c.rolcreaterole from pg_roles c where c.rolname = current_user)
-union all
 select format('penstock_api may not call %s functions', count(*))
 from pg_roles r join pg_proc p on not has_function_privilege(r.oid, p.oid, 'execute')
 where r.rolname = 'penstock_api' and p.pronamespace = 'queue'::regnamespace

@@ -164,7 +164,7 @@ def split_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
     folder = tmp_path_factory.mktemp("cells")
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
-        server = stack.enter_context(running_postgres(state, ACCOUNT, "any", {"fsync": "off"}))
+        server = stack.enter_context(running_postgres(state, ACCOUNT, "any"))
         old = server.service_dsn()
         new = re.sub(r"/penstock(?=\?|$)", "/second", old)
         assert new != old

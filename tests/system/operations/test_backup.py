@@ -198,7 +198,7 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
         migrate(old.service_dsn())
         with service(old.service_dsn()) as deployment:
             sent = before(deployment.sqs)
-            new = stack.enter_context(new_cluster("wheel"))
+            new = stack.enter_context(new_cluster("wheel", fsync="on"))
             assert new.binaries.major != old.binaries.major
             path = f"{new.binaries.directory}:{Path(sys.executable).parent}:{os.environ['PATH']}"
             variables = {
@@ -228,7 +228,7 @@ def test_to_a_point_in_time() -> None:
         run_block_as_server("install -d", log, {"PATH": "/usr/bin:/bin", "BACKUP": backup})
         lines = dict(re.findall(r"^(\w+) = '?(.*?)'?$", block("archive_command = "), re.MULTILINE))
         settings = {name: value.replace(DOCUMENTED_BACKUP, str(backup)) for name, value in lines.items()}
-        with new_cluster("any", **settings) as old:
+        with new_cluster("any", fsync="on", **settings) as old:
             variables = {
                 "PATH": f"{old.binaries.directory}:/usr/bin:/bin",
                 "BACKUP": backup,

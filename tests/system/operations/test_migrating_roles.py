@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +19,11 @@ from penstock.postgres.migrations import MigrationError, migrate
 from penstock.postgres.roles import ROLES
 from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
 from penstock.postgres.statements.installation import FIND_PROBLEMS
+from penstock.settings import Settings
+from penstock_web.cli import main
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import Postgres
+from penstock_web.local.up import UpOptions, with_database
 from tests.support.database import new_cluster
 from tests.support.sql.calls import call
 
@@ -108,10 +111,18 @@ def test_who_may_make_roles_makes_them(cluster: Postgres, attributes: str) -> No
         )
 
 
-def test_a_plain_owner_gets_the_commands(cluster: Postgres) -> None:
+def test_a_plain_owner_gets_the_commands(cluster: Postgres, capsys: pytest.CaptureFixture[str]) -> None:
     """All but the roles of applications works meanwhile; the commands, as printed, are what was missing."""
     with empty_database(cluster, "") as case:
         missing = migrate(case.migrating).missing_roles
+        assert main(["doctor", "--database", case.migrating]) == 1
+        said = capsys.readouterr().out
+        assert "roles: the role penstock_app does not exist\n" in said
+        assert all(f"`{command};`" in said for command in missing)
+        with ExitStack() as stack:
+            with_database(Settings.read({"DATABASE_URL": case.migrating}), UpOptions("127.0.0.1", 0), stack)
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"`{'; '.join(missing)};`, then the owner `penstock migrate`" in line
         assert missing[:-1] == [f"create role {role} nologin" for role in ROLES]
         send_and_receive(case.migrating)
         with psycopg.connect(case.superuser, autocommit=True) as administrator:

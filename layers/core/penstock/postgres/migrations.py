@@ -117,6 +117,19 @@ class Applied:
     missing_roles: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What `migrate` would apply. `release`: that of the functions in the database, "" where there are none.
+
+    `warning`: why it would leave the functions alone, though they differ.
+    """
+
+    migrations: list[str]
+    functions: bool
+    release: str
+    warning: str
+
+
 def sql_directory() -> Path:
     """The folder sql/: inside the installed package, or at the root of the checkout."""
     installed = Path(__file__).parents[1] / "sql"
@@ -145,6 +158,25 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
         if role:
             tune_role(connection, role)
     return applied
+
+
+def find_missing(connection: Connection) -> Missing:
+    """Compares a database with this release, and changes nothing. Raises MigrationError, psycopg's errors."""
+    directory = sql_directory()
+    migrations = read_migrations(directory)
+    if connection.execute("select to_regclass('queue.migration')").fetchone() == (None,):
+        return Missing([script.name for script in migrations], functions=True, release="", warning="")
+    recorded = _recorded(connection)
+    if 1 in recorded and recorded[1] != migrations[0].checksum and adoption.read_replaced(directory):
+        return Missing([migrations[0].name], functions=True, release="", warning="")
+    _check_unchanged(migrations, recorded)
+    row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
+    return Missing(
+        [script.name for script in migrations if script.number not in recorded],
+        recorded.get(_FUNCTIONS) != _all_functions(directory, read_functions(directory)).checksum,
+        row[0].removeprefix(_RECORD_PREFIX) if row else "",
+        _newer_functions(connection, max(recorded, default=0) > len(migrations)),
+    )
 
 
 def _check_encoding(connection: Connection) -> None:
@@ -281,9 +313,7 @@ def _apply_changed_functions(
     connection: Connection, directory: Path, recorded: str | None, has_older_tables: bool, applied: Applied
 ) -> None:
     scripts = read_functions(directory)
-    text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
-    text += function_settings.fingerprint(directory)
-    all_functions = Script(_FUNCTIONS, "functions", text)
+    all_functions = _all_functions(directory, scripts)
     if not scripts or recorded == all_functions.checksum:
         applied.grants = bool(scripts) and _apply_grants(connection, scripts[-1])
         return
@@ -295,6 +325,11 @@ def _apply_changed_functions(
             lambda: _apply_functions(connection, directory, scripts, all_functions.checksum),
         )
         applied.functions = True
+
+
+def _all_functions(directory: Path, scripts: list[Script]) -> Script:
+    text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
+    return Script(_FUNCTIONS, "functions", text + function_settings.fingerprint(directory))
 
 
 def _apply_grants(connection: Connection, script: Script) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +11,14 @@ import typer
 
 from penstock.settings import SettingError, Settings
 
+from .database_option import DatabaseAddress, variables_with
+
 app = typer.Typer()
 
 
 @app.command("migrate", help="bring the database of DATABASE_DIRECT_URL up to date")
 def migrate(
+    database: DatabaseAddress = None,
     dump: Annotated[
         Path | None, typer.Option(metavar="FILE", parser=Path, help="then write the schema to FILE")
     ] = None,
@@ -37,19 +39,22 @@ def migrate(
     from penstock.postgres.schema_dump import schema_dump
     from penstock_web.local.migrating import migrate_or_explain
 
-    with _database(ephemeral) as dsn:
+    if database and ephemeral:
+        raise typer.BadParameter("not allowed with argument --database", param_hint="--ephemeral")
+    variables = variables_with(database)
+    with _database(ephemeral, variables) as dsn:
         for line in lines_of(migrate_or_explain(dsn, tune_role)):
             print(line)
         if first_key:
             from .key_ring import make_first_key
 
-            make_first_key(Settings.read({**os.environ, "DATABASE_DIRECT_URL": dsn}))
+            make_first_key(Settings.read({**variables, "DATABASE_DIRECT_URL": dsn}))
         if dump:
             dump.write_text(schema_dump(dsn))
 
 
 @contextmanager
-def _database(ephemeral: bool) -> Iterator[str]:
+def _database(ephemeral: bool, variables: Mapping[str, str]) -> Iterator[str]:
     """The database to migrate: that of the settings, or one that is removed afterwards."""
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
@@ -58,7 +63,7 @@ def _database(ephemeral: bool) -> Iterator[str]:
     if ephemeral:
         with ephemeral_state() as state, running_postgres(state, SystemAccount.choose()) as server:
             yield server.service_dsn()
-    elif dsn := Settings.read(os.environ).direct_url:
+    elif dsn := Settings.read(variables).direct_url:
         yield dsn
     else:
         raise SettingError("set DATABASE_DIRECT_URL or DATABASE_URL")

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
 from penstock.settings import SETTINGS, Setting, Settings, Value, as_markdown
 
+from .database_option import DatabaseAddress, variables_with
+
 app = typer.Typer()
 
 
 @app.command("settings", help="show every setting and its present value")
 def settings(
+    database: DatabaseAddress = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="print docs/settings.md")] = False,
 ) -> None:
     if markdown:
         print(as_markdown(), end="")
         return
-    values = Settings.read(os.environ)
+    values = Settings.read(variables_with(database))
     for setting in SETTINGS:
         print(f"{setting.name}={_shown(setting, getattr(values, setting.name.lower()))}")
 

@@ -10,6 +10,7 @@ import typer
 
 from penstock.settings import Settings
 
+from .database_option import DatabaseAddress, variables_with
 from .values import whole_number
 
 app = typer.Typer()
@@ -46,6 +47,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
             help="service processes (default 1)",
         ),
     ] = 1,
+    database: DatabaseAddress = None,
     no_migrate: Annotated[
         bool, typer.Option("--no-migrate", help="with DATABASE_URL: leave its schema alone")
     ] = False,
@@ -57,10 +59,12 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
 ) -> int:
     if ephemeral and data_dir is not None:
         raise typer.BadParameter("not allowed with argument --data-dir", param_hint="--ephemeral")
+    if database and (ephemeral or data_dir is not None):
+        raise typer.BadParameter("not allowed with --data-dir or --ephemeral", param_hint="--database")
     from penstock_web.local.up import UpOptions
     from penstock_web.local.up import up as run
 
-    settings = Settings.read(os.environ)
+    settings = Settings.read(variables_with(database))
     own_host, own_port = settings.host_and_port if os.environ.get("QUEUE_ADDRESS") else ("127.0.0.1", 9324)
     options = UpOptions(
         host=host or own_host,

@@ -41,9 +41,15 @@ class LimitedConnection(psycopg.AsyncConnection[Row]):
         self.session = SessionState(*state)
 
 
-async def connect(url: str, call_seconds: float) -> LimitedConnection:
-    """An asynchronous connection outside of the pool. Raises psycopg's errors."""
-    connection = await LimitedConnection.connect(**connection_options(url))
+async def connect(url: str, call_seconds: float, name: str = "") -> LimitedConnection:
+    """An asynchronous connection outside of the pool. Raises psycopg's errors.
+
+    `name`: what pg_stat_activity shows as application_name, unless the address has one.
+    """
+    options = connection_options(url)
+    if name:
+        options.setdefault("fallback_application_name", name)
+    connection = await LimitedConnection.connect(**options)
     connection.call_seconds = call_seconds
     try:
         await connection.apply_settings()

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import psycopg
 
+from penstock import __version__
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.statements.installation import DUE_WORK
 from penstock_web.activity import Activity
@@ -21,6 +22,8 @@ from .connect import LimitedConnection, connect
 CHANNEL = "penstock"
 NAME = "listen"
 """In records of the log."""
+APPLICATION_NAME = f"penstock {__version__}"
+"""In pg_stat_activity; `penstock doctor` sees by it which releases run."""
 RECONNECT_PAUSE_SECONDS = 1.0
 CHECK_SECONDS = 30.0
 """Pause between two checks, where no setting says otherwise."""
@@ -72,7 +75,7 @@ async def _listen_once(
     check_seconds: float,
     outage: Outage,
 ) -> None:
-    connection = await connect(url, call_seconds)
+    connection = await connect(url, call_seconds, APPLICATION_NAME)
     # psycopg itself passes on the notifications that arrive together with the result of a query.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:

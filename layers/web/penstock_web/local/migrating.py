@@ -37,6 +37,15 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
     return applied
 
 
+def warn_of_missing_roles(applied: Applied) -> None:
+    """Write a line to stderr when the migrating role could not make the roles that applications need."""
+    if applied.missing_roles:
+        warn(
+            "applications cannot have roles of their own yet, since the role of DATABASE_URL may not make roles: "
+            f"an administrator runs `{'; '.join(applied.missing_roles)};`, then the owner `penstock migrate`"
+        )
+
+
 def look_at_database(settings: Settings, *, is_own: bool) -> str:
     """The server's version; what is wrong with sessions of DATABASE_URL, unless it `is_own`, is written to stderr.
 

@@ -28,7 +28,14 @@ from penstock_web.records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .announced import announced
-from .migrating import check_addresses, look_at_database, migrate_or_explain, warn, without_password
+from .migrating import (
+    check_addresses,
+    look_at_database,
+    migrate_or_explain,
+    warn,
+    warn_of_missing_roles,
+    without_password,
+)
 from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
 from .state import default_state_directory, ephemeral_state, locked_state
@@ -89,7 +96,7 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
     """The settings with the addresses of a running, migrated database, and the address to show to the user."""
     if settings.database_url:
         if options.migrate:
-            migrate_or_explain(settings.direct_url, None)
+            warn_of_missing_roles(migrate_or_explain(settings.direct_url, None))
         return settings, without_password(settings.direct_url)  # the password must not be logged
     place = (
         stack.enter_context(ephemeral_state())

@@ -132,7 +132,6 @@ def test_a_day_of_history_that_is_not_part_of_it(db: Connection) -> None:
             "revoke select on queue.log from penstock_reader",
             "penstock_reader and penstock_metrics may not read 1 tables",
         ),
-        ("alter role penstock_reader rename to former_reader", "the role penstock_reader does not exist"),
     ],
 )
 def test_rights_that_are_missing(database: Database, damage: str, words: str | None) -> None:

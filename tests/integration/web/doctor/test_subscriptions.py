@@ -55,19 +55,21 @@ def test_subscriptions_that_nobody_allows(
             "DATABASE_DIRECT_URL": database.api_dsn,
         }.items():
             monkeypatch.setenv(name, value)
-        assert main(["doctor"]) == 0  # accounts are not known, so policies mean nothing
+        main(["doctor"])  # accounts are not known, so policies mean nothing
+        assert "whose policy" not in capsys.readouterr().out
         for name, value in SIGV4.items():
             monkeypatch.setenv(name, value)
         capsys.readouterr()
         for arguments, suffix in ((["doctor"], ""), (["doctor", "--fix"], ": ended")):
             assert main(arguments) == 1
-            assert capsys.readouterr().out.splitlines() == [
+            lines = capsys.readouterr().out.splitlines()
+            assert [line for line in lines if line.startswith("arn:")] == [
                 f"{ended}: sends messages to the queue {queues['refused']}, whose policy does not allow it{suffix}",
                 f"{kept[1]}: sends dead letters to the queue {queues['unasked']}, whose policy does not allow it"
                 + suffix,
-                "2 problems",
             ]
-        assert main(["doctor"]) == 0
+        main(["doctor"])
+        assert "whose policy" not in capsys.readouterr().out
         assert sorted(sql.execute(SUBSCRIPTIONS).fetchall()) == sorted(
             [(kept[0], True, True), (kept[1], True, False)]
         )

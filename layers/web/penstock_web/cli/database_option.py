@@ -1,0 +1,32 @@
+"""The option --database, which names the database in place of the environment."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from penstock.settings import ADDRESSES, SettingError
+
+DatabaseAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="URL",
+        help="the database, without a pooler, in place of DATABASE_URL and DATABASE_DIRECT_URL",
+    ),
+]
+
+
+def variables_with(address: str | None) -> dict[str, str]:
+    """The environment; with an address, as if it were set there as the only one. Raises SettingError."""
+    variables = dict(os.environ)
+    if address is None:
+        return variables
+    if not address:
+        raise SettingError("--database: the address is empty")
+    for name in ADDRESSES:
+        variables.pop(name, None)
+        variables.pop(f"{name}_FILE", None)
+    return {**variables, "DATABASE_URL": address}

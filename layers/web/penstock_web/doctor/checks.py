@@ -1,0 +1,164 @@
+"""All checks, in their order, and how they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import psycopg
+
+from penstock.errors import AwsError
+from penstock.postgres.database import Database
+from penstock.settings import SettingError
+from penstock_web.local.chosen_database import chosen_database
+from penstock_web.local.migrating import check_addresses
+from penstock_web.system_account import LocalError
+
+from . import (
+    clock,
+    database,
+    grants,
+    own_settings,
+    pooler,
+    roles,
+    server_settings,
+    sessions,
+    stored_rows,
+    versions,
+)
+from .examination import Examination
+from .finding import Finding
+
+IDS: Final = "ids"
+_ROWS: Final = "stored rows"
+_NO_SCHEMA: Final = "the schema is not that of this release"
+
+
+class Check(NamedTuple):
+    """`needs_schema`: it calls functions of this release."""
+
+    name: str
+    run: Callable[[Examination], Iterable[Finding]]
+    needs_schema: bool = False
+
+
+CHECKS: Final = (
+    Check(roles.SUBJECT, roles.check_roles),
+    Check(grants.SUBJECT, grants.check_grants, needs_schema=True),
+    Check(pooler.SUBJECT, pooler.check_pooler),
+    Check(server_settings.SUBJECT, server_settings.check_server_settings),
+    Check(server_settings.SESSIONS, server_settings.check_session_settings),
+    Check(sessions.SUBJECT, sessions.check_old_snapshots),
+    Check(clock.SUBJECT, clock.check_clock),
+    Check(versions.VERSIONS, versions.check_running),
+)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What an examination found. `checked`: names of the checks that ended; `skipped`: names of those that could not
+    begin, and why.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> int:
+        """How many findings are more than advice."""
+        return sum(not finding.is_advice for finding in self.findings)
+
+
+def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: bool = False) -> Outcome:
+    """Runs all checks. `variables`: the environment. Foreseen errors are findings.
+
+    `after_restore`: first lets ids jump. `fix`: ends subscriptions that no policy allows.
+    """
+    outcome = Outcome()
+    _run(outcome, own_settings.SUBJECT, lambda: own_settings.check_settings(variables))
+    settings = own_settings.usable_settings(variables)
+    try:
+        check_addresses(settings)
+        address = chosen_database(settings)
+    except (SettingError, LocalError) as error:
+        outcome.findings.append(Finding(database.SUBJECT, str(error), "", "docs/your_database.md"))
+        return _skip_all(outcome, "there is no database")
+    examined = Examination(settings, variables, address)
+    try:
+        _examine_database(outcome, examined, after_restore=after_restore, fix=fix)
+    finally:
+        examined.close()
+    return outcome
+
+
+def _examine_database(outcome: Outcome, examined: Examination, *, after_restore: bool, fix: bool) -> None:
+    if not _run(outcome, database.SUBJECT, lambda: database.check_database(examined)):
+        _skip_all(outcome, "the database cannot be used")
+        return
+    has_schema = _run(outcome, versions.MIGRATIONS, lambda: versions.check_migrations(examined))
+    if has_schema and after_restore:
+        _run(outcome, IDS, lambda: _with_database(examined, _jumped))
+    for check in CHECKS:
+        if check.needs_schema and not has_schema:
+            outcome.skipped[check.name] = _NO_SCHEMA
+        else:
+            _run(outcome, check.name, lambda check=check: check.run(examined))  # type: ignore[misc]
+    if not has_schema:
+        outcome.skipped[_ROWS] = _NO_SCHEMA
+        return
+    _run(outcome, _ROWS, lambda: _with_database(examined, stored_rows.find_damage))
+    if examined.settings.queue_access == "sigv4":
+        _run(
+            outcome,
+            "subscriptions",
+            lambda: _with_database(
+                examined, lambda opened: stored_rows.find_refused_subscriptions(opened, fix=fix)
+            ),
+        )
+
+
+def _run(outcome: Outcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
+    """Adds what a check finds; whether that is nothing. One that fails is a problem itself."""
+    found: list[Finding] = []
+    try:
+        found.extend(check())
+        outcome.checked.append(name)
+    except (psycopg.Error, AwsError, SettingError) as error:
+        cause = error.__cause__ if isinstance(error, AwsError) else None
+        found.append(_failure(name, " ".join(str(cause or error).split())))
+    outcome.findings.extend(found)
+    return not found
+
+
+def _failure(name: str, reason: str) -> Finding:
+    if name == database.SUBJECT:
+        return Finding(
+            name,
+            f"no connection to the database: {reason}",
+            "the service answers 503 without it",
+            "try the address with `psql`: docs/operations.md, A way in",
+        )
+    return Finding(
+        name, f"could not be checked: {reason}", "", "mend the cause, then run `penstock doctor` again"
+    )
+
+
+def _skip_all(outcome: Outcome, reason: str) -> Outcome:
+    for name in (versions.MIGRATIONS, *(check.name for check in CHECKS), _ROWS):
+        outcome.skipped[name] = reason
+    return outcome
+
+
+def _with_database(examined: Examination, work: Callable[[Database], Iterable[Finding]]) -> Iterator[Finding]:
+    opened = Database(examined.address, call_seconds=stored_rows.CALL_SECONDS)
+    try:
+        yield from work(opened)
+    finally:
+        opened.close()
+
+
+def _jumped(opened: Database) -> Iterator[Finding]:
+    stored_rows.jump_ids(opened)
+    return iter(())

@@ -1,0 +1,61 @@
+"""What the checks examine: settings, and a connection to each address of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import psycopg
+
+from penstock.postgres.psycopg_connection import LimitedConnection, connect
+
+if TYPE_CHECKING:
+    from penstock.settings import Settings
+
+CALL_SECONDS: Final = 10.0
+"""The longest time for a query. The check of the stored rows has a longer one of its own."""
+
+
+@dataclass(slots=True)
+class Examination:
+    """Connections are opened when a check first asks for one, and kept while they work."""
+
+    settings: Settings
+    variables: Mapping[str, str]
+    """The environment."""
+    address: str
+    """Of the database itself: DATABASE_DIRECT_URL, or whatever takes its place."""
+    _open: dict[str, LimitedConnection] = field(default_factory=dict)
+
+    @property
+    def pooled_address(self) -> str:
+        """DATABASE_URL, where it is another address than that of the database itself; else ""."""
+        url = self.settings.database_url
+        return url if url != self.address else ""
+
+    def direct(self) -> LimitedConnection:
+        """The connection to the database itself. Raises psycopg's errors, SettingError."""
+        return self._connection(self.address)
+
+    def pooled(self) -> LimitedConnection:
+        """The connection by `pooled_address`. Raises psycopg's errors, SettingError."""
+        return self._connection(self.pooled_address)
+
+    def service_connections(self) -> list[LimitedConnection]:
+        """One to each address that there is. Raises psycopg's errors, SettingError."""
+        return [self.direct(), *([self.pooled()] if self.pooled_address else [])]
+
+    def close(self) -> None:
+        """Closes all connections."""
+        for connection in self._open.values():
+            with suppress(psycopg.Error):
+                connection.close()
+        self._open.clear()
+
+    def _connection(self, address: str) -> LimitedConnection:
+        known = self._open.get(address)
+        if known is None or known.closed:
+            known = self._open[address] = connect(address, CALL_SECONDS)
+        return known

@@ -1,0 +1,154 @@
+"""What stands between the service and the database: PgBouncer, its mode and its sizes.
+
+A client sees neither. The mode shows in how server connections are shared; sizes only on PgBouncer's console, which
+some roles may read (`stats_users`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+import psycopg
+from psycopg import generators
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import ExecStatus
+
+from penstock.postgres.psycopg_connection import LimitedConnection, connect
+
+from .examination import CALL_SECONDS, Examination
+from .finding import Finding
+
+SUBJECT = "pooler"
+_ATTEMPTS: Final = 20
+_PLACE: Final = """
+select current_database(), pg_postmaster_start_time(), d.oid from pg_database d where d.datname = current_database()
+"""
+
+
+def check_pooler(examined: Examination) -> Iterator[Finding]:
+    """Raises psycopg's errors."""
+    if not examined.direct().session.is_direct:
+        yield Finding(
+            SUBJECT,
+            "DATABASE_DIRECT_URL (or DATABASE_URL, where it is not set) leads to a pooler",
+            "LISTEN, migrations and pipelined calls need a session of their own: long polls answer up to a second late",
+            "set DATABASE_DIRECT_URL to the address of PostgreSQL itself",
+        )
+    if not examined.pooled_address:
+        return
+    pooled = examined.pooled()
+    if pooled.execute(_PLACE).fetchall() != examined.direct().execute(_PLACE).fetchall():
+        yield Finding(
+            SUBJECT,
+            "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases",
+            "messages are sent to one and waited for in the other",
+            "correct the line of the database in PgBouncer's configuration, or one of the two addresses",
+        )
+    if pooled.session.is_direct:
+        return
+    yield from _check_mode(examined, pooled)
+    yield from _check_sizes(examined)
+
+
+def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Finding]:
+    try:
+        with pooled.transaction():
+            pooled.execute("select 1")
+    except psycopg.errors.Error as error:
+        yield Finding(
+            SUBJECT,
+            f"a transaction fails: {' '.join(str(error).split())}",
+            "with pool_mode=statement no transaction of several statements works",
+            "`pool_mode = transaction` in pgbouncer.ini, then `reload` on its console",
+        )
+        return
+    with connect(examined.pooled_address, CALL_SECONDS) as other:
+        if not _share_a_connection(pooled, other):
+            yield Finding(
+                SUBJECT,
+                "the pooler gives each client a server connection of its own, as with pool_mode=session",
+                "each process and each function then holds several connections of PostgreSQL, also at rest",
+                "`pool_mode = transaction` in pgbouncer.ini, then `reload` on its console",
+            )
+        elif not _keeps_statements_apart(pooled, other):
+            yield Finding(
+                SUBJECT,
+                "the pooler mixes up prepared statements of its clients (PgBouncer before 1.21, or "
+                "max_prepared_statements = 0)",
+                "Penstock prepares none; applications whose driver does (psycopg 3, JDBC, asyncpg) fail through it",
+                "`max_prepared_statements = 200` with PgBouncer 1.21 or newer, or turn it off in the driver: "
+                "prepare_threshold=None for psycopg, prepareThreshold=0 for JDBC",
+                is_advice=True,
+            )
+
+
+def _share_a_connection(one: LimitedConnection, other: LimitedConnection) -> bool:
+    """Whether two clients that are idle now are given the same connection of the server, within a few attempts."""
+    mine, theirs = set[int](), set[int]()
+    for _ in range(_ATTEMPTS):
+        for connection, seen in ((one, mine), (other, theirs)):
+            row = connection.execute("select pg_backend_pid()").fetchone()
+            seen.update(row or ())
+        if mine & theirs or len(mine) > 1 or len(theirs) > 1:
+            return True
+    return False
+
+
+def _keeps_statements_apart(one: LimitedConnection, other: LimitedConnection) -> bool:
+    """Whether both may prepare statements of one name. It is random, since some poolers keep it for later clients."""
+    name = f"penstock_doctor_{secrets.token_hex(8)}".encode()
+    return _prepare(one, name) and _prepare(other, name) and _prepare(one, name + b"_")
+
+
+def _prepare(connection: LimitedConnection, name: bytes) -> bool:
+    pgconn = connection.pgconn
+    pgconn.send_prepare(name, b"select 1")
+    results = connection.wait(generators.execute(pgconn))
+    return all(result.status == ExecStatus.COMMAND_OK for result in results)
+
+
+def _check_sizes(examined: Examination) -> Iterator[Finding]:
+    """By the console, where the role of DATABASE_URL, or this program's user, may read it."""
+    parameters = {**conninfo_to_dict(examined.pooled_address), "dbname": "pgbouncer"}
+    name = examined.pooled().info.dbname
+    rows = []
+    with (
+        suppress(psycopg.Error),
+        psycopg.connect(
+            make_conninfo("", **parameters),
+            autocommit=True,
+            connect_timeout=3,
+            cursor_factory=psycopg.ClientCursor,
+        ) as console,
+    ):
+        cursor = console.execute("show databases")
+        columns = [column.name for column in cursor.description or ()]
+        rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    sizes = [int(row["pool_size"]) + int(row.get("reserve_pool", 0)) for row in rows if row["name"] == name]
+    if sizes:
+        yield from judge_pool(sizes[0], available_connections(examined.direct()))
+
+
+def available_connections(connection: LimitedConnection) -> int:
+    """How many sessions roles without special rights may have. Raises psycopg's errors."""
+    row = connection.execute(
+        "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+        " - coalesce(current_setting('reserved_connections', true), '0')::int"
+    ).fetchone()
+    assert row is not None  # noqa: S101 - a query without a table has one row
+    return int(row[0])
+
+
+def judge_pool(pool: int, available: int) -> Iterator[Finding]:
+    """`pool`: connections of the pooler for one role. It leaves some for direct connections."""
+    if pool + 5 <= available:
+        return
+    yield Finding(
+        SUBJECT,
+        f"the pool may take {pool} connections, and PostgreSQL has {available} for it and all others",
+        "a process has up to five direct connections beside it; without one it answers 503",
+        "a smaller default_pool_size in pgbouncer.ini, or `alter system set max_connections = …` and a restart",
+    )

@@ -1,0 +1,39 @@
+"""Findings as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from .checks import Outcome
+
+
+def as_lines(outcome: Outcome) -> Iterator[str]:
+    """A line a finding, with what to do below it; then which checks found nothing, and how many problems there are."""
+    for finding in outcome.findings:
+        prefix = "advice: " if finding.is_advice else ""
+        yield f"{prefix}{finding.subject}: {finding.problem}"
+        if finding.why:
+            yield f"    why: {finding.why}"
+        if finding.remedy:
+            yield f"    do:  {finding.remedy}"
+    if outcome.checked:
+        yield f"checked: {', '.join(outcome.checked)}"
+    for reason in dict.fromkeys(outcome.skipped.values()):
+        names = [name for name, why in outcome.skipped.items() if why == reason]
+        yield f"not checked, since {reason}: {', '.join(names)}"
+    number = outcome.problems
+    yield f"{number} problem{'s' if number > 1 else ''}" if number else "no problem found"
+
+
+def as_json(outcome: Outcome) -> str:
+    """One JSON object."""
+    return json.dumps(
+        {
+            "problems": outcome.problems,
+            "findings": [finding._asdict() for finding in outcome.findings],
+            "checked": outcome.checked,
+            "not_checked": outcome.skipped,
+        },
+        indent=2,
+    )

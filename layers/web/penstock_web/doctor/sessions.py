@@ -1,0 +1,61 @@
+"""What holds back vacuum: transactions, prepared transactions and replication slots that nobody ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from .examination import Examination
+from .finding import Finding
+
+SUBJECT = "old snapshots"
+LONGEST_SECONDS: Final = 3600
+"""As the alert PenstockOldTransaction."""
+_MOST_WAL_BYTES: Final = 10 * 1024**3
+
+_OLD_TRANSACTIONS: Final = """
+select 'the session ' || a.pid || ' of ' || coalesce(a.usename, '?')
+    || coalesce(' (' || nullif(a.application_name, '') || ')', '')
+    || ' has had a transaction open for ' || date_trunc('second', clock_timestamp() - a.xact_start)
+    || ', ' || coalesce(a.state, '?'), format('select pg_terminate_backend(%%s)', a.pid)
+from pg_stat_activity a
+where a.datname = current_database() and a.pid <> pg_backend_pid()
+    and a.xact_start < clock_timestamp() - %(seconds)s * interval '1 second'
+order by a.xact_start limit 20
+"""
+_OLD_PREPARED: Final = """
+select 'the prepared transaction ' || p.gid || ' of ' || p.owner || ' waits for its end since '
+    || date_trunc('second', p.prepared), format('rollback prepared %%L', p.gid)
+from pg_prepared_xacts p
+where p.database = current_database() and p.prepared < clock_timestamp() - %(seconds)s * interval '1 second'
+order by p.prepared limit 20
+"""
+# A standby has no WAL of its own to measure by.
+_IDLE_SLOTS: Final = """
+select 'nobody reads the replication slot ' || s.slot_name || ', which keeps ' || pg_size_pretty(k.bytes)
+    || ' of WAL' || case when coalesce(s.xmin, s.catalog_xmin) is null then '' else ' and dead rows' end,
+    format('select pg_drop_replication_slot(%%L)', s.slot_name)
+from pg_replication_slots s
+cross join lateral (
+    select case when pg_is_in_recovery() then 0
+        else pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn) end as bytes) k
+where not s.active and (coalesce(s.xmin, s.catalog_xmin) is not null or k.bytes > %(bytes)s) limit 20
+"""
+
+
+def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
+    """Sessions of other roles show only to members of pg_monitor. Raises psycopg's errors."""
+    yield from find_old_snapshots(examined, LONGEST_SECONDS)
+
+
+def find_old_snapshots(examined: Examination, seconds: float) -> Iterator[Finding]:
+    """`seconds`: from which age on a transaction is old."""
+    limits = {"seconds": seconds, "bytes": _MOST_WAL_BYTES}
+    for query in (_OLD_TRANSACTIONS, _OLD_PREPARED, _IDLE_SLOTS):
+        for problem, command in examined.direct().execute(query, limits).fetchall():
+            yield Finding(
+                SUBJECT,
+                problem,
+                "vacuum cleans nothing that is younger: tables grow, and WAL that a slot keeps fills the disk",
+                f"`{command}`, if it is forgotten (docs/operations.md, Old snapshots)",
+            )

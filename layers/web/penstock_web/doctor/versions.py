@@ -1,0 +1,68 @@
+"""The release of this program beside that of the schema, and those of the processes that run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from packaging.version import InvalidVersion, Version
+
+from penstock.postgres.migrations import RELEASE, MigrationError, find_missing
+
+from .examination import Examination
+from .finding import Finding
+
+MIGRATIONS = "migrations"
+VERSIONS = "versions"
+# The connection for LISTEN has this name (database/listener.py).
+_RUNNING: Final = """
+select substr(application_name, 10), count(*) from pg_stat_activity
+where datname = current_database() and application_name like 'penstock %%' group by 1 order by 1
+"""
+
+
+def check_migrations(examined: Examination) -> Iterator[Finding]:
+    """Whether the schema is the one of this release. Raises psycopg's errors."""
+    try:
+        missing = find_missing(examined.direct())
+    except MigrationError as error:
+        yield Finding(
+            MIGRATIONS, str(error), "the schema is not the one of this release", "docs/operations.md, Upgrade"
+        )
+        return
+    if missing.warning:
+        yield Finding(
+            VERSIONS,
+            missing.warning,
+            "this release was not tested with the functions of a newer one beyond an upgrade",
+            "upgrade this program: `pip install --upgrade penstock`",
+        )
+    elif missing.migrations or missing.functions:
+        names = ", ".join(missing.migrations) or f"functions of {missing.release or 'no release'}"
+        yield Finding(
+            MIGRATIONS,
+            f"the schema is not that of release {RELEASE}: {names}"
+            + (" not applied" if missing.migrations else " instead of its own"),
+            "calls of the service fail",
+            "`penstock migrate`, as the owner of the schema",
+        )
+
+
+def check_running(examined: Examination) -> Iterator[Finding]:
+    """Processes of other releases that listen in this database. Raises psycopg's errors."""
+    for release, sessions in examined.direct().execute(_RUNNING).fetchall():
+        if _is_other(release):
+            yield Finding(
+                VERSIONS,
+                f"{sessions} running processes are of release {release}, this one is {RELEASE}",
+                "two releases side by side are meant for the time of an upgrade",
+                "replace them (docs/operations.md, Upgrade)",
+                is_advice=True,
+            )
+
+
+def _is_other(release: str) -> bool:
+    try:
+        return Version(release) != Version(RELEASE)
+    except InvalidVersion:  # the name of somebody else's program
+        return False

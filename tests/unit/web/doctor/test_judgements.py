@@ -1,0 +1,138 @@
+"""`penstock doctor`: what figures and settings mean, without a database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock_web.doctor.clock import judge_clock
+from penstock_web.doctor.own_settings import check_settings, usable_settings
+from penstock_web.doctor.server_settings import RULES, judge_connections, judge_settings
+
+GOOD = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "autovacuum": "on",
+    "track_counts": "on",
+    "default_transaction_isolation": "read committed",
+    "statement_timeout": "0",
+    "transaction_timeout": "0",
+    "idle_session_timeout": "0",
+    "idle_in_transaction_session_timeout": "600000",
+    "autovacuum_naptime": "10000",
+    "max_wal_size": "2048",
+}
+BAD = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "autovacuum": "off",
+    "track_counts": "off",
+    "default_transaction_isolation": "repeatable read",
+    "statement_timeout": "1000",
+    "transaction_timeout": "4999",
+    "idle_session_timeout": "60000",
+    "idle_in_transaction_session_timeout": "0",
+    "autovacuum_naptime": "3600000",
+    "max_wal_size": "1024",
+}
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in RULES])
+def test_a_value_of_postgresql_that_the_service_cannot_rely_on(name: str) -> None:
+    (found,) = judge_settings({**GOOD, name: BAD[name]}, "app")
+    assert found.problem.startswith(f"{name} is {BAD[name]}, it should be ")
+    assert f"alter system set {name} = " in found.remedy
+    assert found.why
+
+
+def test_good_values_and_those_that_this_version_has_not() -> None:
+    assert list(judge_settings(GOOD, "app")) == []
+    assert list(judge_settings({}, "app")) == []
+    # The documented deadline of the calls of workers is 24 s: no call needs more.
+    assert list(judge_settings({**GOOD, "statement_timeout": "30000"}, "app")) == []
+
+
+@pytest.mark.parametrize(
+    ("available", "used", "of_process", "words"),
+    [
+        (97, 20, 10, []),
+        (97, 90, 10, ["90 of 97 connections are in use"]),
+        (12, 3, 10, ["PostgreSQL has 12 connections for all"]),
+        (15, 3, 10, []),
+    ],
+)
+def test_connections(available: int, used: int, of_process: int, words: list[str]) -> None:
+    found = list(judge_connections(available, used, of_process))
+    assert [one.problem.startswith(text) for one, text in zip(found, words, strict=True)] == [True] * len(
+        words
+    )
+
+
+@pytest.mark.parametrize(
+    ("ahead", "uncertain", "words"),
+    [
+        (0.1, 0.01, ""),
+        (3.0, 1.5, ""),  # a slow network: nobody can say
+        (3.0, 0.1, "3.0 s ahead of"),
+        (-900.0, 0.1, "900.0 s behind"),
+    ],
+)
+def test_clocks(ahead: float, uncertain: float, words: str) -> None:
+    found = [one.problem for one in judge_clock(ahead, uncertain)]
+    assert (words in found[0]) if words else found == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "problems"),
+    [
+        ({"QUEUE_MAX_CONNECTIONS": "5", "PATH": "/bin"}, []),
+        (
+            {"QUEUE_MAX_CONECTIONS": "5"},
+            ["QUEUE_MAX_CONECTIONS is no setting and has no effect; do you mean QUEUE_MAX_CONNECTIONS?"],
+        ),
+        (
+            {"SNS_SMPT_URL": "smtp://host"},
+            ["SNS_SMPT_URL is no setting and has no effect; do you mean SNS_SMTP_URL?"],
+        ),
+        (
+            {"WEBHOOK_ALLOW_CIDR": "10.0.0.0/8"},
+            ["WEBHOOK_ALLOW_CIDR is no setting and has no effect; do you mean WEBHOOK_ALLOW_CIDRS?"],
+        ),
+        (
+            {"METRICS_TIMEZONE": "Europe/Berlin"},
+            ["METRICS_TIMEZONE is no setting and has no effect; do you mean QUEUE_METRICS_TIMEZONE?"],
+        ),
+        (
+            {"QUEUE_SHARDS": "many", "QUEUE_LINGER_MS": "-1", "QUEUE_METRICS_TIMEZONE": "Mars"},
+            [
+                "QUEUE_LINGER_MS must be at least 0, not -1",
+                "QUEUE_METRICS_TIMEZONE must be a time zone such as Europe/Berlin, not 'Mars'",
+                "QUEUE_SHARDS must be a whole number, not 'many'",
+            ],
+        ),
+        (
+            {"QUEUE_REGION": "eu-west-1", "QUEUE_REGIONS": "us-east-1"},
+            ["QUEUE_REGIONS must have QUEUE_REGION, which is 'eu-west-1', not 'us-east-1'"],
+        ),
+        (
+            {"DATABASE_URL_FILE": "/nowhere"},
+            ["DATABASE_URL_FILE: /nowhere cannot be read: [Errno 2] No such file or directory: '/nowhere'"],
+        ),
+    ],
+)
+def test_own_settings(variables: dict[str, str], problems: list[str]) -> None:
+    found = list(check_settings(variables))
+    assert sorted(one.problem for one in found) == problems
+    assert all(one.why and one.remedy for one in found)
+
+
+def test_what_is_left_of_settings_of_which_some_cannot_be_used(tmp_path: Path) -> None:
+    file = tmp_path / "address"
+    file.write_text("postgresql://127.0.0.1/x")
+    settings = usable_settings(
+        {"QUEUE_SHARDS": "many", "QUEUE_LINGER_MS": "7", "DATABASE_URL_FILE": str(file)}
+    )
+    assert (settings.queue_linger_ms, settings.database_url) == (7, "postgresql://127.0.0.1/x")
