@@ -1629,6 +1629,10 @@ function queue.give_up_webhooks(p_ids bigint[])
     returns integer
     language plpgsql;
 
+function queue.group_failures(p_arn text, p_by text[], p_attribute text, p_filter jsonb, p_after text, p_scan integer, p_groups integer, p_samples integer)
+    returns TABLE(group_number integer, group_source_arn text, group_receive_count integer, group_attribute text, group_shape text, group_messages bigint, oldest_ms bigint, newest_ms bigint, public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, body_length integer, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text, state text, total_receive_count integer, source_arn text, looked_at integer, next text, messages bigint, groups bigint)
+    language sql stable;
+
 function queue.group_fits(p_group_key bigint, p_first_id bigint, p_answer_bytes integer, p_answer_format text, p_max_receive_count integer)
     returns boolean
     language plpgsql stable;
@@ -2027,6 +2031,10 @@ function queue.passes_over_all(p_arn text, p_answer_bytes integer, p_answer_form
 
 function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer, p_bytes bigint DEFAULT NULL::bigint)
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text)
+    language sql stable;
+
+function queue.pick_messages(p_queue_id integer, p_public_ids bigint[])
+    returns TABLE(shard integer, id bigint, group_id text, receive_count integer, message_id uuid, sent_at timestamp with time zone, entered_at timestamp with time zone, visible_at timestamp with time zone, body text, attributes jsonb, system jsonb)
     language sql stable;
 
 function queue.policies_changed(p_policies jsonb)

@@ -1,17 +1,38 @@
--- queue.json_shape(value, depth): the shape of a JSON value (body_shape). Names have a fixed order in jsonb.
--- Called by: body_shape.
+-- queue.json_shape(value, depth): the shape of a JSON value (body_shape), as text that is equal for equal shapes: names in
+-- the order of jsonb, types, then the shapes of what is nested. It reads by JSON paths, since a query for each object
+-- would take three times as long. Called by: body_shape.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
+declare
+    v_names jsonb;
+    v_types jsonb;
+    v_shape text;
+    v_seen text[] := '{}';
 begin
-    if p_depth > 0 and jsonb_typeof(p_value) = 'object' then
-        return '{' || coalesce((
-            select string_agg(e.key || ':' || case when jsonb_typeof(e.value) in ('object', 'array')
-                then queue.json_shape(e.value, p_depth - 1) else jsonb_typeof(e.value) end, ',')
-            from jsonb_each(p_value) e), '') || '}';
-    elsif p_depth > 0 and jsonb_typeof(p_value) = 'array' then
-        return '[' || coalesce((
-            select string_agg(distinct queue.json_shape(e.value, p_depth - 1), '|')
-            from (select a.value from jsonb_array_elements(p_value) a limit 100) e), '') || ']';
+    if p_depth = 0 or jsonb_typeof(p_value) not in ('object', 'array') then
+        return jsonb_typeof(p_value);
     end if;
-    return jsonb_typeof(p_value);
+    if jsonb_typeof(p_value) = 'object' then
+        v_names := jsonb_path_query_array(p_value, '$.keyvalue().key');
+        v_types := jsonb_path_query_array(p_value, '$.keyvalue().value.type()');
+        v_shape := v_names::text || v_types::text;
+        if v_types ?| array['object', 'array'] then
+            for v_n in 0 .. jsonb_array_length(v_types) - 1 loop
+                if v_types ->> v_n in ('object', 'array') then
+                    v_shape := v_shape || v_n || queue.json_shape(p_value -> (v_names ->> v_n), p_depth - 1);
+                end if;
+            end loop;
+        end if;
+        return v_shape;
+    end if;
+    for v_n in 0 .. least(jsonb_array_length(p_value), 100) - 1 loop
+        v_shape := queue.json_shape(p_value -> v_n, p_depth - 1);
+        if v_shape <> all (v_seen) then
+            v_seen := v_seen || v_shape;
+        end if;
+    end loop;
+    if cardinality(v_seen) > 1 then
+        v_seen := array(select s from unnest(v_seen) s order by s collate "C");
+    end if;
+    return v_seen::text;
 end $$;

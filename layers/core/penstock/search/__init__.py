@@ -5,4 +5,5 @@ no receive count and locks nothing.
 
     filters    what a message must be like (queue.find_messages decides)
     messages   the messages that pass a filter
+    failures   dead letters in groups, with samples
 """

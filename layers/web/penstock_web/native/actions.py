@@ -17,6 +17,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "receive": ("sqs:ReceiveMessage",),
     "peek": ("sqs:ReceiveMessage",),
     "search": ("sqs:ReceiveMessage",),
+    "failures": ("sqs:ReceiveMessage",),
     "delete": ("sqs:DeleteMessage",),
     "delete_one": ("sqs:DeleteMessage",),
     "change_visibility": ("sqs:ChangeMessageVisibility",),
@@ -49,7 +50,8 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 OF_A_QUEUE: Final = frozenset((
-    "describe_queue", "change_queue", "delete_queue", "purge_queue", "send", "receive", "peek", "search", "delete",
+    "describe_queue", "change_queue", "delete_queue", "purge_queue", "send", "receive", "peek", "search", "failures",
+    "delete",
     "delete_one", "change_visibility", "read_archive", "queue_metrics", "queue_minutes", "queue_subscriptions",
 ))  # fmt: skip
 """The routes whose path names a queue."""

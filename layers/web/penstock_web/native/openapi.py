@@ -53,6 +53,7 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "receive": (*_QUEUE, errors.OverLimit),
     "peek": _QUEUE,
     "search": _QUEUE,
+    "failures": _QUEUE,
     "delete": (*_QUEUE, errors.ReceiptHandleIsInvalid),
     "delete_one": (*_QUEUE, MessageNotFound),
     "change_visibility": (*_QUEUE, MessageNotFound),

@@ -1,24 +1,33 @@
-"""/v1/queues/{name}/messages/search: looks at messages that pass a filter, without receiving them."""
+"""/v1/queues/{name}/messages/search and /failures: look at messages without receiving them."""
 
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
 from penstock.context import Context
 from penstock.effects import Operation
-from penstock.postgres.statements.native_messages import FoundRow
+from penstock.postgres.statements.native_messages import FailureRow, FoundRow
+from penstock.search import failures as grouping
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MOST_SCANNED, SCANNED, Search, search_messages
 
 from . import operations
-from .documents import FoundMessage, decode_document, format_timestamp, json_or_string, to_headers
+from .documents import (
+    FoundMessage,
+    decode_document,
+    format_timestamp,
+    json_or_string,
+    json_string,
+    to_headers,
+)
 from .native_route import NativeRoute, Runner, json_response
 from .openapi import json_answers, request_body_schema
 
 router = APIRouter(prefix="/queues/{name}", tags=["messages"], route_class=NativeRoute)
 
-After = Annotated[str, msgspec.Meta(pattern=r"^-?\d{1,2}:\d{1,18}:[!-~]{0,128}$")]
+PLACE = r"^-?\d{1,2}:\d{1,18}:[!-~]{0,128}$"
+After = Annotated[str, msgspec.Meta(pattern=PLACE)]
 
 
 class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,6 +48,45 @@ class SearchAnswer(msgspec.Struct):
     """
 
     messages: list[FoundMessage]
+    looked_at: int
+    of: int | None
+    next: str | None
+
+
+class GroupKey(msgspec.Struct, omit_defaults=True):
+    """What the messages of a group have in common, as far as they were grouped by it; null: they have none of it."""
+
+    source_queue: str | msgspec.UnsetType | None = msgspec.UNSET
+    receive_count: int | msgspec.UnsetType = msgspec.UNSET
+    attribute: str | msgspec.UnsetType | None = msgspec.UNSET
+    shape: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Sample(FoundMessage, omit_defaults=True, kw_only=True):
+    """A message of a group. `truncated`: its `message` is a text with the first 16,384 characters of it."""
+
+    truncated: bool = False
+
+
+class ShownGroup(msgspec.Struct):
+    """Messages that failed alike. `filter`: passes these, for searches and moves; null when no filter tells them apart.
+
+    `count`: of those looked at; `oldest_at`, `newest_at`: when the first and the last of them came into this queue.
+    """
+
+    by: GroupKey
+    count: int
+    oldest_at: str
+    newest_at: str
+    filter: MessageFilter | None
+    samples: list[Sample]
+
+
+class FailureAnswer(msgspec.Struct):
+    """The largest groups, the largest first. `group_count`: how many there are among the messages looked at."""
+
+    groups: list[ShownGroup]
+    group_count: int
     looked_at: int
     of: int | None
     next: str | None
@@ -84,7 +132,7 @@ def place_of(row: FoundRow) -> str:
     return f"{shard}:{row.public_id >> 8}:{row.group_id if shard == -2 else ''}"
 
 
-def found_message(row: FoundRow) -> FoundMessage:
+def found_message(row: FoundRow | FailureRow) -> FoundMessage:
     """A message that was looked at, as a document."""
     return FoundMessage(
         id=row.public_id,
@@ -98,5 +146,54 @@ def found_message(row: FoundRow) -> FoundMessage:
         entered_by=row.entered_by,
         state=row.state,
         receive_count=row.total_receive_count,
-        source_queue=None if row.source_arn is None else row.source_arn.rpartition(":")[2],
+        source_queue=_queue_name(row.source_arn),
     )
+
+
+@router.get("/failures", response_class=Response, responses=json_answers(FailureAnswer))
+async def failures(
+    name: str,
+    runner: Runner,
+    by: Annotated[list[grouping.By] | None, Query(max_length=4)] = None,
+    attribute: Annotated[str | None, Query(min_length=1, max_length=256, pattern=r"^[\w.-]*$")] = None,
+    scan: Annotated[int, Query(ge=1, le=MOST_SCANNED)] = grouping.SCANNED,
+    groups: Annotated[int, Query(ge=1, le=100)] = 50,
+    after: Annotated[str | None, Query(pattern=PLACE)] = None,
+) -> Response:
+    """Dead letters in groups, with three samples each: `by` source (queue) and shape (of the body) when not given."""
+    wanted = grouping.Grouping(
+        operations.arn_of(name, runner.context), by or ["source", "shape"], attribute, after, scan, groups
+    )
+    found = await runner.run(grouping.group_failures(wanted))
+    shown = [shown_group(group, wanted) for group in found.groups]
+    return json_response(FailureAnswer(shown, found.group_count, found.looked_at, found.of, found.next))
+
+
+def shown_group(group: grouping.FailureGroup, wanted: grouping.Grouping) -> ShownGroup:
+    """A group as a document."""
+    first = group.samples[0]
+    key = GroupKey(
+        source_queue=_queue_name(first.group_source_arn) if "source" in wanted.by else msgspec.UNSET,
+        receive_count=first.group_receive_count if first.group_receive_count is not None else msgspec.UNSET,
+        attribute=first.group_attribute if "attribute" in wanted.by else msgspec.UNSET,
+        shape=first.group_shape if first.group_shape is not None else msgspec.UNSET,
+    )
+    return ShownGroup(
+        key,
+        group.messages,
+        format_timestamp(group.oldest_ms),
+        format_timestamp(group.newest_ms),
+        group.filter,
+        [_sample(row) for row in group.samples],
+    )
+
+
+def _sample(row: FailureRow) -> Sample:
+    truncated = len(row.body.encode()) < row.body_length
+    found = found_message(row)
+    message = json_string(row.body) if truncated else found.message
+    return Sample(**{**msgspec.structs.asdict(found), "message": message}, truncated=truncated)
+
+
+def _queue_name(arn: str | None) -> str | None:
+    return None if arn is None else arn.rpartition(":")[2]

@@ -155,7 +155,7 @@ SEND, ACK = {"queue": "NAME", **FORGED}, {"queue": "NAME", "receipt": "RECEIPT"}
 BY_NAME: dict[str, Callable[[World, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
-    "search": at_queue("POST", "/messages/search", {}),
+    "search": at_queue("POST", "/messages/search", {}), "failures": at_queue("GET", "/failures"),
     "describe": at_queue("GET"), "archive": at_queue("GET", "/archive"), "metrics": at_queue("GET", "/metrics"),
     "minutes": at_queue("GET", "/minutes"),
     "bindings": at_queue("GET", "/subscriptions"),

@@ -64,3 +64,30 @@ def test_what_is_refused(http: httpx.Client, body: Any) -> None:
 def test_a_queue_that_is_not_there(http: httpx.Client) -> None:
     answer = http.post("/v1/queues/missing/messages/search", json={})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "queue_not_found")
+
+
+def test_failures_in_groups_have_a_filter_that_finds_them(http: httpx.Client) -> None:
+    answer = http.get("/v1/queues/orders/failures", params={"by": ["shape", "receive_count"]})
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    (group,) = found.pop("groups")
+    assert found == {"group_count": 1, "looked_at": 3, "of": 3, "next": None}
+    assert (group["count"], group["by"]["receive_count"], len(group["samples"])) == (3, 0, 3)
+    assert group["samples"][0]["message"]["order"]["id"] in range(3)
+    again = http.post(SEARCH, json={"filter": group["filter"]}).json()
+    assert len(again["messages"]) == 3
+    assert not http.get("/v1/queues/orders/failures").json()["groups"][0]["filter"]  # they came from no queue
+
+
+@pytest.mark.parametrize("query", ["by=x", "by=attribute", "attribute=a", "scan=0", "groups=0", "after=x"])
+def test_which_groups_are_refused(http: httpx.Client, query: str) -> None:
+    answer = http.get(f"/v1/queues/orders/failures?{query}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), answer.text
+
+
+def test_a_long_sample_is_cut(http: httpx.Client) -> None:
+    http.post("/v1/queues", json={"name": "long"}).raise_for_status()
+    http.post("/v1/queues/long/messages", json={"message": {"a": "x" * 20_000}}).raise_for_status()
+    (group,) = http.get("/v1/queues/long/failures?by=shape").json()["groups"]
+    (sample,) = group["samples"]
+    assert (sample["truncated"], len(sample["message"])) == (True, 16_384)

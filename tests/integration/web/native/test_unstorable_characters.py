@@ -48,6 +48,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/queues/{q}/messages/search", {"after": "0:1:g", "filter": {
         "text": "a", "json": {"path": ["a"], "equals": "b"}, "attribute": {"name": "a", "equals": "b"}, "group_id": "g",
         "source_queue": "q"}}),
+    ("GET", "/queues/{q}/failures?by={attribute}&attribute={a}&after={0:1:g}", None),
     ("DELETE", "/queues/{q}/messages/{1}", None),
     ("PATCH", "/queues/{q}/messages/{1}", {"vt": 1}),
     ("GET", "/queues/{q}/archive", None),

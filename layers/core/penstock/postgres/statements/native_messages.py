@@ -97,3 +97,44 @@ class FoundRow(NamedTuple):
 SEARCH_MESSAGES = Statement(
     "queue.search_messages", ("text", "jsonb", "text", "int4", "int4", "int8"), FoundRow
 )
+
+
+class FailureRow(NamedTuple):
+    """A sample of a group of messages, with what the group has in common; the last row of an answer has no group.
+
+    `group_messages`, `oldest_ms`, `newest_ms`: how many there are, and when the first and the last came into the queue.
+    `body`: its first 16,384 characters; `body_length`: all its bytes. The others as in `FoundRow`.
+    """
+
+    group_number: int
+    group_source_arn: str | None
+    group_receive_count: int | None
+    group_attribute: str | None
+    group_shape: str | None
+    group_messages: int
+    oldest_ms: int
+    newest_ms: int
+    public_id: int
+    receive_count: int
+    message_id: str
+    sent_at_ms: int
+    visible_at_ms: int
+    body: str
+    body_length: int
+    attributes: str | None
+    system: str | None
+    group_id: str | None
+    entered_at_ms: int
+    entered_by: str
+    state: str
+    total_receive_count: int
+    source_arn: str | None
+    looked_at: int | None
+    next: str | None
+    messages: int | None
+    groups: int | None
+
+
+GROUP_FAILURES = Statement(
+    "queue.group_failures", ("text", "text[]", "text", "jsonb", "text", "int4", "int4", "int4"), FailureRow
+)

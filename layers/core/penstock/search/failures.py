@@ -1,0 +1,96 @@
+"""Dead letters in groups: how many failed alike, since when, and samples of each."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final, Literal, NamedTuple
+
+from penstock import errors
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.native_messages import GROUP_FAILURES, FailureRow
+
+from .filters import AttributeFilter, MessageFilter
+from .messages import estimate
+
+By = Literal["source", "receive_count", "attribute", "shape"]
+SCANNED: Final = 5_000  # takes some 200 ms by the shape of bodies of 500 bytes
+SAMPLES: Final = 3
+
+
+class Grouping(NamedTuple):
+    """How to group. `attribute`: whose text, where `by` has attribute. `after`: the `next` of the scan before."""
+
+    arn: str
+    by: Sequence[By]
+    attribute: str | None
+    after: str | None
+    scan: int
+    groups: int
+
+
+class FailureGroup(NamedTuple):
+    """Messages that are alike, with the newest as samples. The filter passes these and no others of the queue.
+
+    `messages`, `oldest_ms`, `newest_ms`: of those looked at; the times are those of coming into this queue.
+    """
+
+    filter: MessageFilter | None
+    messages: int
+    oldest_ms: int
+    newest_ms: int
+    samples: list[FailureRow]
+
+
+class Failures(NamedTuple):
+    """The largest groups; `group_count`: of all there are among the messages looked at. The others as in `Found`."""
+
+    groups: list[FailureGroup]
+    group_count: int
+    looked_at: int
+    of: int | None
+    next: str | None
+
+
+def group_failures(grouping: Grouping) -> Operation[Failures]:
+    """Groups the first `scan` messages after `after`. Raises InvalidParameterValue, QueueDoesNotExist."""
+    if ("attribute" in grouping.by) is (grouping.attribute is None):
+        raise errors.InvalidParameterValue("attribute: the name of one, with by=attribute and not without it")
+    rows = yield from Call(
+        GROUP_FAILURES,
+        (
+            grouping.arn, list(grouping.by), grouping.attribute, "{}", grouping.after, grouping.scan, grouping.groups,
+            SAMPLES,
+        ),
+    )  # fmt: skip
+    if not rows:
+        raise errors.QueueDoesNotExist
+    *samples, end = rows
+    looked_at = end.looked_at or 0
+    return Failures(
+        [_group(list(found), grouping) for _, found in groupby(samples, lambda row: row.group_number)],
+        end.groups or 0,
+        looked_at,
+        estimate(end.messages, looked_at, grouping.after, end.next),
+        end.next,
+    )
+
+
+def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
+    first = samples[0]
+    return FailureGroup(
+        _filter_of(first, grouping), first.group_messages, first.oldest_ms, first.newest_ms, samples
+    )
+
+
+def _filter_of(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
+    """The filter that only messages of this group pass. None: they are grouped by something that they lack."""
+    by = grouping.by
+    lacks_source = "source" in by and row.group_source_arn is None
+    if lacks_source or ("attribute" in by and row.group_attribute is None):
+        return None
+    return MessageFilter(
+        source_queue=row.group_source_arn and row.group_source_arn.rpartition(":")[2],
+        min_receive_count=row.group_receive_count,
+        max_receive_count=row.group_receive_count,
+        attribute=AttributeFilter(grouping.attribute, row.group_attribute) if grouping.attribute else None,
+        shape=row.group_shape,
+    )

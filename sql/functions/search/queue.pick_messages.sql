@@ -1,0 +1,34 @@
+-- queue.pick_messages(queue, public ids): the messages of a queue that have these ids, as scan_messages returns them, in the
+-- order of the ids; those that do not exist are left out. Takes no lock.
+-- Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey. Called by: group_failures, move_selected.
+create or replace function queue.pick_messages(p_queue_id int, p_public_ids bigint[])
+returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
+    entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)
+language sql stable as $$
+select u.shard, m.id, m.group_id, m.receive_count, m.message_id, m.sent_at, m.entered_at, m.visible_at, m.body,
+    m.attributes, m.system
+from (select distinct (i & 255)::int - 2 as shard, i >> 8 as id from unnest(p_public_ids) i) u
+cross join lateral (
+    (select f.id, (select g.group_id from queue.fifo_group g where g.group_key = f.group_key) as group_id,
+        f.receive_count, f.message_id, f.sent_at, f.sent_at as entered_at, f.visible_at, f.body, f.attributes,
+        f.system || jsonb_build_object('MessageDeduplicationId', f.deduplication_id) as system
+    from queue.fifo_message f where u.shard = -2 and f.id = u.id and f.queue_id = p_queue_id)
+    union all
+    (select s.id, s.system ->> 'MessageGroupId', s.receive_count, s.message_id, s.sent_at,
+        coalesce(s.entered_at, s.sent_at), s.visible_at, s.body, s.attributes, s.system
+    from queue.side s where s.queue_id = p_queue_id and s.shard = u.shard and s.id = u.id)
+    union all
+    (select l.id, l.system ->> 'MessageGroupId', coalesce(x.receive_count, 0), l.message_id, l.sent_at, l.sent_at,
+        case when x.visible_at is null or x.visible_at = 'infinity' then l.sent_at else x.visible_at end, l.body,
+        l.attributes, l.system
+    from queue.log l
+    left join lateral (
+        select y.receive_count, y.visible_at from queue.lease y
+        where y.queue_id = p_queue_id and y.shard = u.shard and y.pos >= u.id and y.first_id <= u.id
+            and u.id = any (y.ids)
+        order by y.pos limit 1) x on true
+    where u.shard >= 0 and l.queue_id = p_queue_id and l.shard = u.shard and l.id = u.id
+        and (x.receive_count is not null or l.id > (
+            select max(y.pos) from queue.lease y where y.queue_id = p_queue_id and y.shard = u.shard)))) m
+order by u.shard, m.id
+$$;
