@@ -2185,8 +2185,16 @@ function queue.read_schedule_group(p_account_id text, p_region text, p_name text
     returns TABLE(schedule_group jsonb)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.read_topic_page(p_account_id text, p_region text, p_search text, p_skip integer, p_limit integer)
+    returns TABLE(name text, arn text, fifo boolean, created_at timestamp with time zone, confirmed bigint, pending bigint, total bigint)
+    language sql stable;
+
 function queue.read_topic_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text, receiver text)
+    language sql stable;
+
+function queue.read_topic_subscriptions(p_topic text, p_attribute_facts jsonb, p_body_facts jsonb, p_skip integer, p_limit integer)
+    returns TABLE(arn text, owner text, protocol text, endpoint text, confirmed boolean, raw boolean, filter_policy text, filter_scope text, dead_letter_arn text, matches boolean)
     language sql stable;
 
 function queue.read_verdict_facts(p_arns text[])

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from fastapi import FastAPI
 
-from .screens import entry, messages, overview, queue, queues
+from .screens import entry, messages, overview, people, queue, queues, schedules, system, topics, webhooks
 
-SCREENS = (entry, overview, queues, queue, messages)
+SCREENS = (entry, overview, queues, queue, messages, topics, schedules, webhooks, system, people)
 
 
 def add_console(app: FastAPI, refresh: Callable[[], Awaitable[None]] | None = None) -> None:

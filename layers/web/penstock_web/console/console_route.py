@@ -10,9 +10,10 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.responses import RedirectResponse
 
-from penstock.access.authorization import ANY, check_user
+from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
 from penstock.access.request_rate import check_rate, count_answer
+from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context, request_host
 from penstock.effects import Operation
 from penstock.errors import (
@@ -39,6 +40,12 @@ SIGN_IN: Final = "/console/sign-in"
 NAVIGATION: Final = (
     ("Overview", "/console", "sqs:ListQueues"),
     ("Queues", "/console/queues", "sqs:ListQueues"),
+    ("Topics", "/console/topics", "sns:ListTopics"),
+    ("Schedules", "/console/schedules", "scheduler:ListSchedules"),
+    ("Webhooks", "/console/webhooks", "penstock:ListDeliveries"),
+    ("System", "/console/system", "penstock:GetMetrics"),
+    ("Keys", "/console/keys", "penstock:ReadKeys"),
+    ("Audit", "/console/audit", "penstock:ReadAudit"),
 )
 """Label, path, and what a user must be allowed to see the link."""
 LONGEST_FORM: Final = 1_400_000
@@ -67,6 +74,13 @@ _log = logging.getLogger(__name__)
 
 class SignInWanted(Exception):  # noqa: N818 - nothing failed
     """The route is for people who are signed in."""
+
+
+class NoSuchThing(AwsError):  # noqa: N818 - called as the answer is
+    """There is nothing of this name."""
+
+    json_type = query_code = "NotFound"
+    status = 404
 
 
 class Page:
@@ -141,9 +155,14 @@ class Page:
             return True
         return False
 
-    async def ask(self, actions: tuple[str, ...], name: str | None) -> None:
-        """Raises AccessDenied unless the user may do more than the route asks for. `name`: with this queue."""
-        await self.run(authorize_actions(actions, name, self.context))
+    async def ask(self, actions: tuple[str, ...], named: str = "") -> None:
+        """Raises AccessDenied unless the user may do all of this. `named`: with the queue or topic of the path."""
+        if named == "topic":
+            await self.run(authorize_topic(actions, self.request.path_params["topic"], self.context))
+        else:
+            await self.run(
+                authorize_actions(actions, self.request.path_params["name"] if named else None, self.context)
+            )
 
     # --- work --------------------------------------------------------------------------------------------------------
     async def run(self, operation: Operation[T]) -> T:
@@ -170,12 +189,12 @@ class Page:
         if refresh is not None:
             await refresh()
 
-    def show(self, template: str, status: int = 200, **values: object) -> Response:
+    def show(self, template: str, http_status: int = 200, **values: object) -> Response:
         """A page, or only its live part where a poll asks for it."""
         is_part = self.request.headers.get("hx-request-type") == "partial"
         layout = "part.html" if is_part else "layout.html"
         html = render(template, {**self._frame(), "layout": layout, **values})
-        return Response(html, status, HEADERS, "text/html; charset=utf-8")
+        return Response(html, http_status, HEADERS, "text/html; charset=utf-8")
 
     def _frame(self) -> dict[str, object]:
         """What the layout shows on every page."""
@@ -243,9 +262,18 @@ async def admit(page: Page, right: Right) -> None:
     if right.actions:
         if writes and not page.is_full:
             raise AccessDenied("This console only reads (QUEUE_CONSOLE=read).")
-        await page.ask(right.actions, request.path_params["name"] if right.of_queue else None)
+        await page.ask(right.actions, right.named)
     if writes:
         await page.read_form()
+
+
+def authorize_topic(actions: tuple[str, ...], name: str, context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may do all of this with the topic of this name."""
+    if context.caller.principal.is_root:  # as `authorize_actions`
+        return
+    arn = str(TopicArn(context.region, context.account_id, name))
+    for action in actions:
+        yield from authorize_one("sns", action.partition(":")[2], arn, context)
 
 
 def check_origin(context: Context, *, writes: bool) -> None:
@@ -288,7 +316,7 @@ def to_sign_in(page: Page) -> Response:
 
 def error_page(page: Page, error: AwsError) -> Response:
     """An error as a page, with its status in HTTP."""
-    status, _ = status_and_code(type(error))
+    status = error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
     return page.show(
         "error.html", status, title="Not done" if page.request.method == "POST" else "Not here", error=error
     )

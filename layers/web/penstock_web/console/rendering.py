@@ -77,8 +77,10 @@ def rate(value: float | None) -> str:
         return NOT_KNOWN
     if value >= 9.95:
         return f"{value:,.0f}/s"
-    if value >= 0.1:
+    if value >= 1:
         return f"{value:.1f}/s"
+    if value * 60 >= 9.95:
+        return f"{value * 60:.0f}/min"
     return f"{value * 60:.1f}/min" if value * 60 >= 0.05 else "0"
 
 

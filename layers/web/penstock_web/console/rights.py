@@ -1,16 +1,20 @@
 """What each route of the console asks the policies of who calls, by the name of its function.
 
-A route that is not listed cannot be made. Actions on the queue that the path names ask for that queue, others for `*`.
+A route that is not listed cannot be made. Actions on the queue or topic that the path names ask for that one, others
+for `*`.
 """
 
 from typing import Final, NamedTuple
 
 
 class Right(NamedTuple):
-    """`actions`: all of them must be allowed; none: whoever is signed in. `is_public`: nobody is asked who he is."""
+    """`actions`: all of them must be allowed; none: whoever is signed in.
+
+    `named`: queue or topic, what the path names, whose own policy counts, too. `is_public`: nobody is asked who he is.
+    """
 
     actions: tuple[str, ...] = ()
-    of_queue: bool = False
+    named: str = ""
     is_public: bool = False
 
 
@@ -19,7 +23,11 @@ SIGNED_IN: Final = Right()
 
 
 def _of_queue(*actions: str) -> Right:
-    return Right(actions, of_queue=True)
+    return Right(actions, "queue")
+
+
+def _of_topic(*actions: str) -> Right:
+    return Right(actions, "topic")
 
 
 RIGHTS: Final[dict[str, Right]] = {
@@ -40,4 +48,16 @@ RIGHTS: Final[dict[str, Right]] = {
     "delete_messages": _of_queue("sqs:DeleteMessage"),
     "send_form": _of_queue("sqs:SendMessage"),
     "send": _of_queue("sqs:SendMessage"),
+    "topics": Right(("sns:ListTopics",)),
+    "topic": _of_topic("sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"),
+    "publish": _of_topic("sns:Publish"),
+    "schedules": Right(("scheduler:ListSchedules",)),
+    "schedule": Right(("scheduler:GetSchedule",)),
+    "run_now": Right(("penstock:RunSchedule",)),
+    "set_status": Right(("scheduler:UpdateSchedule",)),
+    "webhooks": Right(("penstock:ListDeliveries",)),
+    "retry": Right(("penstock:RetryDelivery",)),
+    "system": Right(("penstock:GetMetrics",)),
+    "keys": Right(("penstock:ReadKeys",)),
+    "audit": Right(("penstock:ReadAudit",)),
 }

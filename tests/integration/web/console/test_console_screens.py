@@ -229,3 +229,91 @@ def test_what_cannot_be_sent_says_why(console: Console, form: dict[str, str], st
     assert 'role="alert"' in answer.text
     assert "Traceback" not in answer.text
     assert "No message is visible" in console.page("/queues/refusing/messages")
+
+
+# --- topics, schedules, webhooks -------------------------------------------------------------------------------------
+def test_who_of_a_topic_gets_a_message(console: Console) -> None:
+    sns = console.service.client("sns")
+    topic = sns.create_topic(Name="news")["TopicArn"]
+    for name, policy in (
+        ("news-pt", '{"country": ["PT"]}'),
+        ("news-big", '{"n": [{"numeric": [">", 5]}]}'),
+        ("news-all", ""),
+    ):
+        queue = console.queue(name)
+        arn = console.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"][
+            "QueueArn"
+        ]
+        attributes = {"RawMessageDelivery": "true"}
+        if policy:
+            scope = "MessageBody" if name == "news-big" else "MessageAttributes"
+            attributes |= {"FilterPolicy": policy, "FilterPolicyScope": scope}
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes=attributes)
+    text = console.page("/topics/news?body=%7B%22n%22%3A7%7D&attribute=country&type=String&value=ES")
+    answers = {
+        name: "gets it" in text.partition(f">{name}</a>")[2].partition("</tr>")[0]
+        for name in ("news-pt", "news-big", "news-all")
+    }
+    assert answers == {"news-pt": False, "news-big": True, "news-all": True}
+    form = {"body": '{"n":7}', "attribute": "country", "type": "String", "value": "ES"}
+    assert console.browser.post("/console/topics/news/publish", **form).status_code == 303
+    for name, expected in answers.items():
+        url = console.sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        found = console.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1 if expected else 0).get(
+            "Messages", []
+        )
+        assert [message["Body"] for message in found] == (['{"n":7}'] if expected else [])
+    assert console.audit("sns:Publish")[2:5] == ("news", {}, 1)
+    assert "3" in console.page("/topics?q=NEWS").partition('data-label="Subscriptions">')[2][:3]
+    assert console.browser.get("/console/topics/none").status_code == 404
+    sns.close()
+
+
+def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
+    url = console.queue("scheduled")
+    new = {"name": "daily", "cron": "0 3 * * *", "target": {"queue": "scheduled", "message": HOSTILE}}
+    assert console.browser.http.post("/v1/schedules", json=new).status_code == 201
+    assert 'href="/console/schedules/daily"' in console.page("/schedules?q=dai")
+    assert "No schedule is like that" in console.page("/schedules?status=paused")
+    assert console.browser.post("/console/schedules/daily/run").headers["location"].endswith("?done=ran")
+    assert len(console.sqs.receive_message(QueueUrl=url)["Messages"]) == 1
+    assert console.audit("penstock:RunSchedule")[2:5] == ("daily", {}, 1)
+    console.browser.post("/console/schedules/daily/status", status="paused")
+    text = console.page("/schedules/daily")
+    assert "Resume" in text
+    assert "by hand" in text
+    assert "<script>alert" not in text
+    console.browser.post("/console/schedules/daily/status", status="active")
+    assert "Pause" in console.page("/schedules/daily")
+    assert console.audit("scheduler:UpdateSchedule")[3] == {"status": "active"}
+    assert console.browser.get("/console/schedules/none").status_code == 404
+
+
+def test_a_webhook_that_waits_is_shown_and_retried(console: Console) -> None:
+    http = console.browser.http
+    binding = {"protocol": "https", "endpoint": "https://127.0.0.1:1/hook"}
+    assert http.post("/v1/events/hooks.*/subscriptions", json=binding).status_code == 201
+    http.post("/v1/events/hooks.a", json={"message": 1})
+    text = console.page("/webhooks")
+    assert "https://127.0.0.1:1/hook" in text
+    number = text.partition("/console/webhooks/")[2].partition("/")[0]
+    assert console.browser.post(f"/console/webhooks/{number}/retry").status_code == 303
+    assert console.audit("penstock:RetryDelivery")[2:5] == (number, {}, 1)
+    assert console.browser.post("/console/webhooks/999999/retry").status_code == 404
+    assert console.audit("penstock:RetryDelivery")[4:6] == (None, "The delivery does not exist.")
+
+
+# --- system, keys, audit ---------------------------------------------------------------------------------------------
+def test_the_installation_and_the_audit(console: Console) -> None:
+    wait_until(
+        lambda: (
+            "oldest transaction" in console.page("/system")
+            and "Not measured yet" not in console.page("/system")
+        )
+    )
+    console.queue("audited")
+    console.browser.post("/console/queues/audited/send", body=HOSTILE)
+    first = console.page("/audit").partition("<tbody>")[2].partition("</tr>")[0]
+    assert "sqs:SendMessage" in first
+    assert "audited" in first
+    assert "The account has no keys." in console.page("/keys")

@@ -1,5 +1,6 @@
 """Topics and publishing."""
 
+from datetime import datetime
 from typing import NamedTuple
 
 from penstock.effects import BatchStatement, Statement
@@ -110,3 +111,39 @@ PUBLISH_MESSAGES = BatchStatement(
     PublishedRow,
     entry=PublishEntry,
 )  # fmt: skip
+
+
+# --- pages of the console --------------------------------------------------------------------------------------------
+class TopicPageRow(NamedTuple):
+    """A topic of a page. `confirmed`, `pending`: its subscriptions. `total`: topics of all pages."""
+
+    name: str
+    arn: str
+    fifo: bool
+    created_at: datetime
+    confirmed: int
+    pending: int
+    total: int
+
+
+READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "int4", "int4"), TopicPageRow)
+
+
+class TopicSubscriptionRow(NamedTuple):
+    """A subscription of a topic. `matches`: whether it would get the message that was asked about; None: none was."""
+
+    arn: str
+    owner: str
+    protocol: str
+    endpoint: str
+    confirmed: bool
+    raw: bool
+    filter_policy: str | None
+    filter_scope: str
+    dead_letter_arn: str | None
+    matches: bool | None
+
+
+READ_TOPIC_SUBSCRIPTIONS = Statement(
+    "queue.read_topic_subscriptions", ("text", "jsonb", "jsonb", "int4", "int4"), TopicSubscriptionRow
+)

@@ -71,7 +71,7 @@ async def send_form(name: str, page: CurrentPage) -> Response:
     """The form; with `copy` it has the content of that message, which whoever may receive it may see."""
     seen = None
     if "copy" in page.query:
-        await page.ask(("sqs:ReceiveMessage",), name)
+        await page.ask(("sqs:ReceiveMessage",), "queue")
         seen = await page.run(look_for(name, id_of(page.query["copy"]), STATES, page.context))
     return page.show(
         "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=name.endswith(".fifo"),

@@ -21,6 +21,8 @@ router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 HOUR: Final = timedelta(hours=1)
 LATE_SECONDS: Final = 60.0
 OLD_SNAPSHOT_SECONDS: Final = 600.0
+LEVELS: Final = ("bad", "warn", "info")
+DEAD_LETTERS: Final = "dead letters"
 WORST: Final = {
     Kind.STALLED: ("bad", "nobody receives"),
     Kind.THROTTLED: ("bad", "throttled"),
@@ -69,7 +71,7 @@ def read_overview(context: Context) -> Operation[Overview]:
     observed = yield from observe([row.arn or "" for row in rows], settings.queue_in_flight_limit)
     known = [(row, observed[row.arn or ""]) for row in rows if row.arn in observed]
     known.sort(key=lambda pair: badness(pair[1].verdict))
-    items = sorted(attention(known), key=lambda item: ("bad", "warn", "info").index(item.level))
+    items = sorted(attention(known), key=lambda item: (LEVELS.index(item.level), item.what != DEAD_LETTERS))
     return Overview(
         total,
         items,
@@ -92,7 +94,7 @@ def attention(known: Iterable[tuple[OverviewRow, Observed]]) -> Iterator[Item]:
                 if grew
                 else (f"{plural(row.visible, 'dead letter')}, none new in the last hour")
             )
-            yield Item(level, "dead letters", name, text, f"{path}/messages", queue)
+            yield Item(level, DEAD_LETTERS, name, text, f"{path}/messages", queue)
         elif queue.verdict.kind in WORST:
             level, what = WORST[queue.verdict.kind]
             yield Item(level, what, name, reason(queue), path, queue)

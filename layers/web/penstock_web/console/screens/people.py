@@ -1,0 +1,49 @@
+"""Keys and users of the account, and the audit: who did what, when, to how many."""
+
+from typing import NamedTuple
+
+from fastapi import APIRouter, Response
+
+from penstock.access.users import BUILT_IN
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.access import LIST_AUDIT, LIST_KEYS, LIST_USERS, KeyRow, UserRow
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+PAGE = 100
+LAST_ID = 2**63 - 1
+
+
+class People(NamedTuple):
+    """The account's users, and its keys with those of its users."""
+
+    users: list[UserRow]
+    keys: list[KeyRow]
+
+
+@router.get("/console/keys")
+async def keys(page: CurrentPage) -> Response:
+    """Keys without their secrets; the command line makes and revokes them."""
+    found = await page.run(read_people(page.context))
+    return page.show("keys.html", title="Keys", found=found, built_in=BUILT_IN)
+
+
+def read_people(context: Context) -> Operation[People]:
+    """Only those of the caller's account."""
+    users = yield from Call(LIST_USERS, ())
+    every = yield from Call(LIST_KEYS, ())
+    own = context.account_id
+    return People(
+        [user for user in users if user.account_id == own], [key for key in every if key.account_id == own]
+    )
+
+
+@router.get("/console/audit")
+async def audit(page: CurrentPage) -> Response:
+    """What people did in the console, the newest first."""
+    before = page.number("before", 0, LAST_ID)
+    arguments = (page.context.account_id, before or None, PAGE + 1)
+    rows = await page.run(iter(Call(LIST_AUDIT, arguments)))
+    return page.show("audit.html", title="Audit", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)

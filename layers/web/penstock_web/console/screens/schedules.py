@@ -1,0 +1,95 @@
+"""Schedules: when each fires, what came of it; run one now, pause and resume one."""
+
+from typing import Final, Literal
+
+import msgspec
+from fastapi import APIRouter, Response
+
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.schedules import LIST_SCHEDULES
+from penstock.scheduler.rows import row_of
+from penstock_web.console.audit import Act
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
+from penstock_web.console.rendering import segment
+from penstock_web.native.documents import parse_timestamp
+from penstock_web.native.schedules import operations as scheduling
+from penstock_web.native.schedules.documents import SchedulePatch, ShownSchedule
+from penstock_web.native.schedules.views import to_shown_schedule
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+PAGE: Final = 50
+FIRES: Final = 3
+STATES: Final = ("", "active", "paused")
+MOST_RUNS: Final = 50
+
+
+@router.get("/console/schedules")
+async def schedules(page: CurrentPage) -> Response:
+    """Schedules of the group `default`, by name."""
+    status, prefix = page.choice("status", STATES), page.query.get("q", "").strip()[:64]
+    after = page.query.get("after", "")[:64]
+    found = await page.read(
+        ("schedules", status, prefix, after), lambda: list_schedules(status, prefix, after, page.context)
+    )
+    return page.show(
+        "schedules.html", title="Schedules", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
+        prefix=prefix,
+        after=after, states=STATES, moment=parse_timestamp, done=page.query.get("done", ""),
+    )  # fmt: skip
+
+
+def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[ShownSchedule]]:
+    """A page and one more."""
+    place = scheduling.group_key(context)
+    rows = yield from Call(
+        LIST_SCHEDULES,
+        (
+            *place,
+            prefix or None,
+            status or None,
+            None,
+            None,
+            place[2] if after else None,
+            after or None,
+            PAGE + 1,
+        ),
+    )
+    found = []
+    for number, row in enumerate(rows):
+        found.append(to_shown_schedule(row_of(row.schedule), FIRES))
+        yield from scheduling.yield_to_others(number)
+    return found
+
+
+@router.get("/console/schedules/{schedule}")
+async def schedule(schedule: str, page: CurrentPage) -> Response:
+    """A schedule and its last runs."""
+    shown = await page.run(scheduling.describe(schedule, page.context))
+    runs = await page.run(scheduling.runs(schedule, None, MOST_RUNS, page.context))
+    target = msgspec.json.encode(shown.target)
+    return page.show(
+        "schedule.html", title=schedule, schedule=shown, runs=runs.runs,
+        target=msgspec.json.format(target, indent=2).decode(),
+        moment=parse_timestamp, done=page.query.get("done", ""), may_run=page.may("penstock:RunSchedule"),
+        may_change=page.may("scheduler:UpdateSchedule"),
+    )  # fmt: skip
+
+
+@router.post("/console/schedules/{schedule}/run")
+async def run_now(schedule: str, page: CurrentPage) -> Response:
+    """Fires a schedule now, also a paused one; its next time stays."""
+    operation = scheduling.run(schedule, page.context)
+    await page.act(Act("penstock:RunSchedule", schedule), operation, lambda run: len(run.msg_ids))
+    return redirect(f"/console/schedules/{segment(schedule)}?done=ran")
+
+
+@router.post("/console/schedules/{schedule}/status")
+async def set_status(schedule: str, page: CurrentPage) -> Response:
+    """Pauses a schedule, or resumes it."""
+    status: Literal["active", "paused"] = "paused" if page.field("status") == "paused" else "active"
+    operation = scheduling.patch(schedule, SchedulePatch(status=status), page.context)
+    await page.act(Act("scheduler:UpdateSchedule", schedule, {"status": status}), operation, lambda _: 1)
+    done = "paused" if status == "paused" else "resumed"
+    return redirect(f"/console/schedules/{segment(schedule)}?done={done}")

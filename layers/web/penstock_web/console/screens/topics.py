@@ -1,0 +1,128 @@
+"""Topics: where each sends, who of its subscribers would get a message, and publish."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Response
+
+from penstock.aws.topic_arn import TopicArn
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.topics import (
+    DESCRIBE_TOPIC,
+    READ_TOPIC_PAGE,
+    READ_TOPIC_SUBSCRIPTIONS,
+    TopicRow,
+    TopicSubscriptionRow,
+)
+from penstock.sns import publish as publishing
+from penstock.sns.filter_policy import facts
+from penstock.sns.types import MessageAttributeValue as TopicAttribute
+from penstock.sns.types import PublishRequest
+from penstock.sqs.types import MessageAttributeValue
+from penstock_web.console.audit import Act
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, NoSuchThing, redirect
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+PAGE: Final = 50
+LONGEST_SEARCH: Final = 80
+LONGEST_TEST: Final = 4_000
+
+_json = msgspec.json.Encoder()
+_texts = msgspec.json.Decoder(dict[str, str])
+
+
+class Test(NamedTuple):
+    """The message that somebody asks about; an empty body and no attribute: nobody asks."""
+
+    body: str
+    name: str
+    kind: str
+    value: str
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anything is asked."""
+        return bool(self.body or self.name)
+
+    def facts(self) -> tuple[str | None, str | None]:
+        """What policies compare: of the attributes, and of the body."""
+        if not self.is_wanted:
+            return None, None
+        given = {self.name: MessageAttributeValue(self.kind or "String", self.value)} if self.name else {}
+        of_body = publishing.as_facts(self.body)
+        return _json.encode(
+            facts.attribute_facts(given)
+        ).decode(), None if of_body is None else of_body.decode()
+
+
+class Shown(NamedTuple):
+    """A topic with a page of its subscriptions."""
+
+    topic: TopicRow
+    subscriptions: list[TopicSubscriptionRow]
+
+
+@router.get("/console/topics")
+async def topics(page: CurrentPage) -> Response:
+    """Topics by name."""
+    search, number = page.query.get("q", "").strip()[:LONGEST_SEARCH], page.number("page", 1, 1_000_000)
+    place = (page.context.account_id, page.context.region)
+    arguments = (*place, search, (number - 1) * PAGE, PAGE)
+    rows = await page.read(("topics", search, number), lambda: iter(Call(READ_TOPIC_PAGE, arguments)))
+    total = rows[0].total if rows else 0
+    return page.show(
+        "topics.html", title="Topics", topics=rows, total=total, search=search, number=number,
+        pages=max(1, -(-total // PAGE)),
+    )  # fmt: skip
+
+
+@router.get("/console/topics/{topic}")
+async def topic(topic: str, page: CurrentPage) -> Response:
+    """A topic and its subscriptions; with a message in the address, which of them would get it."""
+    wanted = Test(
+        *(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value"))
+    )
+    number = page.number("page", 1, 1_000_000)
+    shown = await page.run(read_topic(topic, wanted, (number - 1) * PAGE, page.context))
+    attributes = _texts.decode(shown.topic.attributes)
+    return page.show(
+        "topic.html", title=topic, name=topic, arn=arn_of(topic, page.context), shown=shown, wanted=wanted,
+        attributes={key: value for key, value in attributes.items() if key != "Policy"},
+        policy=attributes.get("Policy", ""), tags=_texts.decode(shown.topic.tags), number=number,
+        pages=max(1, -(-(shown.topic.confirmed + shown.topic.pending) // PAGE)), done=page.query.get("done", ""),
+        may_publish=page.may("sns:Publish", arn_of(topic, page.context)), fifo=topic.endswith(".fifo"),
+        state={"body": wanted.body, "attribute": wanted.name, "type": wanted.kind, "value": wanted.value},
+    )  # fmt: skip
+
+
+def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[Shown]:
+    """Raises NoSuchThing."""
+    arn = arn_of(name, context)
+    rows = yield from Call(DESCRIBE_TOPIC, (arn,))
+    if not rows:
+        raise NoSuchThing(f"There is no topic '{name}'.")
+    subscriptions = yield from Call(READ_TOPIC_SUBSCRIPTIONS, (arn, *wanted.facts(), skip, PAGE))
+    return Shown(rows[0], subscriptions)
+
+
+def arn_of(name: str, context: Context) -> str:
+    """The ARN of a topic of the caller's account."""
+    return str(TopicArn(context.region, context.account_id, name))
+
+
+@router.post("/console/topics/{topic}/publish")
+async def publish(topic: str, page: CurrentPage) -> Response:
+    """Publishes a message."""
+    attribute = page.field("attribute").strip()
+    kind, value = page.field("type").strip() or "String", page.field("value")
+    request = PublishRequest(
+        message=page.field("body").replace("\r\n", "\n"),
+        topic_arn=arn_of(topic, page.context),
+        message_attributes={attribute: TopicAttribute(kind, value)} if attribute else None,
+        message_group_id=page.field("group").strip() or None,
+        message_deduplication_id=page.field("dedup").strip() or None,
+    )
+    await page.act(Act("sns:Publish", topic), publishing.publish(request, page.context), lambda _: 1)
+    return redirect(f"/console/topics/{topic}?done=published")

@@ -1,0 +1,17 @@
+-- queue.read_topic_page(account, region, search, skip, limit): a page of an account's topics by name, with how many
+-- subscriptions each has. p_search: a part of the name, whatever the case; empty: all. total: how many topics it finds.
+-- Index: topic_account_id_region_name_key, subscription_topic_id_protocol_endpoint_key. Called by: GET /console/topics.
+create or replace function queue.read_topic_page(p_account_id text, p_region text, p_search text, p_skip int, p_limit int)
+returns table (name text, arn text, fifo boolean, created_at timestamptz, confirmed bigint, pending bigint, total bigint)
+language sql stable as $$
+with found as materialized (
+    select t.topic_id, t.name, t.arn, t.fifo, t.created_at from queue.topic t
+    where t.account_id = p_account_id and t.region = p_region
+        and (p_search = '' or position(lower(p_search) in lower(t.name)) > 0))
+select f.name, f.arn, f.fifo, f.created_at, s.confirmed, s.pending, (select count(*) from found)
+from (select * from found order by found.name offset p_skip limit p_limit) f
+cross join lateral (
+    select count(*) filter (where x.confirmed) as confirmed, count(*) filter (where not x.confirmed) as pending
+    from queue.subscription x where x.topic_id = f.topic_id) s
+order by f.name
+$$;
