@@ -35,7 +35,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit dist test-wheel sbom publish lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -135,6 +135,12 @@ clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, als
 
 audit: .tools/audit/bin/pip-audit ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
 	@infra/local/audit.sh $<
+
+image: ## build the images penstock and penstock:alone by buildah, without an engine (root; Debian's buildah and debootstrap)
+	@infra/container/build_images.sh
+
+test-image: .venv/test.stamp image ## build the images and start them
+	@$(BIN)/python -m pytest -q -m image tests/system/image $(ARGS)
 
 dist: .venv/test.stamp ## build the package (wheel and source) in dist/; the same bytes each time
 	@rm -f dist/penstock-*

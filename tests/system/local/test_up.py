@@ -172,10 +172,10 @@ def test_a_data_folder_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
     file.touch()
     up = ("up", "--port", str(free_port()))
     assert refused(*up, "--data-dir", str(file)) == (
-        f"penstock: the data folder {file} cannot be used: {file}: File exists; choose another with --data-dir"
+        f"penstock: the data folder {file} cannot be used: {file}: File exists; choose another with --data-dir, or set DATABASE_URL"
     )
     assert refused(*up, "--data-dir", str(file / "below")).endswith(
-        ": Not a directory; choose another with --data-dir"
+        ": Not a directory; choose another with --data-dir, or set DATABASE_URL"
     )
     assert refused(*up, XDG_STATE_HOME="/proc/nowhere").startswith(
         "penstock: the data folder /proc/nowhere/penstock cannot be used: /proc/nowhere"

@@ -35,6 +35,8 @@ from penstock.postgres.statements.access import (
 from penstock.settings import SettingError, Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
+from penstock_web.local.encryption_key import with_encryption_key
+from penstock_web.local.state import default_state_directory
 from penstock_web.system_account import LocalError
 
 from .database import service_database
@@ -60,6 +62,8 @@ class KeyRing:
         Raises SettingError, LocalError.
         """
         with service_database(settings, direct) as database:
+            if not settings.direct_url:
+                settings = with_encryption_key(settings, default_state_directory())
             yield cls(settings, database)
 
     def create(

@@ -13,7 +13,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -205,6 +205,7 @@ def _adopt(binaries: Binaries, account: SystemAccount, home: Path) -> Postgres |
 def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Mapping[str, str]) -> Postgres:
     sockets = _socket_directory(account, home)
     log = _fresh_log(account, home)
+    _forget_other_process(home / "data/postmaster.pid")
     deadline = time.monotonic() + _START_SECONDS
     ports = _ports(home)
     port = next(ports)
@@ -223,6 +224,18 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
         else:
             break
     raise LocalError(f"PostgreSQL did not start; see {log}")
+
+
+def _forget_other_process(pid_file: Path) -> None:
+    """Remove the file of a server that was killed if another program has its process id now.
+
+    PostgreSQL would not start beside it. So it is in a container that was killed and starts again: process ids begin
+    anew. The lock of the state folder says that no other `penstock up` has started a server here. Linux only.
+    """
+    with suppress(OSError, ValueError):
+        pid = int(pid_file.read_text().split("\n", 1)[0])
+        if Path(f"/proc/{pid}/comm").read_text().strip() != "postgres":
+            pid_file.unlink()
 
 
 def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: Path) -> str | None:

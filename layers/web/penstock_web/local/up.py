@@ -28,6 +28,7 @@ from penstock_web.records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .announced import announced
+from .encryption_key import with_encryption_key
 from .migrating import (
     check_addresses,
     look_at_database,
@@ -105,10 +106,11 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
     )
     try:
         server, pooler = _own_database(place, options, stack)
+        settings = with_encryption_key(settings, place)
     except OSError as error:
         raise LocalError(
             f"the data folder {place} cannot be used: {error.filename or place}: {error.strerror or error}; "
-            "choose another with --data-dir"
+            "choose another with --data-dir, or set DATABASE_URL"
         ) from error
     except psycopg.Error as error:
         raise LocalError(f"the database in {place} cannot be used: {' '.join(str(error).split())}") from error

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds the images `penstock` and `penstock:alone` with buildah, without an engine and without a registry: `make image`.
+#
+# The base image is a Debian that debootstrap makes, with its Python (both want root). Releases build on another base, with buildx
+# (.github/workflows/release.yml). DEBIAN_MIRROR is debootstrap's argument. Set STORAGE_DRIVER for another than vfs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+[ "$(id -u)" = 0 ] || { echo "make image needs root: debootstrap makes a file system with devices and users" >&2; exit 1; }
+for tool in buildah debootstrap; do
+  command -v "$tool" >/dev/null || { echo "make image needs $tool: apt-get install $tool" >&2; exit 1; }
+done
+export STORAGE_DRIVER=${STORAGE_DRIVER:-vfs} BUILDAH_ISOLATION=chroot
+base=localhost/penstock-debian
+root=$PWD/.tools/image/debian
+
+if ! buildah inspect --type image "$base" >/dev/null 2>&1; then
+  if [ ! -e "$root/complete" ]; then
+    rm -rf "$root"
+    mkdir -p "$root"
+    debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >&2
+    touch "$root/complete"
+  fi
+  container=$(buildah from scratch)
+  buildah copy --quiet "$container" "$root" / >/dev/null
+  buildah commit --quiet --rm "$container" "$base" >/dev/null
+fi
+
+# What the machine says of its network: a proxy's authority, an index of one's own.
+volumes=()
+for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+  [ ! -e "$file" ] || volumes+=(--volume "$file:$file:ro")
+done
+
+build() {
+  buildah bud --quiet --layers --format docker --file infra/container/Dockerfile --build-arg BASE="$base" "${volumes[@]}" "$@" . >/dev/null
+}
+build --tag localhost/penstock
+build --target alone --tag localhost/penstock:alone
+buildah images --format '{{.Name}}:{{.Tag}} {{.Size}}' | grep '^localhost/penstock:'
