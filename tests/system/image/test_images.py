@@ -115,8 +115,8 @@ def server_of(volume: Path) -> int | None:
     return None
 
 
-def ended(pid: int) -> bool:
-    return not Path(f"/proc/{pid}").exists()
+def wait_for_end(pid: int) -> None:
+    wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
         server = server_of(volume)
         assert server is not None
         first.end(signal.SIGTERM)
-        wait_until(lambda: ended(server))
+        wait_for_end(server)
     with started("localhost/penstock:alone", volume) as second:
         assert not second.key
         assert receive(second.sqs(key), url.replace(str(first.port), str(second.port))) == ["one"]
@@ -174,7 +174,7 @@ def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
         assert server is not None
         os.kill(second.pid, signal.SIGKILL)
         os.kill(server, signal.SIGKILL)
-        wait_until(lambda: ended(server))
+        wait_for_end(server)
         second.process.communicate(timeout=60)
     pid_file = volume / "postgres/data/postmaster.pid"
     lines = pid_file.read_text().split("\n")

@@ -172,7 +172,8 @@ def test_a_data_folder_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
     file.touch()
     up = ("up", "--port", str(free_port()))
     assert refused(*up, "--data-dir", str(file)) == (
-        f"penstock: the data folder {file} cannot be used: {file}: File exists; choose another with --data-dir, or set DATABASE_URL"
+        f"penstock: the data folder {file} cannot be used: {file}: File exists; "
+        "choose another with --data-dir, or set DATABASE_URL"
     )
     assert refused(*up, "--data-dir", str(file / "below")).endswith(
         ": Not a directory; choose another with --data-dir, or set DATABASE_URL"

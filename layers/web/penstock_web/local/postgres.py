@@ -205,7 +205,7 @@ def _adopt(binaries: Binaries, account: SystemAccount, home: Path) -> Postgres |
 def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Mapping[str, str]) -> Postgres:
     sockets = _socket_directory(account, home)
     log = _fresh_log(account, home)
-    _forget_other_process(home / "data/postmaster.pid")
+    forget_other_process(home / "data/postmaster.pid")
     deadline = time.monotonic() + _START_SECONDS
     ports = _ports(home)
     port = next(ports)
@@ -226,7 +226,7 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
     raise LocalError(f"PostgreSQL did not start; see {log}")
 
 
-def _forget_other_process(pid_file: Path) -> None:
+def forget_other_process(pid_file: Path) -> None:
     """Remove the file of a server that was killed if another program has its process id now.
 
     PostgreSQL would not start beside it. So it is in a container that was killed and starts again: process ids begin
