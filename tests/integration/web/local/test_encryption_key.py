@@ -13,8 +13,8 @@ from penstock.settings import Settings
 from penstock_web.local.encryption_key import with_encryption_key
 from penstock_web.local.postgres import forget_other_process
 
-CLOSED = Settings(queue_access="sigv4")
-OPEN = Settings(queue_access="off")
+CLOSED = Settings.read({"QUEUE_ACCESS": "sigv4"})
+OPEN = Settings.read({"QUEUE_ACCESS": "off"})
 
 
 def test_it_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
