@@ -1,6 +1,7 @@
 -- queue.put_schedule(account, region, group, name, mode, fields, next occurrence): writes a schedule.
 -- p_mode: "create": makes it; when it exists with the same client_token, returns it unchanged;
---         "replace": makes it, or replaces all but its identity, created_at, fire_count and last_fired_at;
+--         "replace": makes it, or replaces all but its identity, created_at, fire_count and last_fired_at. One that would
+--         stay as it is, is not written, and keeps its updated_at;
 --         "update": the same for a schedule that exists; "patch": changes only p_fields of a schedule that exists.
 -- p_fields: columns of queue.schedule by name, times as ISO 8601. Identity and counts cannot be set.
 -- p_next_fire_at: the next occurrence after `now` of read_schedule, or the moment of a one-shot. It is stored for a new
@@ -77,6 +78,10 @@ begin
     if v_new.next_fire_at is null and v_new.door = 'native' and v_new.status = 'active' then
         v_new.status := 'paused';
         v_new.last_error := 'no future occurrence';
+    end if;
+    if p_mode = 'replace' and to_jsonb(v_new) - 'updated_at' = to_jsonb(v_old) - 'updated_at' then
+        return query select to_jsonb(v_old), false, null::text;
+        return;
     end if;
     insert into queue.schedule values (v_new.*)
     on conflict (schedule_id) do update set

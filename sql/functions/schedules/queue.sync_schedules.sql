@@ -1,15 +1,25 @@
 -- queue.sync_schedules(account, region, names, fields, next occurrences, prune): writes many schedules of the group
 -- `default`, each as put_schedule does with `replace`; with p_prune it deletes native schedules with other names, but
 -- none that is a message of send_later.
--- Returns a row a schedule: n, the schedule as JSON by column, created; and a row for each deleted one, with n null.
+-- Returns a row a schedule: n, the schedule as JSON by column, created, changed: false when it was so already; and a row
+-- for each deleted one, with n null.
 -- Locks: the schedules, in the order of names. Called by: PUT /v1/schedules.
+do $$ begin     -- `create or replace` cannot add the column `changed` to what the previous release's function returns
+    if 'changed' <> all ((
+        select proargnames from pg_proc
+        where oid = to_regprocedure('queue.sync_schedules(text, text, text[], jsonb[], timestamptz[], boolean)'))::text[])
+    then
+        drop function queue.sync_schedules(text, text, text[], jsonb[], timestamptz[], boolean);
+    end if;
+end $$;
 create or replace function queue.sync_schedules(
     p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamptz[], p_prune boolean)
-returns table (n int, schedule jsonb, created boolean)
+returns table (n int, schedule jsonb, created boolean, changed boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_entry record;
+    v_now timestamptz := clock_timestamp();
 begin
     if p_prune then
         perform from queue.schedule s
@@ -19,13 +29,14 @@ begin
         delete from queue.schedule s
         where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.door = 'native'
             and s.name <> all (p_names) and not s.target ? 'system'
-        returning null::int, to_jsonb(s), false;
+        returning null::int, to_jsonb(s), false, true;
     end if;
     for v_entry in
         select u.* from unnest(p_names, p_fields, p_next_fire_at) with ordinality u(name, fields, next_fire_at, n)
         order by u.name
     loop
-        return query select v_entry.n::int, p.schedule, p.created from queue.put_schedule(
+        return query select v_entry.n::int, p.schedule, p.created, (p.schedule ->> 'updated_at')::timestamptz >= v_now
+        from queue.put_schedule(
             p_account_id, p_region, 'default', v_entry.name, 'replace', v_entry.fields, v_entry.next_fire_at) p;
     end loop;
 end $$;

@@ -51,6 +51,8 @@ class Meter:
         self._flushes = self._start("flushes")
         self._start("exhausted")
         self._start("fires")
+        for outcome in ("failed", "exhausted"):  # from 0 on, so that an alert sees the first failure
+            self._start("work", "fire", outcome)
         for outcome in ("success", "failure"):
             self._start("attempts", outcome)
         self._set("build", __version__, platform.python_version(), value=1)

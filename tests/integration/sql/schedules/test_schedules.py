@@ -73,6 +73,20 @@ def test_replacing_keeps_counts_and_the_next_time(db: Connection, hour: Hour) ->
     assert datetime.fromisoformat(row["next_fire_at"]) == at
 
 
+def test_a_replacement_that_changes_nothing_is_not_written(db: Connection, hour: Hour) -> None:
+    put(db, "s", hour(1), "replace", description="same")
+    before = read(db, "s")
+    row, created, error = put(db, "s", hour(3), "replace", description="same")
+    assert (created, error, read(db, "s")) == (False, None, before)
+    row, *_ = put(db, "s", hour(3), "replace", description="other")
+    assert before is not None
+    assert row["updated_at"] != before["updated_at"]
+    # UpdateSchedule of EventBridge Scheduler counts as a change in any case.
+    before = read(db, "s")
+    put(db, "s", hour(3), "update", description="other")
+    assert read(db, "s") != before
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -51,11 +51,15 @@ LIST_SCHEDULES = Statement(
 
 
 class SyncedScheduleRow(NamedTuple):
-    """Schedule `n` of the given ones as it is stored; None: one that was removed, since it was not given."""
+    """Schedule `n` of the given ones as it is stored; None: one that was removed, since it was not given.
+
+    `changed`: false when it had been stored so already.
+    """
 
     n: int | None
     schedule: JsonObject
     created: bool
+    changed: bool
 
 
 SYNC_SCHEDULES = Statement(

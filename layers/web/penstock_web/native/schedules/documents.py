@@ -204,6 +204,8 @@ class ShownSchedule(Struct):
     cron: str | UnsetType = UNSET
     rate: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
+    warning: str | UnsetType = UNSET
+    """What is not as it should be: only in the answer to a request that writes the schedule."""
 
 
 class SchedulePage(Struct):
@@ -213,11 +215,16 @@ class SchedulePage(Struct):
 
 
 class Synced(Struct):
-    """The names of the schedules that a sync created, updated and deleted."""
+    """The names of the schedules that a sync created, updated, left as they were and deleted.
+
+    `warnings`: what is not as it should be with those that were given.
+    """
 
     created: list[str]
     updated: list[str]
+    unchanged: list[str]
     deleted: list[str]
+    warnings: list[str] | UnsetType = UNSET
 
 
 class Preview(Struct):

@@ -3,12 +3,12 @@
 Computing an occurrence takes up to a millisecond, so operations on many schedules pause to let other requests run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from penstock import errors
 from penstock.access.authorization import ANY, check_user
@@ -16,6 +16,7 @@ from penstock.access.quotas import check_quota, is_reached
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
 from penstock.effects import Call, Operation, Pause, compute
+from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
     LIST_SCHEDULE_RUNS,
@@ -99,6 +100,7 @@ def put(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[W
     if written.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
     shown = to_shown_schedule(row_of(written.schedule), preview_count(context))
+    shown.warning = first((yield from find_warnings({name: new.target}, context)))
     return WrittenSchedule(shown, written.created)
 
 
@@ -115,7 +117,10 @@ def patch(name: str, changes: SchedulePatch, context: Context) -> Operation[Show
     )
     if written.error is not None:
         raise ScheduleNotFound.named(name)
-    return to_shown_schedule(row_of(written.schedule), preview_count(context))
+    shown = to_shown_schedule(row_of(written.schedule), preview_count(context))
+    if isinstance(changes.target, NewTarget):
+        shown.warning = first((yield from find_warnings({name: changes.target}, context)))
+    return shown
 
 
 def delete(name: str, context: Context) -> Operation[None]:
@@ -146,11 +151,35 @@ def sync(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) ->
     rows = yield from Call(
         SYNC_SCHEDULES, (context.account_id, context.region, names, fields, next_fire_at, prune)
     )
-    return Synced(
-        created=[row.schedule["name"] for row in rows if row.n is not None and row.created],
-        updated=[row.schedule["name"] for row in rows if row.n is not None and not row.created],
-        deleted=sorted(row.schedule["name"] for row in rows if row.n is None),
+    given = [row for row in rows if row.n is not None]
+    warnings = yield from find_warnings(
+        {name: new.target for name, new in zip(names, new_schedules, strict=True)}, context
     )
+    return Synced(
+        created=[row.schedule["name"] for row in given if row.created],
+        updated=[row.schedule["name"] for row in given if row.changed and not row.created],
+        unchanged=[row.schedule["name"] for row in given if not row.changed],
+        deleted=sorted(row.schedule["name"] for row in rows if row.n is None),
+        warnings=warnings or UNSET,
+    )
+
+
+def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operation[list[str]]:
+    """A sentence for each schedule whose queue does not exist. `targets`: by the schedules' names."""
+    arns = {
+        name: arn_of(target.queue, context) for name, target in targets.items() if target.queue is not None
+    }
+    missing = (
+        {row.arn for row in (yield from Call(DELETED_QUEUES, (sorted(set(arns.values())),)))}
+        if arns
+        else set()
+    )
+    return [
+        f"The queue '{targets[name].queue}' does not exist: the schedule '{name}' fails until it is created, and is "
+        "paused after `failure_threshold` failures in a row."
+        for name, arn in arns.items()
+        if arn in missing
+    ]
 
 
 def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operation[None]:
@@ -159,6 +188,11 @@ def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operati
         check_user("penstock", "PublishEvent", ANY, context)
     queues = (target.queue for target in targets if target.queue is not None)
     yield from authorize_queues("SendMessage", queues, context)
+
+
+def first(warnings: list[str]) -> str | UnsetType:
+    """The only warning, or none."""
+    return warnings[0] if warnings else UNSET
 
 
 def _prepared(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:

@@ -236,12 +236,30 @@ def test_a_sync_makes_replaces_and_prunes(http: httpx.Client, service: Service) 
     )
     wanted = [{**NEW, "name": "kept"}, {**NEW, "name": "new"}]
     first = http.put("/v1/schedules", json=wanted)
-    assert first.json() == {"created": ["new"], "updated": ["kept"], "deleted": []}
+    assert first.json() == {"created": ["new"], "updated": ["kept"], "unchanged": [], "deleted": []}
+    before = http.get("/v1/schedules/kept").json()
     again = http.put("/v1/schedules?prune=true", json=wanted[::-1])
-    assert again.json() == {"created": [], "updated": ["kept", "new"], "deleted": ["gone"]}
+    assert again.json() == {"created": [], "updated": [], "unchanged": ["kept", "new"], "deleted": ["gone"]}
+    assert http.get("/v1/schedules/kept").json()["updated_at"] == before["updated_at"]
     assert names(http) == ["kept", "new", "theirs"]
     assert http.get("/v1/schedules/kept").json()["jitter_secs"] == 0
     of_aws.delete_schedule(Name="theirs")
+
+
+def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
+    """The schedule is made all the same: its queue may come later."""
+    lost = {**NEW, "target": {"queue": "lost", "message": 1}}
+    answer = http.post("/v1/schedules", json=lost)
+    warning = answer.json()["warning"]
+    assert (answer.status_code, "'lost' does not exist" in warning) == (201, True)
+    assert http.put("/v1/schedules/nightly", json=lost).json()["warning"] == warning
+    patched = http.patch("/v1/schedules/nightly", json={"target": lost["target"]})
+    assert patched.json()["warning"] == warning
+    both = [{**NEW, "name": "well"}, lost]
+    assert http.put("/v1/schedules", json=both).json()["warnings"] == [warning]
+    assert "warning" not in http.get("/v1/schedules/nightly").json()
+    http.post("/v1/queues", json={"name": "lost"})
+    assert "warning" not in http.put("/v1/schedules/nightly", json=lost).json()
 
 
 @pytest.mark.parametrize(
