@@ -2494,7 +2494,7 @@ function queue.sweep_shard(p_queue_id integer, p_shard integer, p_low bigint, p_
     language plpgsql;
 
 function queue.sync_schedules(p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamp with time zone[], p_prune boolean)
-    returns TABLE(n integer, schedule jsonb, created boolean)
+    returns TABLE(n integer, schedule jsonb, created boolean, changed boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.system_attributes(p_group text, p_trace text)

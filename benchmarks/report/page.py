@@ -8,6 +8,7 @@ No text of that page is written by hand. Summaries of studies that changed their
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +20,7 @@ from benchmarks.measure.host import interpreter_text
 from .inserts import COLUMN, CPU_COLUMN, CPU_FIGURE, FIGURE, with_multiples
 from .pictures import draw
 from .reference import CPU, REFERENCE
-from .rows import Row, markdown
+from .rows import Row, cell, markdown
 from .runs import CONNECTIONS, GOALS
 from .summary import RESULTS
 
@@ -34,13 +35,25 @@ The goals were set on another machine: what carries over is in the second table.
 built with profile-guided optimisation, a "plain" one was not; it runs Penstock and the libraries in Python.
 "CPU in INSERTs" says how many bare INSERTs of one row cost PostgreSQL as much CPU as a message costs the server side.
 They are measured with pgbench (16 clients, prepared statements) on Penstock's server in the same run, so that figures
-of different machines can be compared. The cell is empty where that was not measured.
+of different machines can be compared. `-`, or an empty cell, is a figure that was not measured: libraries have no load
+generator beside them, and some clients do not time their calls. "short" is a run of less than a second of CPU,
+whose CPU figure is coarse.
+
+Each section is of its own day and commit, named below its heading, so sections do not repeat each other's figures.
+The figures to plan with are those of [operations.md](operations.md#sizing): a run of their own, of Penstock alone.
+"""
+IN_SHORT = """## In short
+
+Penstock's figures of the table below; and the peers that need less CPU of the server side for a message than Penstock
+in the same run. All others there need more.
 """
 BESIDE_PEERS = """## The goals beside each peer
 
 What Penstock needs as a multiple of what a peer needs in the same run, and the multiple that the goal allows: the goal
 by the peer's figure on the machine for which the goal was set. Valid runs only, and peers that had a figure there.
 """
+# "p50 ms", "call p99 ms": no call takes no time.
+_IS_LATENCY = re.compile(r"(?:.* )?p\d+ ms").fullmatch
 Results = dict[str, Any]
 
 
@@ -55,6 +68,8 @@ def page(results: dict[str, Results]) -> str:
     known = [results[name] for name in STUDIES if name in results]
     table = [row for document in known for row in table_rows(document)]
     parts = [HEAD]
+    if in_short := [row for document in known for row in rows_in_short(document)]:
+        parts.append(f"{IN_SHORT}\n{markdown(in_short)}\n")
     if table:
         goals = [document for document in known if document["scenario"] in GOALS]
         parts.append(f"## The table of goals\n\n{markdown(table)}\n\n{interpreters(goals)}\n")
@@ -79,13 +94,47 @@ def table_rows(document: Results) -> Iterable[Row]:
             "sent/s": figures["sent_per_second"] or None,
             CPU_COLUMN: figures[CPU_FIGURE],
             COLUMN: figures.get(FIGURE, ""),
-            "load CPU s/1000": figures["generator_cpu_seconds_per_1000"],
-            "p50 ms": figures["p50_ms"],
-            "p99 ms": figures["p99_ms"],
+            "load CPU s/1000": measured(figures["generator_cpu_seconds_per_1000"]),
+            "p50 ms": measured(figures["p50_ms"]),
+            "p99 ms": measured(figures["p99_ms"]),
             "goal": goal_text(document["scenario"]) if system["system"] == "penstock" else "",
             "marks": ", ".join(system["marks"]),
             "date": document["date"][:10],
         }
+
+
+def measured(figure: float) -> float | None:
+    """The figure; None for 0, since no call takes no time: nobody measured it."""
+    return figure or None
+
+
+def rows_in_short(document: Results) -> Iterable[Row]:
+    """A row for a scenario that has a goal: Penstock's figures, and the peers that need less CPU."""
+    valid = {
+        system["system"]: system["median"]
+        for system in systems_of(document)
+        if system.get("median")
+        and system["connections"] == CONNECTIONS
+        and not any(mark.startswith("INVALID") for mark in system["marks"])
+    }
+    if document["scenario"] not in GOALS or "penstock" not in valid:
+        return
+    own = valid["penstock"]
+    peers = {name: figures for name, figures in valid.items() if not name.startswith("penstock")}
+    less = sorted(
+        (figures[CPU_FIGURE], name)
+        for name, figures in peers.items()
+        if figures[CPU_FIGURE] < own[CPU_FIGURE]
+    )
+    yield {
+        "scenario": document["scenario"],
+        "msg/s": own["messages_per_second"],
+        CPU_COLUMN: own[CPU_FIGURE],
+        "p50 ms": measured(own["p50_ms"]),
+        "goal": goal_text(document["scenario"]),
+        "less CPU": ", ".join(f"{name} {cell(cpu)}" for cpu, name in less) or "none",
+        "of peers": len(peers),
+    }
 
 
 def rows_beside_peers(document: Results) -> Iterable[Row]:
@@ -158,7 +207,11 @@ def section(document: Results) -> str:
 def rows_of(document: Results, kind: str) -> list[Row]:
     """The rows of a kind, with the name of the system as first column."""
     return [
-        {"system": system.get("system", "penstock")} | with_multiples(row, None)
+        {"system": system.get("system", "penstock")}
+        | {
+            name: measured(figure) if isinstance(figure, int | float) and _IS_LATENCY(name) else figure
+            for name, figure in with_multiples(row, None).items()
+        }
         for system in systems_of(document)
         for row in system.get(kind) or []
     ]

@@ -210,8 +210,8 @@ SETTINGS: Final = (
     Setting("WEBHOOK_ALLOW_CIDRS", "", "networks", "Networks that webhooks may reach although they are not public, "
             "separated by commas: `10.0.0.0/8,fd00::/8`. Empty: public addresses only."),
     Setting("WEBHOOK_SIGNING_SECRET", "", "whsec_…", "Signs webhooks of events as Standard Webhooks do: `whsec_` and "
-            "the base64 text of 24 to 64 bytes. Several, separated by blanks, sign side by side, to change "
-            "them.", secret=True),
+            "the base64 text of 24 to 64 bytes. To change it, give the new one and the old one, "
+            "separated by a blank: both sign.", secret=True),
     Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long the history of each message (without its body) is kept, for "
             "metrics.", 1),
     Setting("QUEUE_METRICS_DAYS", 30, "days", "How long the metrics job's windows of a minute are kept; those of an "

@@ -1,6 +1,6 @@
--- queue.peek_messages(arn, state, after, limit, bytes): messages of a queue that are visible, in_flight or delayed, in the
--- order of their public ids after p_after, without receiving them. At most p_limit, and none after those that have
--- p_bytes of bodies and attributes (null: any number). entered_at_ms, entered_by (sent, dead_lettered, moved): when and how it
+-- queue.peek_messages(arn, state, after, limit, bytes): messages of a queue that are visible, in_flight or delayed (all:
+-- any of these), in the order of their public ids after p_after, without receiving them. At most p_limit, and none after
+-- those that have p_bytes of bodies and attributes (null: any number). entered_at_ms, entered_by (sent, dead_lettered, moved): when and how it
 -- came into this queue. Takes no lock.
 -- Index: log_pkey, lease_pkey, side_pkey, fifo_message_of_group. Called by: GET /v1/queues/{name}/messages/peek.
 drop function if exists queue.peek_messages(text, text, bigint, int);
@@ -33,27 +33,27 @@ found as (
         where l.queue_id = c.queue_id and l.shard = c.shard
             and l.id > greatest(c.pos, (coalesce(p_after, 0) >> 8) - 1)
         order by l.id limit p_limit + 1) l
-    where p_state = 'visible')
+    where p_state in ('visible', 'all'))
     union all
     (select queue.public_id(l.shard, l.id), x.receive_count, l.message_id, l.sent_at, l.sent_at,
         case when x.visible_at = 'infinity' then l.sent_at else x.visible_at end, l.body,
         l.attributes, l.system
     from cursor c
     join queue.lease x on x.queue_id = c.queue_id and x.shard = c.shard and x.pos > c.low and x.ids <> '{}'
-        and queue.message_state(x.visible_at, x.receive_count) = p_state
+        and p_state in (queue.message_state(x.visible_at, x.receive_count), 'all')
     join queue.log l on l.queue_id = x.queue_id and l.shard = x.shard and l.id = any (x.ids)
         and l.id between x.first_id and x.pos)
     union all
     (select queue.public_id(s.shard, s.id), s.receive_count, s.message_id, s.sent_at,
         coalesce(s.entered_at, s.sent_at), s.visible_at, s.body, s.attributes, s.system
     from q join queue.side s on s.queue_id = q.queue_id
-    where queue.message_state(s.visible_at, s.receive_count) = p_state)
+    where p_state in (queue.message_state(s.visible_at, s.receive_count), 'all'))
     union all
     (select queue.public_id(-2, m.id), m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at, m.body,
         m.attributes, m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
     from q join queue.fifo_group g on g.queue_id = q.queue_id join queue.fifo_message m on m.group_key = g.group_key
         and m.group_key > 0
-    where queue.message_state(m.visible_at, m.receive_count) = p_state))
+    where p_state in (queue.message_state(m.visible_at, m.receive_count), 'all')))
 select f.public_id, f.receive_count, f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(f.visible_at),
     f.body, f.attributes::text, queue.client_system(f.system)::text, f.system ->> 'MessageGroupId',
     queue.epoch_ms(f.entered_at), coalesce(queue.entered_by(f.system), 'sent')

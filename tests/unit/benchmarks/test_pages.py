@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -75,6 +76,24 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
     assert first == sorted(first)
     texts = {element.text for element in root.iter() if element.tag.endswith("text")}
     assert {"a < b", "x & y", "c<d"} < texts
+
+
+def test_what_was_not_measured_is_no_figure() -> None:
+    """A client that does not time its calls has 0 in its summary: the page shows a dash."""
+    document = report_page.summaries(summary.RESULTS)["receive_delete_10"]
+    (penstock,) = (row for row in report_page.table_rows(document) if row["system"] == "penstock")
+    (peer,) = (row for row in report_page.table_rows(document) if row["system"] == "bullmq")
+    assert (peer["p50 ms"], peer["p99 ms"], peer["load CPU s/1000"]) == (None, None, None)
+    assert None not in (penstock["p50 ms"], penstock["load CPU s/1000"])
+    assert not re.search(r"p\d+ ms.*\| 0 \|", report_page.PAGE.read_text())
+
+
+def test_the_page_begins_with_who_needs_less() -> None:
+    document = report_page.summaries(summary.RESULTS)["receive_delete_10"]
+    (row,) = report_page.rows_in_short(document)
+    assert [part.split()[0] for part in str(row["less CPU"]).split(", ")] == [
+        "rabbitmq-quorum", "fauxqs", "rabbitmq-classic",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("value", "text"), [(20_000, "20k"), (5e6, "5M"), (0.25, "0.25"), (0, "0")])

@@ -141,7 +141,7 @@ def _failure(name: str, reason: str) -> Finding:
             "try the address with `psql`: docs/operations.md, A way in",
         )
     return Finding(
-        name, f"could not be checked: {reason}", "", "mend the cause, then run `penstock doctor` again"
+        name, f"could not be checked: {reason}", "", "fix the cause, then run `penstock doctor` again"
     )
 
 

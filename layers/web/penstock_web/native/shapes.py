@@ -12,7 +12,7 @@ from pydantic.config import JsonDict
 from penstock.sqs import attributes
 
 MessageId = Annotated[int, Field(ge=0, lt=2**63)]
-State = Literal["visible", "in_flight", "delayed"]
+State = Literal["visible", "in_flight", "delayed", "all"]
 Seconds12h = Annotated[int, Field(ge=0, le=43_200, description="seconds")]
 
 

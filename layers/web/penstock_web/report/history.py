@@ -58,7 +58,7 @@ def _over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
         return
     yield f'<p>{moment(span.start)} to {moment(span.end)} UTC. <span class="quiet">Depth: messages that arrived and'
     yield f" are not finished, each {_WINDOWS[span.window]}. Lag: from arrival to deletion.</span></p>"
-    yield f'<ul class="legend">{key("first", "depth; lag, median")}{key("second", "lag, 99th percentile")}</ul>'
+    yield f'<ul class="legend">{key("first", "depth, and median lag")}{key("second", "99th percentile of lag")}</ul>'
     yield from charts
     yield "</section>"
 

@@ -286,6 +286,7 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
     assert in_flight[0].public_id in pages("visible")
     assert pages("visible") == sorted(pages("visible"))
     assert pages("delayed") == [row.id for row in delayed]
+    assert pages("all") == sorted(pages("visible") + pages("in_flight") + pages("delayed"))
     (peeked,) = call(db, PEEK_MESSAGES, arn, "in_flight", 0, 1, None)
     assert peeked.body == min(in_flight[1:], key=lambda d: d.public_id).body
     assert peeked.attributes is None

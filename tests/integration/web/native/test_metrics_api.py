@@ -145,6 +145,7 @@ def test_nothing_computed_is_said(http: httpx.Client) -> None:
     found = read(http, "bills")
     assert (found["computed_at"], found["computed_until"], found["windows"]) == (None, None, [])
     assert (found["total"]["arrivals"], found["total"]["lag"]) == (0, None)
+    assert "`penstock metrics run`" in found["hint"]
 
 
 @pytest.mark.parametrize(("window", "span"), [("1m", "PT1H"), ("1h", "P1D"), ("1d", "P30D")])
@@ -215,6 +216,7 @@ def test_lag(http: httpx.Client) -> None:
         "2026-03-28T23:00:00Z", "2026-03-29T00:02:00Z", "2026-03-29T00:02:00Z",
     ]  # fmt: skip
     assert (page["fire"], page["webhook"]["p50_us"], "next" in page) == (None, 12, False)
+    assert "hint" not in page
     bills, orders = page["queues"]
     assert (bills["name"], bills["computed_at"], bills["forecast"], bills["lag"]) == ("bills", None, [], None)
     assert (bills["outlook"], bills["warnings"]) == (None, None)

@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from io import StringIO
-from typing import overload
+from typing import Final, overload
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -88,7 +88,8 @@ class HotGroup(Struct):
 
 class QueueMetrics(Struct, rename={"from_": "from"}):
     """The windows of a queue, or of one of its groups, that begin in [`from`, `to`). `computed_at`, `computed_until`:
-    when the job computed the newest stored window, and the end of that window; null: none is stored."""
+    when the job computed the newest stored window, and the end of that window; null: none is stored, and `hint`
+    says how to get some."""
 
     queue: str
     window: str
@@ -100,6 +101,7 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
     total: Flow
     hot_groups: list[HotGroup]
     windows: list[Window]
+    hint: str | UnsetType = field(default=UNSET)
 
 
 class QueueMinute(Struct):
@@ -229,8 +231,8 @@ class QueueLag(Struct):
 class LagPage(Struct, rename={"from_": "from"}):
     """Queues in the order of their names; `next`, when there is one, asks for the following page. Latencies are those
     of [`from`, `to`): the last full hour of the clock and the stored part of the hour after it. `computed_at`: when the
-    metrics job last succeeded, null for never. `fire` and `webhook`: how late schedules and webhooks of the whole
-    installation were."""
+    metrics job last succeeded, null for never; then `hint` says how to run it. `fire` and `webhook`: how late schedules
+    and webhooks of the whole installation were."""
 
     from_: datetime
     to: datetime
@@ -239,7 +241,13 @@ class LagPage(Struct, rename={"from_": "from"}):
     webhook: Latency | None
     queues: list[QueueLag]
     next: str | UnsetType = field(default=UNSET)
+    hint: str | UnsetType = field(default=UNSET)
 
+
+HINT: Final = (
+    "The metrics job has stored nothing here: `penstock metrics run` computes windows, percentiles and forecasts "
+    "(pip install 'penstock[metrics]'; docs/metrics_job.md). /v1/queues/{name}/minutes needs no job."
+)
 
 _latencies = msgspec.json.Decoder(Latencies)
 _stored_outlook = msgspec.json.Decoder(StoredOutlook)
@@ -314,6 +322,7 @@ def lag_page_of(rows: Sequence[LagRow]) -> LagPage:
         fire=latencies.fire,
         webhook=latencies.webhook,
         queues=[lag_of(row) for row in queues],
+        hint=UNSET if installation.computed_at else HINT,
     )
 
 

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from penstock import errors
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -14,6 +16,7 @@ from penstock_web.native.operations import arn_of
 from penstock_web.queue_verdicts import read_verdicts
 
 from .documents import (
+    HINT,
     LagPage,
     QueueMetrics,
     QueueMinutes,
@@ -95,6 +98,7 @@ def queue_windows(arn: str, name: str, span: Span, group: str | None, zone: str)
         total=total_of(total, span.start, span.end),
         hot_groups=hot_groups_of(total),
         windows=[window_of(row) for row in windows],
+        hint=HINT if utc(total.computed_at) is None else UNSET,
     )
 
 
