@@ -35,7 +35,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow test-browser test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow -o faulthandler_timeout=1800 $(ARGS)
+
+test-browser: .venv/browser.stamp ## run the tests of the console in a real browser, Debian's Chromium (CHROMIUM=PATH)
+	@$(BIN)/python -m pytest -q -m browser tests/system/console $(ARGS)
 
 test-docs: .venv/test.stamp ## run the code blocks of README.md and docs/, page by page, each page on a fresh installation
 	@$(BIN)/python -m pytest tests/system/pages -m docs -n 2 $(ARGS)
@@ -167,6 +170,12 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 .venv/test.stamp: $(LOCKS) requirements/build.lock pyproject.toml | $(UV) .venv/bin/python .tools/query-client
 	@UV=$(UV) infra/local/sync.sh $(LOCKS)
 	@touch .venv/service.stamp $@
+
+# Beside what the tests need: `make test` does without a browser.
+.venv/browser.stamp: requirements/browser.lock .venv/test.stamp | $(UV)
+	@infra/local/install_chromium.sh
+	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r $<
+	@touch $@
 
 .tools/query-client: requirements/query-client.txt | $(UV) .venv/bin/python
 	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes --target $@ -r $<

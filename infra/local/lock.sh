@@ -15,6 +15,7 @@ locks=requirements
 "${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
 "${compile[@]}" --output-file $locks/lambda.lock $locks/lambda.in
 "${compile[@]}" --constraints $locks/dev.lock --output-file $locks/local-lambda.lock $locks/local-lambda.in
+"${compile[@]}" --constraints $locks/dev.lock --output-file $locks/browser.lock $locks/browser.in
 "${compile[@]}" --output-file $locks/ha.lock $locks/ha.in
 "${compile[@]}" --output-file $locks/uv.lock $locks/uv.in
 "${compile[@]}" --output-file $locks/fuzz.lock $locks/fuzz.in

@@ -26,6 +26,7 @@ def test_there_are_locks() -> None:
     names = {path.name for path in LOCKS}
     assert names == {
         "audit.lock",
+        "browser.lock",
         "build.lock",
         "clients-async.lock",
         "clients-django.lock",

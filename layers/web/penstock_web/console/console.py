@@ -4,9 +4,21 @@ from collections.abc import Awaitable, Callable
 
 from fastapi import FastAPI
 
-from .screens import entry, messages, overview, people, queue, queues, schedules, system, topics, webhooks
+from .screens import (
+    entry,
+    failures,
+    messages,
+    overview,
+    people,
+    queue,
+    queues,
+    schedules,
+    system,
+    topics,
+    webhooks,
+)
 
-SCREENS = (entry, overview, queues, queue, messages, topics, schedules, webhooks, system, people)
+SCREENS = (entry, overview, queues, queue, failures, messages, topics, schedules, webhooks, system, people)
 
 
 def add_console(app: FastAPI, refresh: Callable[[], Awaitable[None]] | None = None) -> None:

@@ -1,5 +1,6 @@
 """Admits the requests of the console: the host, the page that sent them, who is signed in, and what he may do."""
 
+import gzip
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from penstock.errors import (
     InvalidParameterValue,
     RequestEntityTooLarge,
 )
+from penstock_web.metrics.negotiation import takes_gzip
 from penstock_web.native.errors import status_and_code
 from penstock_web.native.native_route import OperationRunner, authorize_actions
 from penstock_web.native.request_id import request_id_of
@@ -50,6 +52,9 @@ NAVIGATION: Final = (
 """Label, path, and what a user must be allowed to see the link."""
 LONGEST_FORM: Final = 1_400_000
 """Bytes: a message of 256 KiB whose characters are escaped, and its attributes."""
+WORTHWHILE_BYTES: Final = 1_400
+GZIP_LEVEL: Final = 4
+"""A page of 50 queues takes a millisecond."""
 HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": (
@@ -194,7 +199,9 @@ class Page:
         is_part = self.request.headers.get("hx-request-type") == "partial"
         layout = "part.html" if is_part else "layout.html"
         html = render(template, {**self._frame(), "layout": layout, **values})
-        return Response(html, http_status, HEADERS, "text/html; charset=utf-8")
+        return compressed(
+            html.encode(errors="replace"), "text/html; charset=utf-8", HEADERS, self.request, http_status
+        )
 
     def _frame(self) -> dict[str, object]:
         """What the layout shows on every page."""
@@ -326,6 +333,17 @@ def redirect(path: str, cookie: str | None = None) -> Response:
     """Leads to another page after a form, so that reloading it repeats nothing."""
     headers = HEADERS if cookie is None else {**HEADERS, "set-cookie": cookie}
     return RedirectResponse(path, 303, headers)
+
+
+def compressed(
+    body: bytes, media_type: str, headers: Mapping[str, str], request: Request, http_status: int = 200
+) -> Response:
+    """A response, compressed if that is worthwhile and the browser takes it."""
+    headers = {**headers, "vary": "Accept-Encoding, HX-Request-Type"}
+    if len(body) >= WORTHWHILE_BYTES and takes_gzip(request.headers.get("accept-encoding", "")):
+        headers["content-encoding"] = "gzip"
+        body = gzip.compress(body, GZIP_LEVEL)
+    return Response(body, http_status, headers, media_type)
 
 
 async def _page(request: Request) -> Page:

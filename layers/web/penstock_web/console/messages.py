@@ -4,13 +4,15 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.native_messages import PEEK_MESSAGES, PeekedRow
+from penstock.postgres.statements.native_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
+from penstock.search.filters import MessageFilter
+from penstock.search.messages import Search, search_messages
 from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
 from penstock_web.native.operations import arn_of
@@ -30,7 +32,7 @@ _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 class Seen:
     """A message as it was seen, in this state."""
 
-    def __init__(self, row: PeekedRow, state: str) -> None:
+    def __init__(self, row: PeekedRow | FoundRow | FailureRow, state: str) -> None:
         self.row = row
         self.state = state
 
@@ -102,6 +104,22 @@ def look_at(name: str, state: str, after: int | None, limit: int, context: Conte
     if not rows:
         yield from handles.check_queue(arn)
     return [Seen(row, state) for row in rows]
+
+
+class Page(NamedTuple):
+    """Messages that pass a filter; at how many of how many the search looked, and where it goes on."""
+
+    messages: list[Seen]
+    looked_at: int
+    of: int | None
+    next: str | None
+
+
+def find(name: str, wanted: MessageFilter, place: str | None, context: Context) -> Operation[Page]:
+    """A page of the messages that pass. Raises QueueDoesNotExist, InvalidParameterValue."""
+    search = Search(arn_of(name, context), wanted, place, PAGE)
+    found = yield from search_messages(search, PAGE_BYTES, context)
+    return Page([Seen(row, row.state) for row in found.rows], found.looked_at, found.of, found.next)
 
 
 def look_for(name: str, message_id: int, states: Sequence[str], context: Context) -> Operation[Seen | None]:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 FRESH_SECONDS: Final = 3.0
 SHARE: Final = 0.01
 """The part of the time in which a reading may be under way."""
-LONGEST_SECONDS: Final = 60.0
+LONGEST_SECONDS: Final = 30.0
 MOST: Final = 256
 MARGIN_SECONDS: Final = 0.25
 """A poll every three seconds finds a reading that is slightly too young: it is taken as too old."""
@@ -23,9 +23,10 @@ MARGIN_SECONDS: Final = 0.25
 class Reading(Generic[T]):
     """What was read, until when it is used, and the task that reads it again."""
 
-    __slots__ = ("_task", "_until", "_values")
+    __slots__ = ("_seconds", "_task", "_until", "_values")
 
     def __init__(self) -> None:
+        self._seconds = LONGEST_SECONDS
         self._until = 0.0
         self._values: list[T] = []
         self._task: asyncio.Task[T] | None = None
@@ -43,7 +44,9 @@ class Reading(Generic[T]):
         value = await read()
         now = monotonic()
         self._values = [value]
-        self._until = now + min(LONGEST_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, (now - started) / SHARE))
+        # What it costs is what it takes when nothing else is going on: one slow reading counts twice as much at most.
+        self._seconds = min(now - started, 2 * self._seconds)
+        self._until = now + min(LONGEST_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, self._seconds / SHARE))
         return value
 
 

@@ -43,6 +43,7 @@ RIGHTS: Final[dict[str, Right]] = {
     "queue": _of_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics"),
     "purge": _of_queue("sqs:PurgeQueue"),
     "delete": _of_queue("sqs:DeleteQueue"),
+    "failures": _of_queue("sqs:ReceiveMessage"),
     "messages": _of_queue("sqs:ReceiveMessage"),
     "message": _of_queue("sqs:ReceiveMessage"),
     "delete_messages": _of_queue("sqs:DeleteMessage"),

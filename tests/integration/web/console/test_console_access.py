@@ -41,6 +41,7 @@ FIRST_ROLE = {
     "queue": "read",
     "purge": "operate",
     "delete": "admin",
+    "failures": "operate",
     "messages": "operate",
     "message": "operate",
     "delete_messages": "operate",

@@ -3,11 +3,13 @@
 from fastapi import APIRouter, Response
 
 from penstock.errors import InvalidParameterValue
+from penstock.search.filters import MessageFilter
 from penstock.sqs.send import send_message
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 from penstock_web.console.audit import Act
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
-from penstock_web.console.messages import PAGE, STATES, Seen, look_at, look_for
+from penstock_web.console.filters import NAMES, filter_of
+from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
 from penstock_web.console.snippets import as_markdown, message_snippets
 from penstock_web.native.errors import MessageNotFound
 from penstock_web.native.operations import arn_of, delete_ids
@@ -17,12 +19,16 @@ router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 MOST_ATTRIBUTES = 10
 MOST_IDS = 1_000
 LAST_ID = 2**63 - 1
+LONGEST_PLACE = 160
 
 
 @router.get("/console/queues/{name}/messages")
 async def messages(name: str, page: CurrentPage) -> Response:
-    """A page of messages in a state, the oldest id first."""
+    """A page of messages in a state, the oldest id first; with a filter, in the order in which the queue keeps them."""
     state = page.choice("state", STATES)
+    wanted = filter_of(page.query, [state] if "state" in page.query else list(STATES))
+    if wanted is not None:
+        return await filtered(name, wanted, page)
     after = page.number("after", 0, LAST_ID)
     found = await page.run(look_at(name, state, after or None, PAGE + 1, page.context))
     arn = arn_of(name, page.context)
@@ -30,6 +36,20 @@ async def messages(name: str, page: CurrentPage) -> Response:
         "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
         messages=found[:PAGE], more=len(found) > PAGE, may_send=page.may("sqs:SendMessage", arn),
         may_delete=page.may("sqs:DeleteMessage", arn), done=page.query.get("done", ""), count=page.query.get("n", ""),
+        found=None, given=dict.fromkeys(NAMES, ""),
+    )  # fmt: skip
+
+
+async def filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
+    """Messages that pass a filter: a bounded look, which says how far it went."""
+    place = page.query.get("place", "")[:LONGEST_PLACE]
+    found = await page.run(find(name, wanted, place or None, page.context))
+    arn = arn_of(name, page.context)
+    return page.show(
+        "messages.html", title=f"Messages of {name}", name=name, state=page.query.get("state", ""), states=STATES,
+        after=place, messages=found.messages, more=False, found=found, may_send=page.may("sqs:SendMessage", arn),
+        may_delete=page.may("sqs:DeleteMessage", arn), done=page.query.get("done", ""), count=page.query.get("n", ""),
+        given={name: page.query.get(name, "") for name in NAMES},
     )  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def attention(known: Iterable[tuple[OverviewRow, Observed]]) -> Iterator[Item]:
                 if grew
                 else (f"{plural(row.visible, 'dead letter')}, none new in the last hour")
             )
-            yield Item(level, DEAD_LETTERS, name, text, f"{path}/messages", queue)
+            yield Item(level, DEAD_LETTERS, name, text, f"{path}/failures", queue)
         elif queue.verdict.kind in WORST:
             level, what = WORST[queue.verdict.kind]
             yield Item(level, what, name, reason(queue), path, queue)

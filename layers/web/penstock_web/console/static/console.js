@@ -12,6 +12,12 @@
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) document.body.dispatchEvent(new Event("seen"));
   });
+  // A row that is drawn anew stays the current one.
+  let chosen = null;
+  const keyOf = (row) => row?.querySelector("a")?.getAttribute("href") ?? null;
+  document.addEventListener("htmx:after:swap", () => {
+    if (chosen && !current()) rows().find((row) => keyOf(row) === chosen)?.classList.add("current");
+  });
   // A page whose service does not answer says so, and says when it does again.
   const setStale = (isStale) => document.documentElement.classList.toggle("stale", isStale);
   document.addEventListener("htmx:error", () => setStale(true));
@@ -23,6 +29,7 @@
     current()?.classList.remove("current");
     if (!row) return;
     row.classList.add("current");
+    chosen = keyOf(row);
     const link = row.querySelector("a, button, input");
     link?.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
@@ -34,7 +41,7 @@
   };
   document.addEventListener("focusin", (event) => {
     const row = event.target.closest?.("[data-row]");
-    if (row && row !== current()) { current()?.classList.remove("current"); row.classList.add("current"); }
+    if (row && row !== current()) { current()?.classList.remove("current"); row.classList.add("current"); chosen = keyOf(row); }
   });
 
   // --- copy: without this script the text can be selected ---

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Installs Debian's Chromium for `make test-browser`, if there is none and this runs as root. Elsewhere it says what is
+# missing; CHROMIUM names another one.
+set -euo pipefail
+chromium=${CHROMIUM:-/usr/bin/chromium}
+if [ -x "$chromium" ]; then
+  exit 0
+elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium fonts-dejavu-core >/dev/null
+else
+  echo "make test-browser needs Chromium: sudo apt-get install chromium, or CHROMIUM=PATH" >&2
+  exit 1
+fi

@@ -1,0 +1,21 @@
+"""Which lines of several texts differ: side by side, what is the same need not be read twice."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """A line of a text, and whether not every text has it."""
+
+    text: str
+    differs: bool
+
+
+def marked_lines(texts: Sequence[str]) -> list[list[Line]]:
+    """The lines of each text. A text alone differs from nothing."""
+    split = [text.split("\n") for text in texts]
+    if len(split) < 2:
+        return [[Line(line, differs=False) for line in lines] for lines in split]
+    everywhere = Counter(line.rstrip(",") for lines in split for line in {one.rstrip(",") for one in lines})
+    return [[Line(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split]

@@ -1,0 +1,95 @@
+"""Dead letters: in groups that failed alike, with samples side by side."""
+
+from typing import Final, NamedTuple, get_args
+
+from fastapi import APIRouter, Response
+
+from penstock.search.failures import SCANNED, By, FailureGroup, Grouping, group_failures
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage
+from penstock_web.console.differences import Line, marked_lines
+from penstock_web.console.filters import as_parameters
+from penstock_web.console.messages import Seen, moment_of
+from penstock_web.console.snippets import as_markdown
+from penstock_web.native.operations import arn_of
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+KINDS: Final[tuple[By, ...]] = get_args(By)
+BY_DEFAULT: Final[tuple[By, ...]] = ("source", "shape")
+MOST_GROUPS: Final = 20
+LONGEST_SAMPLE: Final = 16_384
+LONGEST_PLACE: Final = 160
+
+
+class Sample(NamedTuple):
+    """A message of a group, and its lines beside those of the others."""
+
+    seen: Seen
+    lines: list[Line]
+    is_cut: bool
+
+
+class Shown(NamedTuple):
+    """A group. `parameters`: the filter that finds its messages, None where none does; `markdown`: the first sample."""
+
+    group: FailureGroup
+    samples: list[Sample]
+    parameters: dict[str, str] | None
+    markdown: tuple[str, str]
+    source: str | None
+
+    @property
+    def oldest_at(self) -> object:
+        """When the first of them came."""
+        return moment_of(self.group.oldest_ms)
+
+    @property
+    def newest_at(self) -> object:
+        """When the last of them came."""
+        return moment_of(self.group.newest_ms)
+
+
+@router.get("/console/queues/{name}/failures")
+async def failures(name: str, page: CurrentPage) -> Response:
+    """The groups of the first messages; `by`: what is alike in a group."""
+    chosen = [kind for kind in KINDS if kind in page.request.query_params.getlist("by")]
+    attribute = page.query.get("attribute", "").strip()[:256]
+    if "attribute" in chosen and not attribute:
+        chosen.remove("attribute")
+    wanted = Grouping(
+        arn_of(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
+        page.query.get("after", "")[:LONGEST_PLACE] or None, SCANNED, MOST_GROUPS,
+    )  # fmt: skip
+    found = await page.read(("failures", *map(str, wanted)), lambda: group_failures(wanted))
+    return page.show(
+        "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
+        attribute=attribute, groups=[shown_group(name, group) for group in found.groups],
+    )  # fmt: skip
+
+
+def shown_group(name: str, group: FailureGroup) -> Shown:
+    """A group as the page has it."""
+    seen = [Seen(row, row.state) for row in group.samples]
+    texts = [one.pretty or one.row.body for one in seen]
+    samples = [
+        Sample(one, lines, len(one.row.body) >= LONGEST_SAMPLE)
+        for one, lines in zip(seen, marked_lines(texts), strict=True)
+    ]
+    first = seen[0]
+    source = group.samples[0].source_arn
+    facts = {
+        "queue": name,
+        "from": source and source.rpartition(":")[2],
+        "alike": group.messages,
+        "receives": group.samples[0].total_receive_count,
+        "message id": first.row.message_id,
+        "newest": moment_of(group.newest_ms).isoformat(timespec="seconds"),
+        **{f"attribute {key}": value.text for key, value in first.attributes.items()},
+    }
+    markdown = as_markdown(
+        f"{group.messages} dead letters in {name}", facts, texts[0], "json" if first.pretty else ""
+    )
+    return Shown(
+        group, samples, None if group.filter is None else as_parameters(group.filter), markdown,
+        source and source.rpartition(":")[2],
+    )  # fmt: skip

@@ -1,0 +1,86 @@
+"""Debian's Chromium, and a service with something to see."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import Service, running_service
+from tests.support.web.hostile_texts import hostile_texts
+
+HOSTILE = hostile_texts(1_000)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    """Without its sandbox, which root cannot use."""
+    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    return {"executable_path": path, "args": ["--no-sandbox"], "headless": True}
+
+
+@pytest.fixture(scope="session")
+def console(postgres: TestServer) -> Iterator[Service]:
+    """A service whose queues, messages, topics and schedules have hostile texts wherever one may be."""
+    with postgres.database() as database, running_service(
+        database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="500", QUEUE_MAINTAIN_INTERVAL_MS="60000"
+    ) as service:  # fmt: skip
+        fill(service)
+        yield service
+
+
+def fill(service: Service) -> None:
+    sqs, sns, http = service.sqs(), service.client("sns"), service.http()
+    urls = {
+        name: sqs.create_queue(QueueName=name)["QueueUrl"]
+        for name in ("orders", "orders-dead", "hostile", "empty")
+    }
+    for number in range(60):
+        sqs.create_queue(QueueName=f"queue-{number:02}")
+    arns = {
+        name: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        for name, url in urls.items()
+    }
+    policy = json.dumps({"deadLetterTargetArn": arns["orders-dead"], "maxReceiveCount": 1})
+    sqs.set_queue_attributes(QueueUrl=urls["orders"], Attributes={"RedrivePolicy": policy})
+    sqs.tag_queue(
+        QueueUrl=urls["hostile"],
+        Tags={f"t{n}": text[:200] for n, text in enumerate(HOSTILE[:40]) if "\n" not in text},
+    )
+    for number in range(20):
+        sqs.send_message(QueueUrl=urls["orders"], MessageBody=json.dumps({"order": number, "total": 19.5}))
+    for _ in range(2):
+        sqs.receive_message(QueueUrl=urls["orders"], MaxNumberOfMessages=5, VisibilityTimeout=0)
+    for text in HOSTILE[:9]:
+        sqs.send_message(QueueUrl=urls["orders-dead"], MessageBody=text)
+    for start in range(0, len(HOSTILE), 10):
+        entries = [
+            {
+                "Id": str(number), "MessageBody": text, "MessageGroupId": "'\"!()`$&;",
+                "MessageAttributes": {"a": {"DataType": "String", "StringValue": text}},
+            }
+            for number, text in enumerate(HOSTILE[start : start + 10])
+        ]  # fmt: skip
+        assert not sqs.send_message_batch(QueueUrl=urls["hostile"], Entries=entries).get("Failed")
+    topic = sns.create_topic(Name="news", Attributes={"DisplayName": "<script>alert(1)</script>"[:100]})[
+        "TopicArn"
+    ]
+    subscription = {"FilterPolicy": json.dumps({"a": ["<script>window.pwned=1</script>"]})}
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arns["orders"], Attributes=subscription)
+    target = {"queue": "orders", "message": {"x": HOSTILE[0]}}
+    assert (
+        http.post("/v1/schedules", json={"name": "daily", "cron": "0 3 * * *", "target": target}).status_code
+        == 201
+    )
+    hook = {
+        "protocol": "https",
+        "endpoint": "https://127.0.0.1:1/<script>alert(1)</script>".replace("<", "%3C"),
+    }
+    http.post("/v1/events/a.*/subscriptions", json=hook)
+    http.post("/v1/events/a.b", json={"message": HOSTILE[1]})
+    for client in (sqs, sns, http):
+        client.close()

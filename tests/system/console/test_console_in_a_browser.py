@@ -1,0 +1,226 @@
+"""The console in Debian's Chromium: reading, keys, polls, and texts that try to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.programs.penstock_service import Service
+
+from .conftest import HOSTILE
+
+pytestmark = pytest.mark.browser
+
+PAGES = (
+    "/console",
+    "/console/queues",
+    "/console/queues?sort=visible&q=queue",
+    "/console/queues/orders",
+    "/console/queues/hostile",
+    "/console/queues/hostile/messages",
+    "/console/queues/empty/messages?state=delayed",
+    "/console/queues/hostile/messages?text=script&min_receives=0",
+    "/console/queues/orders-dead/failures",
+    "/console/queues/orders/send",
+    "/console/topics",
+    "/console/topics/news",
+    "/console/topics/news?body=x&attribute=a&type=String&value=b",
+    "/console/schedules",
+    "/console/schedules/daily",
+    "/console/webhooks",
+    "/console/system",
+    "/console/keys",
+    "/console/audit",
+    "/console/none",
+)
+WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", event =>
+  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+"""
+HIDE = """value => {
+  Object.defineProperty(document, "hidden", {value, configurable: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@contextmanager
+def opened(browser: Any, **options: Any) -> Iterator[Any]:
+    """A page in a context of its own. At its end no error of a script, no dialog and no report of the CSP came."""
+    context = browser.new_context(**options)
+    page = context.new_page()
+    seen: list[str] = []
+
+    def note(text: str) -> None:
+        seen.append(text)
+
+    def refuse(dialog: Any) -> None:
+        note(dialog.message)
+        dialog.dismiss()
+
+    page.on("pageerror", lambda error: note(str(error)))
+    page.on("dialog", refuse)
+    page.on("console", lambda message: note(message.text) if "Content Security" in message.text else None)
+    page.on(
+        "request", lambda request: None if request.url.startswith("http://127.0.0.1") else note(request.url)
+    )
+    page.add_init_script(WATCH)
+    yield page
+    if options.get("java_script_enabled", True):
+        assert page.evaluate("window.violations") == []
+        assert page.evaluate("window.pwned") is None
+    context.close()
+    assert seen == []
+
+
+def message_path(page: Any, console: Service) -> str:
+    page.goto(f"{console.url}/console/queues/hostile/messages")
+    return str(page.locator("a.preview").first.get_attribute("href"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: int) -> None:
+    """On every page, with reduced motion, too, and with its folded parts opened."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = {}
+    with opened(
+        browser,
+        color_scheme=theme,
+        viewport={"width": width, "height": 900},
+        reduced_motion="reduce",
+        bypass_csp=False,
+    ) as page:
+        for path in (*PAGES, message_path(page, console)):
+            page.goto(f"{console.url}{path}")
+            page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+            violations = Axe().run(page).response["violations"]
+            if violations:
+                found[path] = [
+                    (v["id"], v["nodes"][0]["html"][:160], v["nodes"][0]["failureSummary"][:300])
+                    for v in violations
+                ]
+    assert found == {}
+
+
+def test_no_page_is_wider_than_the_window(browser: Any, console: Service) -> None:
+    wide = []
+    with opened(browser) as page:
+        paths = (*PAGES, message_path(page, console))
+        for width in (320, 480, 768, 1280, 2560):
+            page.set_viewport_size({"width": width, "height": 900})
+            for path in paths:
+                page.goto(f"{console.url}{path}")
+                size = page.evaluate("document.documentElement.scrollWidth")
+                if size > width:
+                    wide.append((path, width, size))
+    assert wide == []
+
+
+def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: Service) -> None:
+    with opened(browser, java_script_enabled=False) as page:
+        for path in PAGES:
+            page.goto(f"{console.url}{path}")
+            assert page.locator("main").inner_text().strip(), path
+        page.goto(f"{console.url}/console/queues/empty/send")
+        page.get_by_label("Body").fill("by hand")
+        page.get_by_role("button", name="Send").click()
+        page.get_by_role("link", name="Messages").click()
+        page.get_by_role("checkbox").check()
+        page.get_by_role("button", name="Delete selected").click()
+        assert "Deleted: 1 message." in page.locator("main").inner_text()
+
+
+def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
+    """1,000 bodies and attributes in lists, every twentieth on a page of its own and in the form of a copy, every tenth
+    in the address."""
+    shown = 0
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/queues/hostile/messages")
+        while True:
+            links = page.locator("a.preview").evaluate_all("all => all.map(one => one.href)")
+            shown += len(links)
+            for link in links[::20]:
+                page.goto(link)
+                assert page.evaluate("window.violations") == []
+                page.goto(f"{console.url}/console/queues/hostile/send?copy={link.rpartition('/')[2]}")
+                page.go_back()
+                page.go_back()
+            following = page.get_by_role("link", name="Next")
+            if not following.count():
+                break
+            following.click()
+        assert shown == len(HOSTILE)
+        for text in HOSTILE[:1000:10]:
+            page.goto(
+                f"{console.url}/console/queues?"
+                + page.evaluate("text => new URLSearchParams({q: text}).toString()", text)
+            )
+            assert page.evaluate("window.violations") == []
+
+
+def test_keys(browser: Any, console: Service) -> None:
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/queues?q=queue-")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("k")
+        page.keyboard.press("j")
+        assert page.locator("[data-row].current a").first.inner_text() == "queue-01"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/console/queues/queue-01")
+        page.go_back()
+        page.keyboard.press("/")
+        page.keyboard.type("hostile")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**q=hostile")
+        page.keyboard.press("?")
+        assert page.get_by_role("dialog").is_visible()
+        page.keyboard.press("Escape")
+        assert not page.locator("dialog").is_visible()
+        page.goto(f"{console.url}/console/queues/hostile/messages")
+        page.keyboard.press("j")
+        page.keyboard.press("x")
+        assert page.locator("[data-row].current input[type=checkbox]").is_checked()
+        page.goto(f"{console.url}/console/queues")
+        with page.expect_request(lambda request: request.headers.get("hx-request") == "true"):
+            page.keyboard.press("r")
+
+
+def test_a_page_polls_only_while_it_is_seen(browser: Any, console: Service) -> None:
+    """By the browser's own clock: every three seconds, never while the page is hidden, at once when seen again."""
+    with opened(browser) as page:
+        page.clock.install()
+        polls: list[str] = []
+        page.on(
+            "request",
+            lambda request: polls.append(request.url) if request.headers.get("hx-request") else None,
+        )
+        page.goto(f"{console.url}/console/queues?q=queue-1")
+        with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
+            page.clock.run_for(3_100)
+        number = len(polls)
+        assert number == 1
+        page.evaluate(HIDE, True)
+        page.clock.run_for(30_000)
+        assert len(polls) == number
+        with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
+            page.evaluate(HIDE, False)
+        assert len(polls) == number + 1
+
+
+def test_live_figures_change_and_the_focus_stays(browser: Any, console: Service) -> None:
+    sqs = console.sqs()
+    url = sqs.create_queue(QueueName="counted")["QueueUrl"]
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/queues?q=counted")
+        page.keyboard.press("j")
+        sqs.send_message(QueueUrl=url, MessageBody="x")
+        page.locator("td[data-label=Visible]", has_text="1").wait_for()
+        assert page.evaluate("document.activeElement.textContent") == "counted"
+        assert page.locator("[data-row].current").count() == 1
+    sqs.close()
