@@ -19,7 +19,7 @@ import uvloop
 
 from penstock.settings import Settings
 from penstock_web.http.http_server import HttpServer
-from penstock_web.local.up import UpOptions, allow_loopback_webhooks, with_database
+from penstock_web.local.up import UpOptions, allow_loopback_webhooks, with_console, with_database
 from penstock_web.server import listening_socket
 from penstock_web.system_account import LocalError
 
@@ -159,7 +159,8 @@ def function_variables(settings: Settings, environment: Mapping[str, str]) -> di
     """The variables that functions get besides the template's and the database's address: settings of this process."""
     names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
     given = {name: environment[name] for name in names}
-    return given | {"WEBHOOK_ALLOW_CIDRS": settings.webhook_allow_cidrs}
+    console = with_console(settings, UpOptions(HOST, 0)).queue_console
+    return {"QUEUE_CONSOLE": console} | given | {"WEBHOOK_ALLOW_CIDRS": settings.webhook_allow_cidrs}
 
 
 def main() -> int:

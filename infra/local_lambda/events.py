@@ -59,6 +59,7 @@ def response_of(answer: Event) -> Response:
         (name, value) for name, values in answer.get("multiValueHeaders", {}).items() for value in values
     ]
     headers.extend(answer.get("headers", {}).items())
+    headers.extend(("set-cookie", cookie) for cookie in answer.get("cookies", []))
     body = answer["body"]
     return Response(
         answer["statusCode"], headers, b64decode(body) if answer["isBase64Encoded"] else body.encode()
@@ -76,15 +77,19 @@ def _function_url(request: Request) -> Event:
 
 def _version_2(request: Request, context: Event) -> Event:
     http = {"method": request.method, "path": request.path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"}
+    grouped = _grouped(request.headers, str.lower)
+    cookies = [one.strip() for value in grouped.pop("cookie", []) for one in value.split(";")]
     event: Event = {
         "version": "2.0",
         "routeKey": context["routeKey"],
         "rawPath": request.path,
         "rawQueryString": request.query,
-        "headers": {name: ",".join(values) for name, values in _grouped(request.headers, str.lower).items()},
+        "headers": {name: ",".join(values) for name, values in grouped.items()},
         "requestContext": {**context, "stage": "$default", "requestId": "JKJaXmPLvHcESHA=", "http": http},
         "isBase64Encoded": False,
     }
+    if cookies:  # "Create AWS Lambda proxy integrations for HTTP APIs", API Gateway Developer Guide
+        event["cookies"] = cookies
     if request.query:
         event["queryStringParameters"] = {
             name: ",".join(v) for name, v in _grouped(_parameters(request)).items()

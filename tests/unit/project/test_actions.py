@@ -209,7 +209,8 @@ def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[s
         for event in properties.get("Events", {}).values()
         if event["Type"] == "HttpApi"
     }
-    others = {(None, None, "Gateway"), ("ANY", "/v1/{path+}", "Rest")}
+    rest = ("/v1/{path+}", "/console", "/console/{path+}")
+    others = {(None, None, "Gateway"), *(("ANY", path, "Rest") for path in rest)}
     assert routes == others | set(map(route, BY_ROUTE.values()))
 
 

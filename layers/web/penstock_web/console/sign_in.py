@@ -145,13 +145,9 @@ def cookie_name(headers: Mapping[bytes, bytes]) -> str:
 
 
 def is_https(context: Context) -> bool:
-    """Whether the browser reached us by TLS, as a trusted proxy, API Gateway or QUEUE_BASE_URL says."""
-    by_gateway = context.http.host_checked
-    return (
-        by_gateway
-        or is_secure(context.http.headers, context.environment.settings)
-        or context.base_url.startswith("https:")
-    )
+    """Whether the browser reached us by TLS, as a trusted proxy or QUEUE_BASE_URL says."""
+    headers, settings = context.http.headers, context.environment.settings
+    return is_secure(headers, settings) or context.base_url.startswith("https:")
 
 
 def set_cookie(value: str, context: Context) -> str:

@@ -60,7 +60,7 @@ class OperationRunner:
             request.scope["query_string"],
             dict(request.scope["headers"]),
             b"",
-            request.client.host if request.client else "",
+            (request.client and request.client.host) or "",
             is_host_checked(event or {}),
             None if event is None else response_limit(event),
         )
