@@ -2167,7 +2167,7 @@ function queue.read_minutes(p_arns text[], p_from timestamp with time zone, p_to
 
 function queue.read_overview(p_account_id text, p_region text, p_limit integer)
     returns TABLE(name text, arn text, queues bigint, measured bigint, visible bigint, in_flight bigint, delayed bigint, dead_letters bigint, oldest_at timestamp with time zone, measured_at timestamp with time zone, read_at timestamp with time zone)
-    language sql stable;
+    language sql stable set jit=off set enable_hashjoin=on set enable_seqscan=on set work_mem=32MB;
 
 function queue.read_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text, receiver text)
@@ -2175,7 +2175,7 @@ function queue.read_policies(p_arns text[])
 
 function queue.read_queue_page(p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip integer, p_limit integer)
     returns TABLE(name text, arn text, fifo boolean, created_at timestamp with time zone, total bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, measured_at timestamp with time zone, dead_letter_name text, source_name text, sources bigint)
-    language sql stable;
+    language plpgsql stable set jit=off set enable_hashjoin=off set enable_seqscan=off set work_mem=32MB set plan_cache_mode=force_generic_plan set enable_bitmapscan=off set enable_mergejoin=off;
 
 function queue.read_schedule(p_account_id text, p_region text, p_group text, p_name text)
     returns TABLE(now timestamp with time zone, schedule jsonb)

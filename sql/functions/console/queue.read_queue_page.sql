@@ -9,35 +9,48 @@ create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip int, p_limit int)
 returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint, in_flight bigint,
     delayed bigint, oldest_at timestamptz, measured_at timestamptz, dead_letter_name text, source_name text, sources bigint)
-language sql stable as $$
-with found as materialized (
-    select q.queue_id, q.name, q.created_at
-    from queue.queues q
+language plpgsql stable set jit = off set enable_hashjoin = on set enable_seqscan = on set work_mem = '32MB' as $$
+#variable_conflict use_column
+declare
+    v_ids int[];
+    v_total bigint;
+begin
+    select count(*) into v_total from queue.queues q
     where q.account_id = p_account_id and q.region = p_region
-        and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)),
-keyed as (
-    select f.queue_id, f.name, case p_sort
-        when 'name' then null
-        when 'created' then extract(epoch from f.created_at)
-        when 'visible' then m.visible
-        when 'in_flight' then m.in_flight
-        when 'delayed' then m.delayed
-        when 'age' then -extract(epoch from m.oldest_at) end as key
-    from found f left join queue.measurement m on p_sort not in ('name', 'created') and m.queue_id = f.queue_id),
-page as materialized (
-    select k.queue_id, row_number() over () as place from (
-        select k.queue_id from keyed k
-        order by case when p_descending then -k.key else k.key end nulls last,
-            case when p_descending and p_sort = 'name' then k.name end desc, k.name
-        offset p_skip limit p_limit) k)
-select q.name, q.arn, q.fifo, q.created_at, (select count(*) from found), m.visible, m.in_flight, m.delayed, m.oldest_at,
-    m.measured_at, d.name, s.name, s.sources
-from page p
-join queue.queues q on q.queue_id = p.queue_id
-left join queue.measurement m on m.queue_id = q.queue_id
-left join queue.queues d on d.arn = q.dead_letter_arn and d.account_id = p_account_id and d.region = p_region
-left join lateral (
-    select min(x.name) as name, count(*) as sources from queue.queues x
-    where x.dead_letter_arn = q.arn and x.account_id = p_account_id) s on s.sources > 0
-order by p.place
-$$;
+        and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0);
+    if p_sort = 'name' then
+        v_ids := array(
+            select q.queue_id from queue.queues q
+            where q.account_id = p_account_id and q.region = p_region
+                and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+            order by case when p_descending then q.name end desc, q.name
+            offset p_skip limit p_limit);
+    else
+        v_ids := array(
+            select k.queue_id from (
+                select q.queue_id, q.name, case p_sort
+                    when 'created' then extract(epoch from q.created_at)::float8
+                    when 'visible' then m.visible
+                    when 'in_flight' then m.in_flight
+                    when 'delayed' then m.delayed
+                    when 'age' then -extract(epoch from m.oldest_at)::float8 end as key
+                from queue.queues q left join queue.measurement m on m.queue_id = q.queue_id
+                where q.account_id = p_account_id and q.region = p_region
+                    and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)) k
+            order by case when p_descending then -k.key else k.key end nulls last, k.name
+            offset p_skip limit p_limit);
+    end if;
+    return query
+    select q.name, q.arn, q.fifo, q.created_at, v_total, m.visible, m.in_flight, m.delayed, m.oldest_at, m.measured_at,
+        d.name, s.name, s.sources
+    from unnest(v_ids) with ordinality p(queue_id, place)
+    cross join lateral (select * from queue.queues x where x.queue_id = p.queue_id) q
+    left join lateral (select * from queue.measurement x where x.queue_id = q.queue_id) m on true
+    left join lateral (
+        select x.name from queue.queues x
+        where x.arn = q.dead_letter_arn and x.account_id = p_account_id and x.region = p_region) d on true
+    left join lateral (
+        select min(x.name) as name, count(*) as sources from queue.queues x
+        where x.dead_letter_arn = q.arn and x.account_id = p_account_id) s on s.sources > 0
+    order by p.place;
+end $$;
