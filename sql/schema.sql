@@ -553,6 +553,14 @@ create table queue.move_task (
     moved bigint not null default 0,
     started_at timestamp with time zone not null default clock_timestamp(),
     paced_at timestamp with time zone not null default clock_timestamp(),
+    ids bigint[],
+    filter jsonb,
+    place text,
+    looked_at bigint not null default 0,
+    skipped bigint not null default 0,
+    canary integer,
+    continued_at timestamp with time zone,
+    ended_at timestamp with time zone,
     constraint move_task_pkey PRIMARY KEY (task_id),
     constraint move_task_maximum_per_second_check CHECK (((maximum_per_second >= 1) AND (maximum_per_second <= 500))),
     constraint move_task_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'COMPLETED'::text, 'CANCELLED'::text, 'FAILED'::text])))
@@ -1269,6 +1277,10 @@ function queue.confirmation_time(p_account_id text, p_address text, p_limit inte
     returns timestamp with time zone
     language plpgsql;
 
+function queue.continue_move_task(p_task_id uuid, p_source text, p_maximum_per_second integer)
+    returns TABLE(continued boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.count_changes()
     returns bigint
     language sql stable;
@@ -1681,6 +1693,10 @@ function queue.is_service_role()
     returns boolean
     language plpgsql stable;
 
+function queue.is_waiting(p_task queue.move_task)
+    returns boolean
+    language sql immutable;
+
 function queue.json_bytes(p_document jsonb)
     returns integer
     language sql stable;
@@ -1744,6 +1760,10 @@ function queue.list_keys()
 function queue.list_move_tasks(p_source text, p_limit integer)
     returns TABLE(error text, task_id text, status text, destination_arn text, maximum_per_second integer, moved bigint, to_move bigint, failure_reason text, started_at_ms bigint)
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.list_moves(p_source text, p_task_id uuid)
+    returns TABLE(task_id text, state text, destination_arn text, maximum_per_second integer, ids bigint[], filter text, canary integer, to_move bigint, moved bigint, skipped bigint, looked_at bigint, failure_reason text, started_at_ms bigint, continued_at_ms bigint, ended_at_ms bigint)
+    language sql stable;
 
 function queue.list_opted_out(p_account_id text, p_region text, p_after text, p_limit integer)
     returns TABLE(phone_number text)
@@ -1893,6 +1913,10 @@ function queue.move_group(p_queue_id integer, p_group_key bigint, p_group_id tex
     returns integer
     language plpgsql;
 
+function queue.move_group_messages(p_queue_id integer, p_group_key bigint, p_group_id text, p_ids bigint[], p_target_arn text)
+    returns boolean
+    language plpgsql;
+
 function queue.move_groups(p_queue_id integer, p_limit integer, p_destination text, OUT moved integer, OUT failure text)
     returns record
     language plpgsql;
@@ -1901,8 +1925,24 @@ function queue.move_log(p_queue_id integer, p_shards integer, p_limit integer, p
     returns record
     language plpgsql;
 
+function queue.move_selected(p_task queue.move_task, p_limit integer, OUT moved integer, OUT skipped integer, OUT looked_at integer, OUT place text, OUT done boolean, OUT failure text)
+    returns record
+    language plpgsql;
+
+function queue.move_selected_group(p_task queue.move_task, p_group_id text, p_ids bigint[], OUT moved integer, OUT failure text, OUT busy boolean, OUT stuck boolean)
+    returns record
+    language plpgsql;
+
+function queue.move_selected_side(p_queue_id integer, p_shards integer[], p_ids bigint[], p_destination text, OUT moved integer, OUT busy boolean)
+    returns record
+    language plpgsql;
+
 function queue.move_side(p_queue_id integer, p_limit integer, p_destination text, OUT moved integer, OUT failure text)
     returns record
+    language plpgsql;
+
+function queue.move_side_rows(p_queue_id integer, p_places tid[], p_destination text)
+    returns integer
     language plpgsql;
 
 function queue.move_system(p_system jsonb)
@@ -2369,6 +2409,10 @@ function queue.search_messages(p_arn text, p_filter jsonb, p_after text, p_limit
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text, state text, total_receive_count integer, source_arn text, looked_at integer, next text, messages bigint)
     language sql stable;
 
+function queue.selected_messages(p_task queue.move_task, p_limit integer)
+    returns TABLE(shard integer, id bigint, group_id text, can_move boolean, target_arn text, failure text, looked_at integer, next text)
+    language plpgsql stable;
+
 function queue.send(name text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns bigint
     language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -2457,7 +2501,7 @@ function queue.sms_attributes(p_account_id text, p_region text, p_attributes jso
     returns TABLE(attributes text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second integer)
+function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second integer, p_ids bigint[] DEFAULT NULL::bigint[], p_filter jsonb DEFAULT NULL::jsonb, p_canary integer DEFAULT NULL::integer)
     returns TABLE(task_id text, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -2575,6 +2619,10 @@ function queue.unbind(p_account_id text, p_region text, p_pattern text, p_bindin
 
 function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_ids bigint[], p_visible_at timestamp with time zone)
     returns boolean
+    language plpgsql;
+
+function queue.unlog_message(p_queue_id integer, p_shard integer, p_id bigint)
+    returns text
     language plpgsql;
 
 function queue.unset_role_account(p_role text)

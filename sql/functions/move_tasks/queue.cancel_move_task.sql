@@ -13,7 +13,7 @@ declare
     v_moved bigint;
 begin
     select q.queue_id into v_queue_id from queue.queues q where q.arn = p_source;
-    update queue.move_task t set status = 'CANCELLED'
+    update queue.move_task t set status = 'CANCELLED', ended_at = clock_timestamp()
     where t.task_id = p_task_id and t.queue_id = v_queue_id and t.status = 'RUNNING'
     returning t.moved into v_moved;
     return query

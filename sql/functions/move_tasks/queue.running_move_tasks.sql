@@ -10,7 +10,8 @@ with running as (
     select t.task_id, t.paced_at, coalesce(q.account_id, '') as account_id,
         t.paced_at > clock_timestamp() - interval '1 second' / t.maximum_per_second as paced
     from queue.move_task t left join queue.queues q on q.queue_id = t.queue_id
-    where t.status = 'RUNNING')
+    where t.status = 'RUNNING'
+        and (not queue.is_waiting(t) or t.paced_at < clock_timestamp() - interval '24 hours'))
 select coalesce(
     (select t.task_id from running r join queue.move_task t on t.task_id = r.task_id
      where r.account_id = a.account_id order by r.paced is true, r.paced_at limit 1 for update of t skip locked),

@@ -1,10 +1,14 @@
--- queue.start_move_task(source, destination, rate): starts a task that moves the messages of a dead-letter queue, and
--- keeps the queue's last ten tasks. p_destination null: each message returns to the queue that it came from.
--- p_maximum_per_second 1-500, null: no limit.
+-- queue.start_move_task(source, destination, rate, ids, filter, canary): starts a task that moves the messages of a
+-- dead-letter queue, or some messages of any queue, and keeps the queue's last ten tasks. p_destination null: each message
+-- returns to the queue that it came from. p_maximum_per_second 1-500, null: no limit.
+-- p_ids (public ids), p_filter (of find_messages; its states do not count): which messages, both null: all that can be
+-- received. p_canary: after so many the task waits for continue_move_task, null: it does not.
 -- Returns one row: task_id, or error (ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType,
 -- MoveTaskRunning) and detail (the parameter). Index: move_task_queue, queues_dead_letter_arn.
--- Called by: StartMessageMoveTask.
-create or replace function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second int)
+-- Called by: StartMessageMoveTask, POST /v1/queues/{name}/moves.
+drop function if exists queue.start_move_task(text, text, int);
+create or replace function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second int,
+    p_ids bigint[] default null, p_filter jsonb default null, p_canary int default null)
 returns table (task_id text, error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -19,7 +23,7 @@ begin
         return;
     end if;
     v_error := case
-        when not exists (select from queue.queues q where q.dead_letter_arn = p_source) then 'NotADeadLetterQueue'
+        when p_ids is null and p_filter is null and not exists (select from queue.queues q where q.dead_letter_arn = p_source) then 'NotADeadLetterQueue'
         when p_destination is null then null
         when not exists (select from queue.queues q where q.arn = p_destination) then 'ResourceNotFoundException'
         when p_destination = p_source then 'MoveToItself'
@@ -28,8 +32,10 @@ begin
         return query select null::text, v_error, 'DestinationArn'::text;
         return;
     end if;
-    insert into queue.move_task (queue_id, destination_arn, maximum_per_second, to_move)
-    select v_source.queue_id, p_destination, p_maximum_per_second, c.visible
+    insert into queue.move_task (queue_id, destination_arn, maximum_per_second, ids, filter, canary, to_move)
+    select v_source.queue_id, p_destination, p_maximum_per_second,
+        case when p_ids is not null then array(select distinct i from unnest(p_ids) i order by i) end, p_filter - 'states',
+        p_canary, case when p_ids is null then c.visible else (select count(distinct i) from unnest(p_ids) i) end
     from queue.count_messages(v_source.queue_id, v_source.fifo, v_source.shards) c
     on conflict (queue_id) where status = 'RUNNING' do nothing
     returning task_id into v_task_id;

@@ -3,7 +3,7 @@
 -- something to do, by the names that notifications have:
 --   webhooks      a delivery is due
 --   schedules     a schedule or a retry is due
---   move-tasks    a message move task runs
+--   move-tasks    a message move task runs, and does not wait to be continued
 --   maintenance   the retention of a message that was measured is over, or ids have yet to jump
 -- Index: webhook_due, lane_next_at, schedule_due, schedule_retry_due, move_task_running. Cost: 0.5 ms, and a read of
 -- queue.measurement. Called by: the LISTEN connection of a container.
@@ -19,7 +19,10 @@ begin
             or exists (select from queue.lane l where l.next_at <= v_now) then 'webhooks' end,
         case when exists (select from queue.schedule s where s.status = 'active' and s.due_at <= v_now)
             or exists (select from queue.schedule_retry r where r.due_at <= v_now) then 'schedules' end,
-        case when exists (select from queue.move_task t where t.status = 'RUNNING') then 'move-tasks' end,
+        case when exists (
+                select from queue.move_task t
+                where t.status = 'RUNNING' and (not queue.is_waiting(t) or t.paced_at < v_now - interval '24 hours'))
+            then 'move-tasks' end,
         case when exists (
                 select from queue.measurement m join queue.queues q on q.queue_id = m.queue_id
                 where m.oldest_at < v_now - q.retention_seconds * interval '1 second')

@@ -18,6 +18,11 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "peek": ("sqs:ReceiveMessage",),
     "search": ("sqs:ReceiveMessage",),
     "failures": ("sqs:ReceiveMessage",),
+    "start_move": ("sqs:StartMessageMoveTask",),
+    "list_moves": ("sqs:ListMessageMoveTasks",),
+    "describe_move": ("sqs:ListMessageMoveTasks",),
+    "continue_move": ("sqs:StartMessageMoveTask",),
+    "cancel_move": ("sqs:CancelMessageMoveTask",),
     "delete": ("sqs:DeleteMessage",),
     "delete_one": ("sqs:DeleteMessage",),
     "change_visibility": ("sqs:ChangeMessageVisibility",),
@@ -53,5 +58,6 @@ OF_A_QUEUE: Final = frozenset((
     "describe_queue", "change_queue", "delete_queue", "purge_queue", "send", "receive", "peek", "search", "failures",
     "delete",
     "delete_one", "change_visibility", "read_archive", "queue_metrics", "queue_minutes", "queue_subscriptions",
+    "start_move", "list_moves", "describe_move", "continue_move", "cancel_move",
 ))  # fmt: skip
 """The routes whose path names a queue."""

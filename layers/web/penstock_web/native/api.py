@@ -15,7 +15,7 @@ from fastapi.security import HTTPBearer
 
 from penstock.environment import Environment
 
-from . import deliveries, messages, outbox, queues, search, transactions
+from . import deliveries, messages, moves, outbox, queues, search, transactions
 from .errors import add_error_handlers
 from .events import routes as events
 from .metrics import routes as metrics
@@ -25,7 +25,18 @@ from .schedules import routes as schedules
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
 
-MODULES: Final = (queues, messages, search, events, transactions, deliveries, outbox, schedules, metrics)
+MODULES: Final = (
+    queues,
+    messages,
+    search,
+    moves,
+    events,
+    transactions,
+    deliveries,
+    outbox,
+    schedules,
+    metrics,
+)
 """Those with the routes below /v1, each with its `router`."""
 
 

@@ -18,6 +18,7 @@ from starlette.types import Scope
 from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
+from penstock.search.moves import MoveConflict, MoveNotFound
 
 from .request_id import request_id_of
 
@@ -103,6 +104,8 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     SubscriptionNotFound: (404, "subscription_not_found", None),
     StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
     DeliveryNotFound: (404, "delivery_not_found", "It may have been delivered."),
+    MoveNotFound: (404, "move_not_found", "A queue keeps its last ten moves."),
+    MoveConflict: (409, "move_conflict", None),
     UnsupportedMediaType: (415, "unsupported_media_type", "Send content-type: application/json."),
     ScheduleNotFound: (404, "schedule_not_found", None),
     ScheduleConflict: (409, "schedule_conflict", None),

@@ -12,6 +12,7 @@ from starlette.types import Scope
 from penstock.access.authentication import AccessRule
 from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.access.request_rate import check_rate, count_answer
+from penstock.audit import Act, audited
 from penstock.context import Context
 from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment
@@ -83,6 +84,17 @@ class OperationRunner:
         check_rate(self.context, len(await self._request.body()))
         if not is_json(self._request) and await self._request.body():
             raise UnsupportedMediaType
+
+    async def act(self, act: Act, operation: Operation[T], count: Callable[[T], int | None]) -> T:
+        """As `run`, and notes in the audit who did it, and `count` of the result: how many it was about."""
+        return await self.run(audited(act, operation, count, self.context, self._key_id()))
+
+    def _key_id(self) -> str | None:
+        """The id of the bearer key with which the caller was admitted."""
+        if self._native.environment.access is None or self.context.user is None:
+            return None
+        header = self.context.http.headers.get(b"authorization", b"").decode("latin-1")
+        return header.partition(" ")[2].strip().partition(".")[0]
 
     def _check(self, access: AccessRule, route: str) -> Operation[None]:
         yield from access.check_native_request(self.context)

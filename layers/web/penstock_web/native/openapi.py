@@ -11,6 +11,7 @@ import msgspec
 
 from penstock import errors
 from penstock.errors import AwsError
+from penstock.search.moves import MoveConflict, MoveNotFound
 
 from .errors import (
     DeliveryNotFound,
@@ -54,6 +55,11 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "peek": _QUEUE,
     "search": _QUEUE,
     "failures": _QUEUE,
+    "start_move": (*_QUEUE, MoveConflict),
+    "list_moves": _QUEUE,
+    "describe_move": (*_QUEUE, MoveNotFound),
+    "continue_move": (*_QUEUE, MoveNotFound, MoveConflict),
+    "cancel_move": (*_QUEUE, MoveNotFound, MoveConflict),
     "delete": (*_QUEUE, errors.ReceiptHandleIsInvalid),
     "delete_one": (*_QUEUE, MessageNotFound),
     "change_visibility": (*_QUEUE, MessageNotFound),

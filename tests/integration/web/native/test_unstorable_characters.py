@@ -26,6 +26,7 @@ SCHEDULE = {
     "cron": "0 0 * * *", "timezone": "UTC", "start_at": "2036-01-01T00:00:00Z", "end_at": "2037-01-01T00:00:00Z",
     "overlap": "skip", "status": "paused", "target": {"queue": "q", **MESSAGE},
 }  # fmt: skip
+MOVE = "00000000-0000-4000-8000-000000000000"
 DELETABLE, BINDING = "/queues/{other}", "/events/{key}/subscriptions"
 TIMES = "from={2026-01-01T00:00:00Z}&to={2026-01-02T00:00:00Z}"
 
@@ -49,6 +50,11 @@ REQUESTS: list[tuple[str, str, Any]] = [
         "text": "a", "json": {"path": ["a"], "equals": "b"}, "attribute": {"name": "a", "equals": "b"}, "group_id": "g",
         "source_queue": "q"}}),
     ("GET", "/queues/{q}/failures?by={attribute}&attribute={a}&after={0:1:g}", None),
+    ("POST", "/queues/{q}/moves", {"filter": {"text": "a", "source_queue": "q"}, "to": "q"}),
+    ("GET", "/queues/{q}/moves", None),
+    ("GET", f"/queues/{{q}}/moves/{{{MOVE}}}", None),
+    ("POST", f"/queues/{{q}}/moves/{{{MOVE}}}/continue", None),
+    ("POST", f"/queues/{{q}}/moves/{{{MOVE}}}/cancel", None),
     ("DELETE", "/queues/{q}/messages/{1}", None),
     ("PATCH", "/queues/{q}/messages/{1}", {"vt": 1}),
     ("GET", "/queues/{q}/archive", None),

@@ -14,7 +14,12 @@ class StartedTaskRow(NamedTuple):
     detail: str | None
 
 
-START_MOVE_TASK = Statement("queue.start_move_task", ("text", "text", "int4"), StartedTaskRow)
+START_MOVE_TASK = Statement(
+    "queue.start_move_task",
+    ("text", "text", "int4", "int8[]", "jsonb", "int4"),
+    StartedTaskRow,
+    named=("p_ids", "p_filter", "p_canary"),
+)
 
 
 class MoveTaskRow(NamedTuple):
@@ -65,3 +70,38 @@ class MovedRow(NamedTuple):
 
 
 RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)
+
+
+class MoveRow(NamedTuple):
+    """A task with all that is known of it. `state`: running, waiting, completed, cancelled, failed. `filter`: JSON.
+
+    `ids`: the first 1,000 of the selected ones. `skipped`: selected, but in flight, delayed, or with no queue to go to.
+    """
+
+    task_id: str
+    state: str
+    destination_arn: str | None
+    maximum_per_second: int | None
+    ids: list[int] | None
+    filter: str | None
+    canary: int | None
+    to_move: int
+    moved: int
+    skipped: int
+    looked_at: int
+    failure_reason: str | None
+    started_at_ms: int
+    continued_at_ms: int | None
+    ended_at_ms: int | None
+
+
+LIST_MOVES = Statement("queue.list_moves", ("text", "uuid"), MoveRow)
+
+
+class ContinuedRow(NamedTuple):
+    """Whether there is such a task, and it has not ended."""
+
+    continued: bool
+
+
+CONTINUE_MOVE_TASK = Statement("queue.continue_move_task", ("uuid", "text", "int4"), ContinuedRow)

@@ -1,0 +1,58 @@
+"""Notes who did what: a row before an action begins, and its outcome afterwards.
+
+An action of which only the beginning is known was interrupted: it may have taken effect.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.errors import AwsError
+from penstock.postgres.statements.access import BEGIN_AUDIT, SETTLE_AUDIT
+
+T = TypeVar("T")
+
+LONGEST_ERROR = 500
+
+
+class Act(msgspec.Struct, frozen=True):
+    """An action: its name as policies have it, what it is done to, and which of it."""
+
+    action: str
+    target: str
+    filter: Mapping[str, object] = {}
+
+
+def audited(
+    act: Act,
+    operation: Operation[T],
+    count: Callable[[T], int | None],
+    context: Context,
+    key_id: str | None,
+) -> Operation[T]:
+    """Runs an operation and notes who did it, and how many it was about: `count` of its result.
+
+    Raises what the operation raises.
+    """
+    (row,) = yield from Call(
+        BEGIN_AUDIT,
+        (
+            context.account_id,
+            context.caller.principal.arn or "",
+            key_id,
+            context.client_address,
+            act.action,
+            act.target,
+            msgspec.json.encode(act.filter).decode(),
+        ),
+    )
+    try:
+        result = yield from operation
+    except AwsError as error:
+        yield from Call(SETTLE_AUDIT, (row.audit_id, None, error.message[:LONGEST_ERROR]))
+        raise
+    yield from Call(SETTLE_AUDIT, (row.audit_id, count(result), None))
+    return result

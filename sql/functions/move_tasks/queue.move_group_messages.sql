@@ -1,0 +1,40 @@
+-- queue.move_group_messages(queue, group key, group, ids, target): moves messages of a FIFO group, in their order, into the
+-- group of the same name of the queue p_target_arn, as new messages after that queue's delay. They keep their deduplication
+-- ids, but are not deduplicated. Returns false when another transaction has locked the target's group, or when the target was
+-- deleted a moment ago. The caller holds the group's row. Locks: the target's group row, without waiting.
+-- Called by: move_group, move_selected_groups.
+create or replace function queue.move_group_messages(
+    p_queue_id int, p_group_key bigint, p_group_id text, p_ids bigint[], p_target_arn text)
+returns boolean
+language plpgsql as $$
+declare
+    v_target record;
+    v_key bigint;
+    v_now timestamptz;
+begin
+    select q.queue_id, q.delay_seconds into v_target from queue.queues q where q.arn = p_target_arn;
+    v_key := case when v_target.queue_id is not null then queue.try_lock_group(v_target.queue_id, p_group_id) end;
+    if v_key is null then
+        return false;
+    end if;
+    v_now := clock_timestamp();
+    with gone as (
+        delete from queue.fifo_message m where m.id = any (p_ids) and m.group_key = p_group_key returning m.*),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
+            entered_by, finished_at)
+        select p_queue_id, 'moved', g.receive_count, g.first_received_at, g.redelivered_at, p_group_id, array[g.sent_at],
+            queue.entered_by(g.system), array[v_now]
+        from gone g where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
+    insert into queue.fifo_message
+    select r.* from (select * from gone order by id) m
+    cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
+        'id', nextval('queue.fifo_id'), 'group_key', v_key, 'queue_id', v_target.queue_id,
+        'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
+        'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null, 'redelivered_at', null,
+        'system', queue.move_system(m.system))) r;
+    perform queue.update_groups(array[v_key]);
+    perform queue.update_groups(array[p_group_key]);
+    perform queue.notify_watchers(v_target.queue_id, p_target_arn);
+    return true;
+end $$;

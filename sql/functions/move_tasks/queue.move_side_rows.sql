@@ -1,0 +1,26 @@
+-- queue.move_side_rows(queue, places, destination): moves messages of the slow path, which the caller has locked, to
+-- p_destination or, when it is null, each to the queue that it came from. They arrive in the order in which they became
+-- visible. Returns how many. Called by: move_side, move_selected_side.
+create or replace function queue.move_side_rows(p_queue_id int, p_places tid[], p_destination text) returns int
+language plpgsql as $$
+declare
+    v_taken record;
+begin
+    with gone as (
+        delete from queue.side s where s.ctid = any (p_places) returning s.*),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
+            entered_at, entered_by, finished_at)
+        select p_queue_id, 'moved', g.receive_count, g.first_received_at, g.redelivered_at, g.system ->> 'MessageGroupId',
+            array[g.sent_at], case when g.entered_at is not null then array[g.entered_at] end,
+            queue.entered_by(g.system), array[clock_timestamp()]
+        from gone g where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
+    select count(*)::int as moved, array_agg(
+            coalesce(p_destination, g.system ->> 'DeadLetterQueueSourceArn') order by g.visible_at, g.id) as targets,
+        array_agg(d order by g.visible_at, g.id) as messages
+    into v_taken from gone g cross join lateral queue.delivery_row(p_side => g::queue.side) d;
+    if v_taken.moved > 0 then
+        perform queue.send_moved(v_taken.targets, v_taken.messages);
+    end if;
+    return v_taken.moved;
+end $$;

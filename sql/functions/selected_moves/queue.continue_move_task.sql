@@ -1,0 +1,17 @@
+-- queue.continue_move_task(task, source, rate): lets a task go on after its canary; a rate that is not null replaces its own.
+-- Returns one row: continued, false when the queue has no such task, or when it has ended. Twice is as once.
+-- Locks: the task's row, for a step of the task. Called by: POST /v1/queues/{name}/moves/{id}/continue.
+create or replace function queue.continue_move_task(p_task_id uuid, p_source text, p_maximum_per_second int)
+returns table (continued boolean)
+language plpgsql as $$
+begin
+    update queue.move_task t
+    set continued_at = coalesce(t.continued_at, clock_timestamp()),
+        maximum_per_second = coalesce(p_maximum_per_second, t.maximum_per_second)
+    where t.task_id = p_task_id and t.status = 'RUNNING'
+        and t.queue_id = (select q.queue_id from queue.queues q where q.arn = p_source);
+    if found then
+        perform pg_notify('penstock', 'move-tasks');
+    end if;
+    return query select found;
+end $$;
