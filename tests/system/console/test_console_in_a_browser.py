@@ -24,6 +24,7 @@ PAGES = (
     "/console/queues/empty/messages?state=delayed",
     "/console/queues/hostile/messages?text=script&min_receives=0",
     "/console/queues/orders-dead/failures",
+    "/console/queues/orders-dead/redrive",
     "/console/queues/orders/send",
     "/console/topics",
     "/console/topics/news",

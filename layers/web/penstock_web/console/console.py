@@ -12,13 +12,27 @@ from .screens import (
     people,
     queue,
     queues,
+    redrive,
     schedules,
     system,
     topics,
     webhooks,
 )
 
-SCREENS = (entry, overview, queues, queue, failures, messages, topics, schedules, webhooks, system, people)
+SCREENS = (
+    entry,
+    overview,
+    queues,
+    queue,
+    failures,
+    redrive,
+    messages,
+    topics,
+    schedules,
+    webhooks,
+    system,
+    people,
+)
 
 
 def add_console(app: FastAPI, refresh: Callable[[], Awaitable[None]] | None = None) -> None:

@@ -41,6 +41,9 @@ FIRST_ROLE = {
     "queue": "read",
     "purge": "operate",
     "delete": "admin",
+    "redrive_page": "read",
+    "redrive": "operate",
+    "cancel_redrive": "operate",
     "failures": "operate",
     "messages": "operate",
     "message": "operate",
@@ -72,7 +75,7 @@ PATH_VALUES = {
 }
 WRITING = {
     "sign_in", "sign_out", "create", "purge", "delete", "delete_messages", "send", "publish", "run_now", "set_status",
-    "retry",
+    "retry", "redrive", "cancel_redrive",
 }  # fmt: skip
 
 

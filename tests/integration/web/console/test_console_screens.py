@@ -59,6 +59,17 @@ def console(postgres: TestServer) -> Iterator[Console]:
 ROOT = "arn:aws:iam::000000000000:root"
 
 
+@pytest.fixture(scope="module")
+def sixty(console: Console) -> Console:
+    """With 60 queues page-000 to page-059, the one of 37 with a message."""
+    for number in range(60):
+        url = console.queue(f"page-{number:03}")
+        if number == 37:
+            console.sqs.send_message(QueueUrl=url, MessageBody="x")
+    wait_until(lambda: 'data-label="Visible">1<' in console.page("/queues?q=page-037"))
+    return console
+
+
 # --- overview and queues ---------------------------------------------------------------------------------------------
 def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None:
     dead = console.queue("triage-dead")
@@ -82,14 +93,8 @@ def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None
     [("q=page-", "page-000"), ("q=page-&order=desc", "page-059"), ("q=page-&page=2", "page-050"),
      ("q=page-&sort=visible", "page-037"), ("q=page-&page=9", None), ("q=page-&page=x&sort=y", "page-000")],
 )  # fmt: skip
-def test_queues_by_search_order_and_page(console: Console, query: str, first: str | None) -> None:
-    if "No queue has" in console.page("/queues?q=page-059"):
-        for number in range(60):
-            url = console.queue(f"page-{number:03}")
-            if number == 37:
-                console.sqs.send_message(QueueUrl=url, MessageBody="x")
-        wait_until(lambda: 'data-label="Visible">1<' in console.page("/queues?q=page-037"))
-    text = console.page(f"/queues?{query}")
+def test_queues_by_search_order_and_page(sixty: Console, query: str, first: str | None) -> None:
+    text = sixty.page(f"/queues?{query}")
     found = [
         part.partition('"')[0]
         for part in text.split('scope="row"><a class="name" href="/console/queues/')[1:]
@@ -271,6 +276,16 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     path = re.findall(r'href="/console(/queues/grouped-dead/messages[?][^"]+)">2 messages', text)[0]
     assert "2 messages of this shape: looked at 3 of 3" in console.page(path.replace("&amp;", "&"))
     assert "3 messages" in console.page("/queues/grouped-dead/failures?by=source")
+    # All go back to where they came from.
+    assert console.browser.post("/console/queues/grouped-dead/redrive", rate="501").status_code == 400
+    assert console.browser.post("/console/queues/grouped-dead/redrive", rate="500").status_code == 303
+    assert console.audit("sqs:StartMessageMoveTask")[2:4] == ("grouped-dead", {"rate": 500})
+    wait_until(lambda: ">completed<" in console.page("/queues/grouped-dead/redrive"))
+    assert (
+        "no redrive is under way" in console.browser.post("/console/queues/grouped-dead/redrive/cancel").text
+    )
+    bodies = console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert len(bodies) == 3
 
 
 # --- topics, schedules, webhooks -------------------------------------------------------------------------------------
