@@ -46,6 +46,7 @@ from penstock_web.native.openapi import EVERY_ROUTE, error_responses
 from penstock_web.native.request_id import name_request
 from penstock_web.native.scraping import admit_scraper
 
+from . import welcome
 from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from .driver import Resources, run_operation
 from .logged_exchange import LoggedExchange
@@ -102,6 +103,8 @@ class Application(RestApplication):
             from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
 
             add_console(self, resources.refresh_gauges)
+        else:
+            self.include_router(welcome.router)
 
     def stop(self) -> None:
         """Answers the requests that are still under way at the end of the process with 503."""
@@ -127,18 +130,16 @@ class Application(RestApplication):
         return limited_address(client_address(dict(scope["headers"]), peer, settings))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_aws = not self._is_for_console(scope) and (
+        is_aws = not self._is_page(scope) and (
             self.aws_application.handles(scope["method"], scope["path"]) or names_action(scope)
         )
         serve = self.aws_application if is_aws else self._serve_fastapi
         await serve(scope, receive, send)
 
-    def _is_for_console(self, scope: Scope) -> bool:
+    def _is_page(self, scope: Scope) -> bool:
         """Whether a request is for a page: one below /console, or a browser's first look at the service."""
-        if not self._has_console:
-            return False
         path: str = scope["path"]
-        if path == "/console" or path.startswith("/console/"):
+        if self._has_console and (path == "/console" or path.startswith("/console/")):
             return True
         is_first_look = path == "/" and scope["method"] == "GET" and not scope["query_string"]
         return is_first_look and b"text/html" in dict(scope["headers"]).get(b"accept", b"")

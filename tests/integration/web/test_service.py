@@ -327,7 +327,7 @@ def test_the_query_protocol_on_a_queue_path(shared: Service) -> None:
     ("method", "path", "status", "code"),
     [
         ("GET", "/nothing", 404, "not_found"),
-        ("PUT", "/", 404, "not_found"),
+        ("PUT", "/", 405, "method_not_allowed"),
         ("GET", "/v1/queues/orders", 404, "queue_not_found"),
         ("PUT", "/v1/queues", 405, "method_not_allowed"),
     ],

@@ -45,7 +45,7 @@ def installation(found: list[Block], server: TestServer) -> Iterator[Installatio
     service = {"PENSTOCK_ENDPOINT": f"http://127.0.0.1:{ports['9324']}"}
     with ExitStack() as stack:
         if found[0].page in OWN_CLUSTER:
-            cluster = stack.enter_context(new_cluster("any"))
+            cluster = stack.enter_context(new_cluster("any", fsync="on"))
             _emptied(cluster)
             ports["5432"] = cluster.port
             yield Installation({"ADMIN_URL": cluster.superuser_dsn()}, ports)

@@ -54,6 +54,8 @@ SERVER_SETTINGS: Final = {
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
+    # A transaction that somebody forgets does not keep vacuum from cleaning for ever.
+    "idle_in_transaction_session_timeout": "10min",
     # Each visit of a database is two transactions, also of one at rest. PostgreSQL's default is a minute.
     "autovacuum_naptime": "30s",
     "jit": "off",

@@ -277,4 +277,15 @@ def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Dat
 
 def test_without_a_console_there_are_no_pages(database: Database) -> None:
     with running_service(database.api_dsn) as service:
-        assert ConsoleClient(service).get("/console").status_code == 404
+        client = ConsoleClient(service)
+        assert client.get("/console").status_code == 404
+        # A browser is told what it has found; programs get what AWS answers.
+        with service.http() as http:
+            shown = http.get("/", headers={"accept": "text/html,*/*;q=0.8"})
+            assert (shown.status_code, shown.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+            assert "QUEUE_CONSOLE" in shown.text
+            assert http.get("/").status_code == 400
+            assert (
+                http.get("/?Action=ListQueues", headers={"accept": "text/html"}).headers["content-type"]
+                == "text/xml"
+            )
