@@ -113,6 +113,8 @@ check-project: .venv/test.stamp $(SAM)
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/{bug,feature}.yml
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	@$(BIN)/pre-commit validate-config
+	@$(BIN)/penstock apply --schema >.tools/penstock.schema.json
+	@$(SAM:%sam=%check-jsonschema) --schemafile .tools/penstock.schema.json examples/penstock.yaml
 
 lambda: .venv/lambda.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
 	@infra/local/sam_build.sh $(SAM)

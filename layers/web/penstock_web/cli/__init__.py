@@ -29,6 +29,7 @@ MODULES: Final = (
     "users",
     "roles",
     "queues",
+    "manifest",
     "metrics",
     "settings",
     "demo",

@@ -1,0 +1,178 @@
+"""`penstock apply | export | import`: the file penstock.yaml (docs/penstock_file.md)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.settings import Settings
+from penstock_web.system_account import LocalError
+
+from .queues import Endpoint, Json
+
+if TYPE_CHECKING:
+    from penstock_web.manifest.model import Manifest
+    from penstock_web.manifest.plan import Change
+    from penstock_web.manifest.users import Users
+
+app = typer.Typer()
+
+Region = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="region (default: AWS_REGION, AWS_DEFAULT_REGION, us-east-1)"),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="write to this file (default: standard output)"),
+]
+USUAL_FILE = Path("penstock.yaml")
+
+
+@app.command("apply", help="make queues, topics, schedules and users what a file says")
+def apply(  # noqa: PLR0913, PLR0917 - options of the command
+    file: Annotated[Path, typer.Option("--file", "-f", metavar="FILE", help="the file")] = USUAL_FILE,
+    prune: Annotated[bool, typer.Option("--prune", help="also delete what the file does not name")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only show the plan")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="print the file's JSON Schema, and do nothing")
+    ] = False,
+    endpoint: Endpoint = None,
+    region: Region = None,
+    json: Json = False,
+) -> None:
+    """Shows the plan, asks on a terminal, and makes the changes."""
+    import msgspec
+
+    from penstock_web.manifest.model import json_schema
+    from penstock_web.manifest.plan import make
+    from penstock_web.manifest.source import read_file
+
+    if schema:
+        print(msgspec.json.format(msgspec.json.encode(json_schema())).decode())
+        return
+    manifest = read_file(file)
+    with ExitStack() as stack:
+        changes = planned(stack, manifest, endpoint, region or usual_region(), prune=prune)
+        for change in changes:
+            if json:
+                print(msgspec.json.encode(change.document()).decode())
+            else:
+                print(*change.lines(), sep="\n")
+        if not changes:
+            _say("nothing to do", json)
+            return
+        if dry_run:
+            return
+        if not yes and not _may(changes):
+            raise LocalError("nothing was changed")
+        make(changes)
+        _say(f"{len(changes)} {'change' if len(changes) == 1 else 'changes'} made", json)
+
+
+@app.command("export", help="write a running service's queues, topics and schedules as a file")
+def export(output: Output = None, endpoint: Endpoint = None, region: Region = None) -> None:
+    from penstock_web.manifest.current import portable, read_endpoint
+    from penstock_web.manifest.endpoint import Endpoint as Service
+
+    from .client import Client
+
+    client = Client(endpoint)
+    service = Service(client.endpoint, region or usual_region())
+    found = read_endpoint(service, client, _warn).manifest
+    with ExitStack() as stack:
+        if users := _users(stack, service.references.account):
+            found.users = users.read()
+    _write(portable(found, service), output)
+
+
+@app.command("import", help="write the queues and topics of any endpoint of SQS and SNS as a file")
+def import_(
+    source: Annotated[str, typer.Option("--from", metavar="URL", help="its address, or aws")],
+    output: Output = None,
+    region: Region = None,
+) -> None:
+    """Reads with the credentials of the environment, changes nothing there, and leaves messages where they are."""
+    from penstock_web.manifest.current import portable, read_endpoint
+    from penstock_web.manifest.endpoint import Endpoint as Service
+
+    if source != "aws" and not source.startswith(("http://", "https://")):
+        raise LocalError(f"{source} is no address such as http://127.0.0.1:4566, and not aws")
+    service = Service(None if source == "aws" else source, region or usual_region())
+    _write(portable(read_endpoint(service, None, _warn, strict=False).manifest, service), output)
+
+
+def planned(
+    stack: ExitStack, manifest: Manifest, endpoint: str | None, region: str, *, prune: bool = False
+) -> list[Change]:
+    """The changes that lead to the file. `stack` holds the database that they may need. Raises LocalError."""
+    from penstock_web.manifest.check import check
+    from penstock_web.manifest.current import read_endpoint
+    from penstock_web.manifest.endpoint import Endpoint as Service
+    from penstock_web.manifest.plan import Planner
+
+    from .client import Client
+
+    check(manifest)
+    client = Client(endpoint)
+    service = Service(client.endpoint, region)
+    changes = list(
+        Planner(manifest, read_endpoint(service, client, lambda _: None), service, client, prune).changes()
+    )
+    if not manifest.users:
+        return changes
+    users = _users(stack, service.references.account)
+    if users is None:
+        raise LocalError("the file has users, which are in the database: set DATABASE_URL")
+    return changes + list(users.changes(manifest.users, prune=prune))
+
+
+def usual_region() -> str:
+    """As AWS's own command line finds it."""
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+
+
+def _users(stack: ExitStack, account: str) -> Users | None:
+    from penstock_web.manifest.users import Users
+
+    from .database import service_database
+
+    settings = Settings.read(os.environ)
+    if not settings.direct_url:
+        return None
+    return Users(stack.enter_context(service_database(settings, direct=True)), account)
+
+
+def _may(changes: list[Change]) -> bool:
+    if not sys.stdin.isatty():
+        if any(change.sign == "-" for change in changes):
+            raise LocalError("nothing was changed: without a terminal, say --yes to delete")
+        return True
+    return typer.confirm(f"make {len(changes)} changes?")
+
+
+def _say(text: str, json: bool) -> None:
+    if not json:
+        print(text)
+
+
+def _warn(text: str) -> None:
+    print(f"penstock: {text}", file=sys.stderr)
+
+
+def _write(manifest: Manifest, output: Path | None) -> None:
+    from penstock_web.manifest.source import written
+
+    text = written(manifest)
+    if output is None:
+        print(text, end="")
+        return
+    try:
+        output.write_text(text)
+    except OSError as error:
+        raise LocalError(f"{output} cannot be written: {error.strerror}") from None

@@ -1,0 +1,12 @@
+"""penstock.yaml: what should be there. It is read, compared with a running service, applied, and written from one.
+
+    model.py        the parts of the file
+    source.py       YAML, with the lines of errors
+    endpoint.py     an endpoint of SQS and SNS, through boto3
+    current.py      what an endpoint has, as the file would say it
+    references.py   names in the file, ARNs at the endpoint
+    plan.py         the changes that lead from what is there to what should be
+    users.py        users and their policies, in the database
+
+docs/penstock_file.md is for users. `penstock apply`, `export` and `import` are in penstock_web/cli/manifest.py.
+"""

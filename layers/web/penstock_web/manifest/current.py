@@ -1,0 +1,267 @@
+"""What an endpoint has, as the file would say it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Literal, Protocol, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from penstock.sns.attributes import FIFO_TOPIC, TOPIC
+from penstock.sqs.attributes import FIFO, NATIVE, STANDARD
+from penstock_web.system_account import LocalError
+
+from .endpoint import Endpoint
+from .model import DeadLetters, Document, EventBinding, Manifest, Queue, Subscription, Topic, Value
+from .references import References
+
+T = TypeVar("T")
+Warn = Callable[[str], None]
+QUEUE_DEFAULTS: Final[Mapping[str, str]] = {
+    "DelaySeconds": "0",
+    "MaximumMessageSize": "1048576",
+    "MessageRetentionPeriod": "345600",
+    "ReceiveMessageWaitTimeSeconds": "0",
+    "SqsManagedSseEnabled": "true",
+    "ContentBasedDeduplication": "false",
+    "DeduplicationScope": "queue",
+    "FifoThroughputLimit": "perQueue",
+    "archive": "false",
+    "history": "true",
+}
+"""Values of a queue that was made without them; VisibilityTimeout depends on a setting."""
+TOPIC_DEFAULTS: Final = {
+    "DisplayName": "",
+    "ContentBasedDeduplication": "false",
+    "FifoThroughputScope": "Topic",
+}
+_POLICIES: Final = ("Policy", "RedrivePolicy", "RedriveAllowPolicy")
+_QUEUE_ATTRIBUTES: Final = (frozenset(STANDARD) | frozenset(FIFO)) - {"FifoQueue", *_POLICIES}
+_TOPIC_ATTRIBUTES: Final = (frozenset(TOPIC) | frozenset(FIFO_TOPIC)) - {"FifoTopic", "Policy"}
+_NOT_MOVED: Final = frozenset(("PendingConfirmation", "Deleted"))
+
+
+class Rest(Protocol):
+    """Calls Penstock's REST API (penstock_web/cli/client.py)."""
+
+    def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
+        """The JSON object of the answer."""
+
+
+@dataclass(slots=True)
+class Current:
+    """What is there. `messages`: of each queue; the ids are those by which REST and SNS name what the file does not."""
+
+    manifest: Manifest = field(default_factory=Manifest)
+    messages: dict[str, int] = field(default_factory=dict)
+    subscription_arns: dict[tuple[str, str], str] = field(default_factory=dict)
+    bindings: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class Binding(msgspec.Struct):
+    """Of the REST API's answer."""
+
+    id: int
+    pattern: str
+    filter_policy: Document | None = None
+
+
+def read_endpoint(endpoint: Endpoint, rest: Rest | None, warn: Warn, *, strict: bool = True) -> Current:
+    """Queues, topics and, where `rest` is given, event bindings and schedules.
+
+    `warn` gets a line for each thing that the file cannot say. Unless `strict`, also for what the service cannot tell,
+    such as one without SNS. Raises LocalError.
+    """
+
+    tell = _Reader(warn, strict)
+    found = Current()
+    no_tags: dict[str, str] = {}
+    no_topics: list[str] = []
+    for name in endpoint.queue_names():
+        found.manifest.queues[name] = queue = Queue()
+        attributes = endpoint.queue_attributes(name)
+        _read_queue(queue, attributes, endpoint.references)
+        queue.tags = tell(partial(endpoint.queue_tags, name), no_tags)
+        found.messages[name] = int(attributes.get("ApproximateNumberOfMessages") or 0)
+        if rest:
+            _read_native(found, name, rest)
+    for arn in tell(endpoint.topic_arns, no_topics):
+        topic = found.manifest.topics[arn.rpartition(":")[2]] = Topic()
+        _read_topic(topic, endpoint.topic_attributes(arn))
+        topic.tags = tell(partial(endpoint.topic_tags, arn), no_tags)
+        _read_subscriptions(found, arn, topic, endpoint, warn)
+    if rest:
+        _read_schedules(found, rest, warn)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads what a service may not tell. Unless `strict`, that is nothing then, and a line says so."""
+
+    warn: Warn
+    strict: bool
+
+    def __call__(self, read: Callable[[], T], nothing: T) -> T:
+        try:
+            return read()
+        except LocalError as error:
+            if self.strict:
+                raise
+            self.warn(f"left out: {error}")
+            return nothing
+
+
+def _read_queue(queue: Queue, attributes: Mapping[str, str], names: References) -> None:
+    queue.attributes = {key: value for key, value in attributes.items() if key in _QUEUE_ATTRIBUTES and value}
+    redrive = _json(attributes.get("RedrivePolicy"))
+    target = redrive.get("deadLetterTargetArn")
+    queue.dead_letters = (
+        DeadLetters(names.name(str(target)), int(str(redrive.get("maxReceiveCount", 1)))) if target else None
+    )
+    allow = _json(attributes.get("RedriveAllowPolicy"))
+    sources = allow.get("sourceQueueArns")
+    permission = str(allow.get("redrivePermission", ""))
+    kinds: dict[str, Literal["all", "none"]] = {"allowAll": "all", "denyAll": "none"}
+    queue.dead_letters_from = (
+        [names.name(str(arn)) for arn in sources] if isinstance(sources, list) else kinds.get(permission)
+    )
+    queue.policy = _json(attributes.get("Policy")) or None
+    queue.events = []
+
+
+def _read_native(found: Current, name: str, rest: Rest) -> None:
+    queue = found.manifest.queues[name]
+    path = f"/queues/{quote(name, safe='')}"
+    shown = rest.call("GET", path).get("attributes")
+    native = shown if isinstance(shown, dict) else {}
+    queue.attributes |= {key: str(value) for key, value in native.items() if key in NATIVE}
+    rows = msgspec.convert(
+        rest.call("GET", f"{path}/subscriptions", limit=1_000)["subscriptions"], list[Binding]
+    )
+    queue.events = [EventBinding(row.pattern, row.filter_policy) for row in rows]
+    found.bindings |= {(name, row.pattern): row.id for row in rows}
+
+
+def _read_topic(topic: Topic, attributes: Mapping[str, str]) -> None:
+    topic.attributes = {key: value for key, value in attributes.items() if key in _TOPIC_ATTRIBUTES and value}
+    policy = _json(attributes.get("Policy"))
+    topic.policy = None if not policy or policy.get("Id") == "__default_policy_ID" else policy
+
+
+def _read_subscriptions(found: Current, topic_arn: str, topic: Topic, endpoint: Endpoint, warn: Warn) -> None:
+    rows: list[Subscription] = []
+    name = topic_arn.rpartition(":")[2]
+    for arn, protocol, address in endpoint.subscriptions(topic_arn):
+        if protocol not in ("sqs", "http", "https"):
+            warn(f"left out: the subscription of topic {name} to {protocol} {address}")
+            continue
+        attributes = {} if arn in _NOT_MOVED else endpoint.subscription_attributes(arn)
+        redrive = _json(attributes.get("RedrivePolicy")).get("deadLetterTargetArn")
+        row = Subscription(
+            queue=endpoint.references.name(address) if protocol == "sqs" else None,
+            url=None if protocol == "sqs" else address,
+            filter=_json(attributes.get("FilterPolicy")) or None,
+            filter_on="body" if attributes.get("FilterPolicyScope") == "MessageBody" else "attributes",
+            raw=attributes.get("RawMessageDelivery") == "true",
+            dead_letters=endpoint.references.name(str(redrive)) if redrive else None,
+        )
+        rows.append(row)
+        found.subscription_arns[name, row.destination] = arn
+    topic.subscriptions = sorted(rows, key=lambda row: row.destination)
+
+
+class ShownSchedule(msgspec.Struct):
+    """What the file says of a schedule, of the REST API's answer."""
+
+    name: str
+    expression: str
+    timezone: str
+    jitter_secs: int
+    catchup: bool
+    catchup_limit: int
+    failure_threshold: int
+    overlap: str
+    target: Document
+    status: str
+    last_error: str | None = None
+    start_at: str | None = None
+    end_at: str | None = None
+    cron: str | None = None
+    fire_at: str | None = None
+
+
+SCHEDULE_DEFAULTS: Final[Document] = {
+    "timezone": "UTC",
+    "jitter_secs": 0,
+    "catchup": False,
+    "catchup_limit": 100,
+    "failure_threshold": 3,
+    "overlap": "allow",
+    "status": "active",
+    "start_at": None,
+    "end_at": None,
+}
+
+
+def _read_schedules(found: Current, rest: Rest, warn: Warn) -> None:
+    for shown in msgspec.convert(rest.call("GET", "/schedules")["schedules"], list[ShownSchedule]):
+        if "arn" in shown.target or (shown.cron is None and shown.fire_at is None):
+            warn(f"left out: the schedule {shown.name}, which was made through EventBridge Scheduler")
+            continue
+        values: Document = msgspec.to_builtins(shown)
+        found.manifest.schedules[shown.name] = {
+            _expression_name(shown): shown.expression,
+            "target": {key: value for key, value in shown.target.items() if value not in (None, {})},
+            **{key: values[key] for key in SCHEDULE_DEFAULTS},
+        }
+
+
+def _expression_name(shown: ShownSchedule) -> str:
+    if shown.fire_at is not None:
+        return "fire_at"
+    if len(shown.expression.split()) in (5, 6) and shown.expression == shown.cron:
+        return "cron"
+    return "every" if shown.expression[:1].isdigit() and shown.expression[-1:] in "smhd" else "when"
+
+
+def _json(text: str | None) -> Document:
+    if not text:
+        return {}
+    value = json.loads(text)
+    return value if isinstance(value, dict) else {}
+
+
+def portable(found: Manifest, endpoint: Endpoint) -> Manifest:
+    """For a file: without defaults, and with `${account}` and `${region}` in policies."""
+    names = endpoint.references
+    for queue in found.queues.values():
+        queue.attributes = without(queue.attributes, QUEUE_DEFAULTS)
+        queue.policy = names.portable(queue.policy)
+        _leave_out_empty(queue, "policy", "tags", "events", "dead_letters", "dead_letters_from")
+    for topic in found.topics.values():
+        topic.attributes = without(topic.attributes, TOPIC_DEFAULTS)
+        topic.policy = names.portable(topic.policy)
+        _leave_out_empty(topic, "policy", "tags", "subscriptions")
+    for name, schedule in found.schedules.items():
+        found.schedules[name] = {
+            key: value
+            for key, value in schedule.items()
+            if key not in SCHEDULE_DEFAULTS or value != SCHEDULE_DEFAULTS[key]
+        }
+    return found
+
+
+def without(values: Mapping[str, Value], usual: Mapping[str, str]) -> dict[str, Value]:
+    """The values that are not the usual ones."""
+    return {key: value for key, value in values.items() if usual.get(key) != value}
+
+
+def _leave_out_empty(part: Queue | Topic, *names: str) -> None:
+    for name in names:
+        if not getattr(part, name):
+            setattr(part, name, msgspec.UNSET)

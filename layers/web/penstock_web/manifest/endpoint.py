@@ -1,0 +1,184 @@
+"""An endpoint of SQS and SNS, Penstock's or another, through boto3 with the credentials of the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeVar
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from penstock_web.system_account import LocalError
+
+from .references import References
+
+T = TypeVar("T")
+_CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"})
+_REFUSED: Final = (BotoCoreError, ClientError)
+
+
+class Endpoint:
+    """Reads and writes queues and topics. Each method raises LocalError, in a line, when a request fails."""
+
+    def __init__(self, url: str | None, region: str) -> None:
+        """`url`: None for AWS. Without credentials in the environment any will do, as with QUEUE_ACCESS=off."""
+        known = any(name in os.environ for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
+        keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"} if url and not known else {}
+        session = boto3.Session(region_name=region, **keys)
+        self.url = url or "AWS"
+        self._sqs = session.client("sqs", endpoint_url=url, config=_CONFIG)
+        self._sns = session.client("sns", endpoint_url=url, config=_CONFIG)
+        self._sts = session.client("sts", endpoint_url=url, config=_CONFIG)
+        self._urls: dict[str, str] = {}
+        self.references = References(self._account(), region)
+
+    def _account(self) -> str:
+        """Of the caller; where the service has no STS, that of a queue; else the first one."""
+        try:
+            return str(self._sts.get_caller_identity()["Account"])
+        except _REFUSED:
+            name = next(iter(self.queue_names()), None)
+            return "000000000000" if name is None else self.queue_attributes(name)["QueueArn"].split(":")[4]
+
+    def _said(self, call: Callable[[], T], what: str) -> T:
+        try:
+            return call()
+        except _REFUSED as error:
+            raise LocalError(f"{what}: {' '.join(str(error).split())}") from None
+
+    # --- queues ------------------------------------------------------------------------------------------------------
+    def queue_names(self) -> list[str]:
+        """Of all pages."""
+        if not self._urls:
+            pages = self._sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 1_000})
+            urls = self._said(
+                lambda: [url for page in pages for url in page.get("QueueUrls", [])],
+                f"the queues of {self.url} cannot be listed",
+            )
+            self._urls = {url.rpartition("/")[2]: url for url in urls}
+        return sorted(self._urls)
+
+    def queue_attributes(self, name: str) -> dict[str, str]:
+        """All that it tells."""
+        url = self._urls[name]
+        answer = self._said(
+            lambda: self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]), f"queue {name}"
+        )
+        return dict(answer.get("Attributes", {}))
+
+    def queue_tags(self, name: str) -> dict[str, str]:
+        """Its tags."""
+        url = self._urls[name]
+        return dict(
+            self._said(lambda: self._sqs.list_queue_tags(QueueUrl=url), f"queue {name}").get("Tags", {})
+        )
+
+    def create_queue(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """Makes it; `.fifo` at the end of the name makes it FIFO."""
+        fifo = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        made = self._said(
+            lambda: self._sqs.create_queue(
+                QueueName=name, Attributes={**fifo, **attributes}, **({"tags": dict(tags)} if tags else {})
+            ),
+            f"queue {name}",
+        )
+        self._urls[name] = made["QueueUrl"]
+
+    def set_queue(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Changes attributes; "" removes a policy."""
+        url = self._urls[name]
+        call = self._sqs.set_queue_attributes
+        self._said(lambda: call(QueueUrl=url, Attributes=dict(attributes)), f"queue {name}")
+
+    def tag_queue(self, name: str, tags: Mapping[str, str], gone: list[str]) -> None:
+        """Sets tags, and removes those in `gone`."""
+        url = self._urls[name]
+        if tags:
+            self._said(lambda: self._sqs.tag_queue(QueueUrl=url, Tags=dict(tags)), f"queue {name}")
+        if gone:
+            self._said(lambda: self._sqs.untag_queue(QueueUrl=url, TagKeys=gone), f"queue {name}")
+
+    def delete_queue(self, name: str) -> None:
+        """With its messages."""
+        url = self._urls.pop(name)
+        self._said(lambda: self._sqs.delete_queue(QueueUrl=url), f"queue {name}")
+
+    # --- topics ------------------------------------------------------------------------------------------------------
+    def topic_arns(self) -> list[str]:
+        """Of this account, of all pages."""
+        pages = self._sns.get_paginator("list_topics").paginate()
+        return self._said(
+            lambda: sorted(topic["TopicArn"] for page in pages for topic in page.get("Topics", [])),
+            f"the topics of {self.url} cannot be listed",
+        )
+
+    def topic_attributes(self, arn: str) -> dict[str, str]:
+        """All that it tells."""
+        answer = self._said(lambda: self._sns.get_topic_attributes(TopicArn=arn), arn)
+        return dict(answer.get("Attributes", {}))
+
+    def topic_tags(self, arn: str) -> dict[str, str]:
+        """Its tags."""
+        answer = self._said(lambda: self._sns.list_tags_for_resource(ResourceArn=arn), arn)
+        return {tag["Key"]: tag["Value"] for tag in answer.get("Tags", [])}
+
+    def create_topic(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """Makes it; `.fifo` at the end of the name makes it FIFO."""
+        fifo = {"FifoTopic": "true"} if name.endswith(".fifo") else {}
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+        self._said(
+            lambda: self._sns.create_topic(Name=name, Attributes={**fifo, **attributes}, Tags=listed),
+            f"topic {name}",
+        )
+
+    def set_topic(self, arn: str, name: str, value: str) -> None:
+        """Changes an attribute."""
+        call = self._sns.set_topic_attributes
+        self._said(lambda: call(TopicArn=arn, AttributeName=name, AttributeValue=value), arn)
+
+    def tag_topic(self, arn: str, tags: Mapping[str, str], gone: list[str]) -> None:
+        """Sets tags, and removes those in `gone`."""
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+        if listed:
+            self._said(lambda: self._sns.tag_resource(ResourceArn=arn, Tags=listed), arn)
+        if gone:
+            self._said(lambda: self._sns.untag_resource(ResourceArn=arn, TagKeys=gone), arn)
+
+    def delete_topic(self, arn: str) -> None:
+        """With its subscriptions."""
+        self._said(lambda: self._sns.delete_topic(TopicArn=arn), arn)
+
+    def subscriptions(self, topic_arn: str) -> Iterator[tuple[str, str, str]]:
+        """ARN (or PendingConfirmation), protocol and endpoint of each."""
+        pages = self._sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
+        found = self._said(
+            lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn
+        )
+        for row in found:
+            yield row["SubscriptionArn"], row["Protocol"], row["Endpoint"]
+
+    def subscription_attributes(self, arn: str) -> dict[str, str]:
+        """All that it tells."""
+        answer = self._said(lambda: self._sns.get_subscription_attributes(SubscriptionArn=arn), arn)
+        return dict(answer.get("Attributes", {}))
+
+    def subscribe(self, topic_arn: str, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> None:
+        """Makes it."""
+        call = self._sns.subscribe
+        self._said(
+            lambda: call(
+                TopicArn=topic_arn, Protocol=protocol, Endpoint=endpoint, Attributes=dict(attributes)
+            ),
+            f"the subscription of {endpoint}",
+        )
+
+    def set_subscription(self, arn: str, name: str, value: str) -> None:
+        """Changes an attribute."""
+        call = self._sns.set_subscription_attributes
+        self._said(lambda: call(SubscriptionArn=arn, AttributeName=name, AttributeValue=value), arn)
+
+    def unsubscribe(self, arn: str) -> None:
+        """Ends it."""
+        self._said(lambda: self._sns.unsubscribe(SubscriptionArn=arn), arn)

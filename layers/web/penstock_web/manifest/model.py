@@ -1,0 +1,116 @@
+"""The parts of penstock.yaml. What is left out stays as it is at the service; `null` removes it.
+
+Limits and defaults of values are those of SQS, SNS and /v1/schedules, which check them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field, json
+
+from penstock_web.native.schedules.documents import NewSchedule
+
+Value = str | int | bool
+Document = dict[str, object]
+"""A JSON object, such as an access policy or a filter policy."""
+
+
+class DeadLetters(Struct, forbid_unknown_fields=True):
+    """Where messages go that are received too often: a queue of the file or the service, or an ARN."""
+
+    queue: str
+    max_receives: Annotated[int, Meta(ge=1, le=1_000)]
+
+
+class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Routed events that a queue gets: a pattern such as `orders.*`, and a filter policy on their bodies."""
+
+    pattern: str
+    filter: Document | None = None
+
+
+class Queue(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds` and `history`."""
+
+    attributes: dict[str, Value] = field(default_factory=dict)
+    dead_letters: DeadLetters | UnsetType | None = UNSET
+    dead_letters_from: list[str] | Literal["all", "none"] | UnsetType | None = UNSET
+    policy: Document | UnsetType | None = UNSET
+    tags: dict[str, str] | UnsetType = UNSET
+    events: list[EventBinding] | UnsetType = UNSET
+
+
+class Subscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Who gets the messages of a topic: a queue, or a URL of http or https, which has to confirm."""
+
+    queue: str | None = None
+    url: str | None = None
+    filter: Document | None = None
+    filter_on: Literal["attributes", "body"] = "attributes"
+    raw: bool = False
+    dead_letters: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError unless there is one destination."""
+        if (self.queue is None) == (self.url is None):
+            raise ValueError("a subscription has either a queue or a url")
+
+    @property
+    def destination(self) -> str:
+        """What tells it from the topic's other subscriptions."""
+        return self.queue or self.url or ""
+
+
+class Topic(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A topic. `attributes` have the names of SNS."""
+
+    attributes: dict[str, Value] = field(default_factory=dict)
+    policy: Document | UnsetType | None = UNSET
+    tags: dict[str, str] | UnsetType = UNSET
+    subscriptions: list[Subscription] | UnsetType = UNSET
+
+
+class User(Struct, forbid_unknown_fields=True):
+    """A user with policies: `read`, `operate`, `admin`, or documents. Keys are made by `penstock keys create`."""
+
+    policies: list[str | Document]
+
+
+class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The file. A schedule is what `POST /v1/schedules` takes, without its name."""
+
+    queues: dict[str, Queue] = field(default_factory=dict)
+    topics: dict[str, Topic] = field(default_factory=dict)
+    schedules: dict[str, Document] = field(default_factory=dict)
+    users: dict[str, User] = field(default_factory=dict)
+
+
+SECTIONS: Final = {"queues": Queue, "topics": Topic, "schedules": Document, "users": User}
+
+
+def schema_of(kind: object) -> Document:
+    """The JSON Schema of a part."""
+    schema: Document = json.schema(kind, schema_hook=_any_value)
+    return schema
+
+
+def json_schema() -> Document:
+    """The file's JSON Schema (draft 2020-12), for editors."""
+    _, parts = json.schema_components(
+        (Manifest, NewSchedule), schema_hook=_any_value, ref_template="#/$defs/{name}"
+    )
+    parts["Manifest"]["properties"]["schedules"]["additionalProperties"] = {"$ref": "#/$defs/NewSchedule"}
+    parts["NewSchedule"]["properties"].pop("name")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "penstock.yaml",
+        "$ref": "#/$defs/Manifest",
+        "$defs": parts,
+    }
+
+
+def _any_value(kind: object) -> Document:
+    """`object` and JSON that is passed on as it is."""
+    del kind
+    return {"description": "any JSON value"}

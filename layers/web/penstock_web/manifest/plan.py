@@ -1,0 +1,372 @@
+"""The changes that lead from what is there to what should be there, in an order in which each can be made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import partial
+from urllib.parse import quote
+
+import msgspec
+
+from penstock.sqs.attributes import NATIVE
+from penstock_web.system_account import LocalError
+
+from .current import SCHEDULE_DEFAULTS, Current, Rest
+from .endpoint import Endpoint
+from .model import DeadLetters, Document, EventBinding, Manifest, Queue, Subscription, Topic, Value
+from .references import References
+
+Differences = Mapping[str, tuple[object, object]]
+Step = tuple["Phase", Callable[[], object]]
+
+
+class Phase(IntEnum):
+    """What a change may need is made before it, and what may need it is removed before it."""
+
+    QUEUES = 0
+    REFERENCES = 1
+    TOPICS = 2
+    SUBSCRIPTIONS = 3
+    SCHEDULES = 4
+    USERS = 5
+    SCHEDULES_GO = 6
+    SUBSCRIPTIONS_GO = 7
+    TOPICS_GO = 8
+    QUEUES_GO = 9
+
+
+@dataclass(slots=True)
+class Change:
+    """A line of the plan. `sign`: + made, ~ changed, - deleted. `differences`: what it was, and what it will be."""
+
+    sign: str
+    what: str
+    steps: list[Step]
+    differences: Differences = field(default_factory=dict)
+    remark: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        yield f"{self.sign} {self.what}{self.remark}"
+        for name, (old, new) in self.differences.items():
+            yield (
+                f"    {name}: {_shown(new)}"
+                if self.sign == "+"
+                else f"    {name}: {_shown(old)} → {_shown(new)}"
+            )
+
+    def document(self) -> Document:
+        """For programs."""
+        kind, _, name = self.what.partition(" ")
+        values = {key: {"from": old, "to": new} for key, (old, new) in self.differences.items()}
+        return {
+            "change": {"+": "create", "~": "change", "-": "delete"}[self.sign],
+            "kind": kind,
+            "name": name,
+            **({"values": values} if values else {}),
+        }
+
+
+def make(changes: Iterable[Change]) -> None:
+    """Makes the changes. Raises LocalError at the first that fails; those before it stay; `apply` again goes on."""
+    steps = [step for change in changes for step in change.steps]
+    for _, run in sorted(steps, key=lambda step: step[0]):
+        run()
+
+
+@dataclass(slots=True)
+class Planner:
+    """Compares; changes nothing."""
+
+    wanted: Manifest
+    found: Current
+    endpoint: Endpoint
+    rest: Rest
+    prune: bool = False
+
+    def changes(self) -> Iterator[Change]:
+        """All of them. Raises LocalError for a name that neither the file nor the service has."""
+        self._check_names()
+        there = self.found.manifest
+        for name, queue in self.wanted.queues.items():
+            yield from self._queue(name, queue, there.queues.get(name))
+        for name, topic in self.wanted.topics.items():
+            yield from self._topic(name, topic, there.topics.get(name))
+        for name, schedule in self.wanted.schedules.items():
+            yield from self._schedule(name, schedule, there.schedules.get(name))
+        if self.prune:
+            yield from self._deletions()
+
+    def _check_names(self) -> None:
+        known = self.wanted.queues.keys() | self.found.manifest.queues.keys()
+        for user, name in self._named_queues():
+            if name not in known and not name.startswith("arn:"):
+                raise LocalError(
+                    f"{user} names the queue {name!r}, which is neither in the file nor at the service"
+                )
+
+    def _named_queues(self) -> Iterator[tuple[str, str]]:
+        for name, queue in self.wanted.queues.items():
+            if isinstance(queue.dead_letters, DeadLetters):
+                yield f"the queue {name}", queue.dead_letters.queue
+        for name, topic in self.wanted.topics.items():
+            for row in topic.subscriptions or ():
+                yield from ((f"the topic {name}", queue) for queue in (row.queue, row.dead_letters) if queue)
+        for name, schedule in self.wanted.schedules.items():
+            target = schedule.get("target")
+            if isinstance(target, dict) and isinstance(destination := target.get("queue"), str):
+                yield f"the schedule {name}", destination
+
+    # --- queues ------------------------------------------------------------------------------------------------------
+    def _queue(self, name: str, wanted: Queue, there: Queue | None) -> Iterator[Change]:
+        changed = differences(self._of_queue(wanted), self._of_queue(there) if there else {})
+        if not there:
+            yield Change("+", f"queue {name}", self._queue_steps(name, changed, wanted, new=True), changed)
+        elif changed:
+            yield Change("~", f"queue {name}", self._queue_steps(name, changed, wanted, new=False), changed)
+
+    def _of_queue(self, queue: Queue) -> Document:
+        """Its values by name, those that are given."""
+        names = self.endpoint.references
+        letters, sources = queue.dead_letters, queue.dead_letters_from
+        return {
+            **{key: text(value) for key, value in queue.attributes.items()},
+            **_given("dead_letters", msgspec.to_builtins(letters) if letters else letters),
+            **_given("dead_letters_from", sorted(sources) if isinstance(sources, list) else sources),
+            **_given(
+                "policy",
+                names.filled(queue.policy) or None if queue.policy is not msgspec.UNSET else queue.policy,
+            ),
+            **_given("tags", queue.tags),
+            **_given("events", _events(queue.events)),
+        }
+
+    def _queue_steps(self, name: str, changed: Differences, wanted: Queue, *, new: bool) -> list[Step]:
+        attributes, references, native = self._queue_attributes(name, changed)
+        tags = wanted.tags if isinstance(wanted.tags, dict) else {}
+        endpoint, rest, path = self.endpoint, self.rest, f"/queues/{quote(name, safe='')}"
+        steps: list[Step] = []
+        if new:
+            steps.append((Phase.QUEUES, partial(endpoint.create_queue, name, attributes, tags)))
+        elif attributes:
+            steps.append((Phase.QUEUES, partial(endpoint.set_queue, name, attributes)))
+        if references:
+            steps.append((Phase.REFERENCES, partial(endpoint.set_queue, name, references)))
+        if native:
+            steps.append((Phase.QUEUES, partial(rest.call, "PATCH", path, {"attributes": native})))
+        if "tags" in changed and not new:
+            gone = sorted(_keys(changed["tags"][0]) - tags.keys())
+            steps.append((Phase.QUEUES, partial(endpoint.tag_queue, name, tags, gone)))
+        if "events" in changed:
+            steps.extend(self._event_steps(name, wanted.events or []))
+        return steps
+
+    def _queue_attributes(
+        self, name: str, changed: Differences
+    ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+        """Attributes of SQS, those that name other queues, and Penstock's own."""
+        arn, attributes, references, native = self.endpoint.references.queue_arn, {}, {}, {}
+        for key, (_, value) in changed.items():
+            if key in NATIVE:
+                native[key] = str(value)
+            elif key == "policy":
+                references["Policy"] = json.dumps(value) if value else ""
+            elif key == "dead_letters":
+                letters = msgspec.convert(value, DeadLetters) if value else None
+                references["RedrivePolicy"] = (
+                    ""
+                    if letters is None
+                    else json.dumps(
+                        {"deadLetterTargetArn": arn(letters.queue), "maxReceiveCount": letters.max_receives}
+                    )
+                )
+            elif key == "dead_letters_from":
+                references["RedriveAllowPolicy"] = _allow_policy(value, arn)
+            elif key not in ("tags", "events"):
+                attributes[key] = str(value)
+        del name
+        return attributes, references, native
+
+    def _event_steps(self, name: str, wanted: list[EventBinding]) -> Iterator[Step]:
+        there = self.found.manifest.queues.get(name)
+        old = {row.pattern: row.filter for row in there.events or ()} if there is not None else {}
+        new = {row.pattern: row.filter for row in wanted}
+        rest = self.rest
+        for pattern in old.keys() | new.keys():
+            path = f"/events/{quote(pattern, safe='')}/subscriptions"
+            if pattern in old and (pattern not in new or old[pattern] != new[pattern]):
+                gone = f"{path}/{self.found.bindings[name, pattern]}"
+                yield Phase.REFERENCES, partial(rest.call, "DELETE", gone)
+            if pattern in new and (pattern not in old or old[pattern] != new[pattern]):
+                body = {"queue_name": name, "filter_policy": new[pattern]}
+                yield Phase.REFERENCES, partial(rest.call, "POST", path, body)
+
+    # --- topics ------------------------------------------------------------------------------------------------------
+    def _topic(self, name: str, wanted: Topic, there: Topic | None) -> Iterator[Change]:
+        names, endpoint = self.endpoint.references, self.endpoint
+        arn = names.topic_arn(name)
+
+        def values(topic: Topic) -> Document:
+            policy = topic.policy
+            return {
+                **{key: text(value) for key, value in topic.attributes.items()},
+                **_given("policy", policy if policy is msgspec.UNSET else names.filled(policy) or None),
+                **_given("tags", topic.tags),
+            }
+
+        changed = differences(values(wanted), values(there) if there else {})
+        attributes = {
+            "Policy" if key == "policy" else key: (json.dumps(new) if new else "")
+            if key == "policy"
+            else str(new)
+            for key, (_, new) in changed.items()
+            if key != "tags"
+        }
+        tags = wanted.tags if isinstance(wanted.tags, dict) else {}
+        steps: list[Step] = []
+        if there is None:
+            given = {key: value for key, value in attributes.items() if value}
+            steps.append((Phase.TOPICS, partial(endpoint.create_topic, name, given, tags)))
+        else:
+            for key, value in attributes.items():
+                steps.append((Phase.TOPICS, partial(endpoint.set_topic, arn, key, value)))
+            if "tags" in changed:
+                gone = sorted(_keys(changed["tags"][0]) - tags.keys())
+                steps.append((Phase.TOPICS, partial(endpoint.tag_topic, arn, tags, gone)))
+        if there is None or changed:
+            yield Change("~" if there else "+", f"topic {name}", steps, changed)
+        old = {row.destination: row for row in (there.subscriptions or [] if there else [])}
+        for row in wanted.subscriptions or ():
+            yield from self._subscription(name, row, old.get(row.destination))
+        if self.prune and wanted.subscriptions is not msgspec.UNSET:
+            kept = {row.destination for row in wanted.subscriptions}
+            yield from (self._end(name, destination) for destination in old.keys() - kept)
+
+    def _end(self, topic: str, destination: str) -> Change:
+        arn = self.found.subscription_arns[topic, destination]
+        what = f"subscription {topic} to {destination}"
+        if not arn.startswith("arn:"):
+            return Change("-", what, [], remark=" (not confirmed yet: it ends by itself)")
+        return Change("-", what, [(Phase.SUBSCRIPTIONS_GO, partial(self.endpoint.unsubscribe, arn))])
+
+    def _subscription(self, topic: str, wanted: Subscription, there: Subscription | None) -> Iterator[Change]:
+        names, endpoint = self.endpoint.references, self.endpoint
+        arn = self.found.subscription_arns.get((topic, wanted.destination), "")
+        if there and not arn.startswith("arn:"):
+            return  # it waits for its confirmation: what it will be like is not known
+        changed = differences(_of_subscription(wanted), _of_subscription(there) if there else {})
+        if there is None:
+            changed = {
+                key: pair for key, pair in changed.items() if pair[1] not in (None, False, "attributes")
+            }
+        elif not changed:
+            return
+        attributes = _subscription_attributes(wanted, changed, names, new=there is None)
+        protocol = "sqs" if wanted.queue else (wanted.url or "").partition(":")[0]
+        address = names.queue_arn(wanted.queue) if wanted.queue else wanted.url or ""
+        topic_arn = names.topic_arn(topic)
+        what = f"subscription {topic} to {wanted.destination}"
+        if there is None:
+            run = partial(endpoint.subscribe, topic_arn, protocol, address, attributes)
+            yield Change("+", what, [(Phase.SUBSCRIPTIONS, run)], changed)
+            return
+        steps: list[Step] = [
+            (Phase.SUBSCRIPTIONS, partial(endpoint.set_subscription, arn, key, value))
+            for key, value in attributes.items()
+        ]
+        yield Change("~", what, steps, changed)
+
+    # --- schedules, and what goes ------------------------------------------------------------------------------------
+    def _schedule(self, name: str, wanted: Document, there: Document | None) -> Iterator[Change]:
+        changed = differences({**SCHEDULE_DEFAULTS, **wanted}, there or {})
+        path, rest = f"/schedules/{quote(name, safe='')}", self.rest
+        step = (Phase.SCHEDULES, partial(rest.call, "PUT", path, wanted))
+        if there is None:
+            given = {key: (None, value) for key, value in wanted.items()}
+            yield Change("+", f"schedule {name}", [step], given)
+        elif changed:
+            yield Change("~", f"schedule {name}", [step], changed)
+
+    def _deletions(self) -> Iterator[Change]:
+        there, wanted, endpoint, rest = self.found.manifest, self.wanted, self.endpoint, self.rest
+        step: Step
+        for name in there.schedules.keys() - wanted.schedules.keys():
+            path = f"/schedules/{quote(name, safe='')}"
+            step = (Phase.SCHEDULES_GO, partial(rest.call, "DELETE", path))
+            yield Change("-", f"schedule {name}", [step])
+        for name in there.topics.keys() - wanted.topics.keys():
+            arn = endpoint.references.topic_arn(name)
+            yield Change("-", f"topic {name}", [(Phase.TOPICS_GO, partial(endpoint.delete_topic, arn))])
+        for name in there.queues.keys() - wanted.queues.keys():
+            number = self.found.messages.get(name, 0)
+            remark = f" (with about {number} messages)" if number else ""
+            step = (Phase.QUEUES_GO, partial(endpoint.delete_queue, name))
+            yield Change("-", f"queue {name}", [step], remark=remark)
+
+
+def differences(wanted: Mapping[str, object], there: Mapping[str, object]) -> Differences:
+    """The values that are wanted and are not so, each with the present one."""
+    return {key: (there.get(key), value) for key, value in wanted.items() if there.get(key) != value}
+
+
+def text(value: Value) -> str:
+    """As SQS and SNS write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _subscription_attributes(
+    wanted: Subscription, changed: Differences, names: References, *, new: bool
+) -> dict[str, str]:
+    """The changed ones, as SNS names them. An empty filter policy removes one."""
+    attributes: dict[str, str] = {}
+    if "filter_on" in changed:
+        attributes["FilterPolicyScope"] = "MessageBody" if wanted.filter_on == "body" else "MessageAttributes"
+    if "filter" in changed:
+        attributes["FilterPolicy"] = json.dumps(wanted.filter) if wanted.filter else "" if new else "{}"
+    if "raw" in changed:
+        attributes["RawMessageDelivery"] = text(wanted.raw)
+    if "dead_letters" in changed:
+        target = wanted.dead_letters
+        attributes["RedrivePolicy"] = (
+            json.dumps({"deadLetterTargetArn": names.queue_arn(target)}) if target else ""
+        )
+    return attributes
+
+
+def _of_subscription(row: Subscription) -> Document:
+    return {
+        "filter": row.filter,
+        "filter_on": row.filter_on,
+        "raw": row.raw,
+        "dead_letters": row.dead_letters,
+    }
+
+
+def _given(name: str, value: object) -> Document:
+    return {} if value is msgspec.UNSET else {name: value}
+
+
+def _events(events: list[EventBinding] | msgspec.UnsetType) -> object:
+    if events is msgspec.UNSET:
+        return events
+    return sorted((msgspec.to_builtins(row) for row in events), key=lambda row: row["pattern"])
+
+
+def _allow_policy(value: object, arn: Callable[[str], str]) -> str:
+    if not value:
+        return ""
+    if isinstance(value, list):
+        sources = [arn(str(name)) for name in value]
+        return json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": sources})
+    return json.dumps({"redrivePermission": "allowAll" if value == "all" else "denyAll"})
+
+
+def _keys(value: object) -> set[str]:
+    return set(value) if isinstance(value, dict) else set()
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,55 @@
+"""Queues by name in the file are ARNs at an endpoint, and so are `${region}` and `${account}` in policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Of one account and region."""
+
+    account: str
+    region: str
+
+    def queue_arn(self, name: str) -> str:
+        """An ARN stays one."""
+        return name if name.startswith("arn:") else f"arn:aws:sqs:{self.region}:{self.account}:{name}"
+
+    def topic_arn(self, name: str) -> str:
+        """Of a topic of this account."""
+        return f"arn:aws:sns:{self.region}:{self.account}:{name}"
+
+    def name(self, arn: str) -> str:
+        """The name, of a queue of this account and region; else the ARN."""
+        start = f"arn:aws:sqs:{self.region}:{self.account}:"
+        return arn.removeprefix(start)
+
+    def filled(self, document: T) -> T:
+        """With account and region in place of `${account}` and `${region}`."""
+        return _replaced(document, (("${account}", self.account), ("${region}", self.region)), {})
+
+    def portable(self, document: T) -> T:
+        """The opposite of filled, in ARNs and where a principal is this account."""
+        pairs = (
+            (f":{self.region}:{self.account}:", ":${region}:${account}:"),
+            (f":iam::{self.account}:", ":iam::${account}:"),
+        )
+        return _replaced(document, pairs, {self.account: "${account}"})
+
+
+def _replaced(value: T, pairs: tuple[tuple[str, str], ...], whole: dict[str, str]) -> T:
+    def change(part: object) -> object:
+        if isinstance(part, str):
+            part = whole.get(part, part)
+            for old, new in pairs:
+                part = part.replace(old, new)
+            return part
+        if isinstance(part, dict):
+            return {key: change(inner) for key, inner in part.items()}
+        return [change(inner) for inner in part] if isinstance(part, list) else part
+
+    return change(value)  # type: ignore[return-value]

@@ -1,0 +1,143 @@
+"""Reads the YAML of the file. An error says in which line, and what a misspelled word may have been."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import yaml
+
+from penstock_web.system_account import LocalError
+
+from .model import SECTIONS, Document, Manifest, schema_of
+
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's plain values; a time stays the text that it is."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_file(path: Path) -> Manifest:
+    """The file, checked as far as that goes without a service. Raises LocalError with path and line."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LocalError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    return read_text(text, str(path))
+
+
+def read_text(text: str, name: str) -> Manifest:
+    """As read_file; `name` stands in errors."""
+    try:
+        root = yaml.compose(text, _Loader)
+        _check_keys(root, name)
+        data = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise LocalError(f"{name}{line}: {getattr(error, 'problem', None) or error}") from None
+    if root is None:
+        return Manifest()
+    if not isinstance(data, dict):
+        raise LocalError(f"{name}:1: the file begins with queues:, topics:, schedules: or users:")
+    place = _Place(name, root)
+    sections: Document = {}
+    for section, entries in data.items():
+        if section not in SECTIONS:
+            raise place.error([section], f"there is no section {section!r}", section, list(SECTIONS))
+        if not isinstance(entries or {}, dict):
+            raise place.error([section], f"{section} are names, each with what it should be")
+        sections[section] = {
+            str(key): _converted(place, section, key, {} if value is None else value)
+            for key, value in (entries or {}).items()
+        }
+    return msgspec.convert(sections, Manifest)
+
+
+def _converted(place: _Place, section: str, key: str, value: object) -> object:
+    """The entry as it came, after it was seen to be one."""
+    kind = SECTIONS[section]
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        said, _, where = str(error).partition(" - at `")
+        steps = [step or index for step, index in _STEP.findall(where.rstrip("`"))]
+        unknown = re.search(r"unknown field `(.*?)`", said)
+        if unknown:
+            path = [section, key, *steps, unknown[1]]
+            raise place.error(path, f"there is no {unknown[1]!r} here", unknown[1], _fields(kind)) from None
+        raise place.error([section, key, *steps], said[:1].lower() + said[1:]) from None
+    return value
+
+
+def _fields(kind: object) -> list[str]:
+    """Names that may stand in an entry of this kind, at any depth."""
+    schema = schema_of(kind)
+    definitions = schema.get("$defs")
+    parts = [schema, *(definitions.values() if isinstance(definitions, dict) else ())]
+    return sorted({name for part in parts for name in part.get("properties", {})})
+
+
+class _Place:
+    """Finds the line of a part of the file."""
+
+    def __init__(self, name: str, root: yaml.Node) -> None:
+        self._name = name
+        self._root = root
+
+    def error(
+        self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()
+    ) -> LocalError:
+        """`path`: keys and numbers from the top; what is not found is left out. `known`: words that are suggested."""
+        close = get_close_matches(word, known, 1) if word else []
+        hint = (
+            f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}" if known else ""
+        )
+        where = f" ({'.'.join(map(str, path[:2]))})" if len(path) > 1 else ""
+        return LocalError(f"{self._name}:{self._line(path)}: {text}{hint}{where}")
+
+    def _line(self, path: Sequence[str]) -> int:
+        node, line = self._root, self._root.start_mark.line
+        for step in path:
+            if isinstance(node, yaml.MappingNode):
+                found = next(((k, v) for k, v in node.value if k.value == str(step)), None)
+                if found is None:
+                    break
+                line, node = found[0].start_mark.line, found[1]
+            elif isinstance(node, yaml.SequenceNode) and str(step).isdigit() and int(step) < len(node.value):
+                node = node.value[int(step)]
+                line = node.start_mark.line
+            else:
+                break
+        return int(line) + 1
+
+
+def _check_keys(node: yaml.Node | None, name: str) -> None:
+    """Raises LocalError where a name stands twice: YAML's reader would take the last one."""
+    if isinstance(node, yaml.MappingNode):
+        seen: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if key.value in seen:
+                raise LocalError(f"{name}:{line}: {key.value!r} stands in line {seen[key.value]}, too")
+            seen[str(key.value)] = line
+            _check_keys(value, name)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            _check_keys(value, name)
+
+
+def written(manifest: Manifest) -> str:
+    """The file's text."""
+    return yaml.safe_dump(msgspec.to_builtins(manifest), sort_keys=False, allow_unicode=True, width=100)

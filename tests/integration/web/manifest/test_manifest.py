@@ -1,0 +1,256 @@
+"""`penstock apply`, `export` and `import` against a running service, and against moto's (docs/penstock_file.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+import yaml
+from moto import mock_aws
+
+from penstock_web.cli import main
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import running_service
+
+Command = Callable[..., str]
+FILE = """
+queues:
+  orders:
+    attributes: {VisibilityTimeout: 60, archive: true}
+    dead_letters: {queue: orders-failed, max_receives: 5}
+    tags: {team: shop}
+    policy:
+      Version: "2012-10-17"
+      Statement:
+        - Effect: Allow
+          Principal: {AWS: "${account}"}
+          Action: sqs:SendMessage
+          Resource: "arn:aws:sqs:${region}:${account}:orders"
+    events:
+      - {pattern: "shop.#", filter: {kind: [book]}}
+  orders-failed:
+    dead_letters_from: [orders]
+  steps.fifo:
+    attributes: {ContentBasedDeduplication: true}
+topics:
+  placed:
+    attributes: {DisplayName: Shop}
+    tags: {team: shop}
+    subscriptions:
+      - {queue: orders, filter: {kind: [book]}, filter_on: body, raw: true, dead_letters: orders-failed}
+schedules:
+  nightly: {cron: "0 3 * * *", target: {queue: orders, message: {report: 1.5}}}
+  once: {fire_at: 2199-01-01T00:00:00Z, target: {topic: shop.late, message: hello}}
+  often: {every: 5m, target: {queue: orders, message: x, headers: {kind: y}}, status: paused}
+"""
+MADE = [
+    "+ queue orders",
+    "+ queue orders-failed",
+    "+ queue steps.fifo",
+    "+ topic placed",
+    "+ subscription placed to orders",
+    "+ schedule nightly",
+    "+ schedule once",
+    "+ schedule often",
+]
+
+
+@pytest.fixture(autouse=True)
+def _without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "DATABASE_URL", "DATABASE_DIRECT_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def dsn(postgres: TestServer) -> Iterator[str]:
+    with postgres.database() as database:
+        yield database.api_dsn
+
+
+@pytest.fixture
+def penstock(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Command]:
+    """Runs a command on a service of its own; what it printed."""
+    with running_service(dsn) as service:
+        monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
+
+        def run(*arguments: str, error: str = "") -> str:
+            code = main(arguments)
+            output = capsys.readouterr()
+            assert (code, error in output.err) == (1 if error else 0, True), output
+            return output.out
+
+        yield run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "penstock.yaml"
+    path.write_text(FILE)
+    return path
+
+
+def plan(printed: str) -> list[str]:
+    return [line for line in printed.splitlines() if line[:2] in ("+ ", "~ ", "- ")]
+
+
+def test_a_file_is_applied_once_and_exported(penstock: Command, file: Path, tmp_path: Path) -> None:
+    apply = ("apply", "-f", str(file))
+    file.write_text("queues: {a: {dead_letters: {queue: b, max_receives: 1}}}")
+    penstock(*apply, error="the queue a names the queue 'b', which is neither in the file nor at the service")
+    file.write_text(FILE)
+    assert plan(penstock(*apply, "--dry-run")) == MADE
+    assert plan(penstock(*apply)) == MADE
+    assert penstock(*apply) == "nothing to do\n"
+    exported = penstock("export")
+    assert yaml.safe_load(exported)["queues"] == {
+        **yaml.safe_load(FILE)["queues"],
+        "orders": {
+            **yaml.safe_load(FILE)["queues"]["orders"],
+            "attributes": {"VisibilityTimeout": "60", "archive": "true"},
+        },
+        "orders-failed": {"attributes": {"VisibilityTimeout": "30"}, "dead_letters_from": ["orders"]},
+        "steps.fifo": {"attributes": {"VisibilityTimeout": "30", "ContentBasedDeduplication": "true"}},
+    }
+    again = tmp_path / "again.yaml"
+    again.write_text(exported)
+    assert penstock("apply", "-f", str(again), "--prune") == "nothing to do\n"
+    assert plan(penstock(*apply, "--prune")) == []
+
+
+def test_changes_and_deletions(penstock: Command, file: Path) -> None:
+    apply = ("apply", "-f", str(file))
+    penstock(*apply)
+    penstock("send", "steps.fifo", "1", "--group", "a")
+    data = yaml.safe_load(FILE)
+    data["queues"]["orders"] |= {
+        "attributes": {"VisibilityTimeout": 90},
+        "tags": {},
+        "policy": None,
+        "events": [],
+    }
+    data["queues"]["orders"]["dead_letters"]["max_receives"] = 6
+    del data["queues"]["steps.fifo"], data["schedules"]["once"]
+    data["schedules"]["nightly"]["cron"] = "0 4 * * *"
+    (subscription,) = data["topics"]["placed"]["subscriptions"]
+    subscription |= {"filter": None, "raw": False}
+    data["topics"]["placed"]["attributes"]["DisplayName"] = "Store"
+    file.write_text(yaml.safe_dump(data))
+    printed = penstock(*apply, "--prune", error="say --yes to delete")
+    changed = [
+        "~ queue orders", "~ topic placed", "~ subscription placed to orders", "~ schedule nightly",
+        "- schedule once", "- queue steps.fifo (with about 1 messages)",
+    ]  # fmt: skip
+    assert plan(printed) == changed
+    assert "    VisibilityTimeout: 60 → 90" in printed.splitlines()
+    assert plan(penstock(*apply, "--prune", "--yes")) == changed
+    assert penstock(*apply, "--prune") == "nothing to do\n"
+    shown = yaml.safe_load(penstock("export"))
+    assert shown["queues"].keys() == {"orders", "orders-failed"}
+    assert shown["queues"]["orders"].keys() == {"attributes", "dead_letters"}
+    assert shown["topics"]["placed"]["subscriptions"] == [
+        {"queue": "orders", "filter_on": "body", "dead_letters": "orders-failed"}
+    ]
+
+
+def test_users_are_in_the_database(
+    penstock: Command, dsn: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}
+    file.write_text(yaml.safe_dump({"users": {"shop": {"policies": ["read", document]}}}))
+    apply = ("apply", "-f", str(file))
+    penstock(*apply, error="set DATABASE_URL")
+    monkeypatch.setenv("DATABASE_URL", dsn)
+    assert plan(penstock(*apply)) == ["+ user shop"]
+    assert penstock(*apply) == "nothing to do\n"
+    assert yaml.safe_load(penstock("export"))["users"] == {"shop": {"policies": ["read", document]}}
+    file.write_text("users: {shop: {policies: []}}")
+    assert plan(penstock(*apply)) == ["~ user shop"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("queues:\n  a:\n    atributes: {}\n", ":3: there is no 'atributes' here; did you mean 'attributes'? ("),
+        ("queue:\n  orders:\n", ":1: there is no section 'queue'; did you mean 'queues'?"),
+        ("queues:\n  b:\n    dead_letters: {queue: a, max_receives: x}\n", ":3: expected `int`, got `str` (queues.b)"),
+        ("queues:\n  a:\n  a:\n", ":3: 'a' stands in line 2, too"),
+        ("queues:\n  a: [\n", ":3: "),
+        ("topics:\n  t:\n    subscriptions: [{raw: true}]\n", ":3: a subscription has either"),
+        ("queues: {a: {attributes: {DelaySeconds: 1000}}}", "the queue a: "),
+        ("topics: {t: {subscriptions: [{url: 'https://example.com', filter: {a: 1}}]}}", "the topic t: "),
+        ("schedules: {s: {cron: '* * *', target: {queue: a, message: 1}}}", "the schedule s: "),
+        ("users: {u: {policies: [reader]}}", "the user u: a policy is "),
+    ],
+)  # fmt: skip
+def test_mistakes_are_found_before_anything_is_asked(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:1")
+    file.write_text(text)
+    assert main(["apply", "-f", str(file)]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """`make check` validates examples/penstock.yaml by it."""
+    assert main(["apply", "--schema"]) == 0
+    parts = json.loads(capsys.readouterr().out)["$defs"]
+    assert parts["Manifest"]["properties"].keys() == {"queues", "topics", "schedules", "users"}
+    assert {"cron", "every", "target"} <= parts["NewSchedule"]["properties"].keys()
+    assert parts["Queue"]["additionalProperties"] is False
+
+
+def test_moto_is_imported(penstock: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "imported.yaml"
+    with mock_aws():
+        fill()
+        assert main(["import", "--from", "aws", "-o", str(path)]) == 0
+    left_out = capsys.readouterr().err.splitlines()
+    assert left_out == ["penstock: left out: the subscription of topic placed to email shop@example.com"]
+    made = plan(penstock("apply", "-f", str(path)))
+    assert len(made) == 7
+    assert penstock("apply", "-f", str(path)) == "nothing to do\n"
+    assert yaml.safe_load(penstock("export")) == yaml.safe_load(path.read_text())
+    queues = yaml.safe_load(path.read_text())["queues"]
+    assert queues["orders"]["dead_letters"] == {"queue": "orders-failed", "max_receives": 3}
+    assert queues["orders"]["policy"]["Statement"][0]["Resource"] == "arn:aws:sqs:${region}:${account}:orders"
+
+
+def fill() -> None:
+    """Queues with dead letters, a policy and tags, a FIFO queue, topics with subscriptions of several kinds."""
+    sqs, sns = (boto3.client(name, region_name="us-east-1") for name in ("sqs", "sns"))
+    arns = {}
+    for name, attributes in {
+        "orders-failed": {"MessageRetentionPeriod": "1209600"},
+        "orders": {"VisibilityTimeout": "45", "DelaySeconds": "1"},
+        "steps.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
+    }.items():
+        queue = sqs.create_queue(QueueName=name, Attributes=attributes, tags={"team": "shop"})["QueueUrl"]
+        arns[name] = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"][
+            "QueueArn"
+        ]
+    orders = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
+    redrive = {"deadLetterTargetArn": arns["orders-failed"], "maxReceiveCount": 3}
+    statement = {
+        "Sid": "topic", "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
+        "Resource": arns["orders"],
+    }  # fmt: skip
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    sqs.set_queue_attributes(
+        QueueUrl=orders, Attributes={"RedrivePolicy": json.dumps(redrive), "Policy": json.dumps(policy)}
+    )
+    for name, attributes in {"placed": {"DisplayName": "Shop"}, "steps.fifo": {"FifoTopic": "true"}}.items():
+        tags = [{"Key": "team", "Value": "shop"}]
+        topic = sns.create_topic(Name=name, Attributes=attributes, Tags=tags)["TopicArn"]
+        target = "steps.fifo" if name == "steps.fifo" else "orders"
+        sns.subscribe(
+            TopicArn=topic, Protocol="sqs", Endpoint=arns[target],
+            Attributes={"RawMessageDelivery": "true", "FilterPolicy": json.dumps({"kind": ["book"]})},
+        )  # fmt: skip
+    placed = f"arn:aws:sns:us-east-1:{arns['orders'].split(':')[4]}:placed"
+    sns.subscribe(TopicArn=placed, Protocol="email", Endpoint="shop@example.com")
