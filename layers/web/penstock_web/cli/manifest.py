@@ -108,9 +108,18 @@ def import_(
 
 
 def planned(
-    stack: ExitStack, manifest: Manifest, endpoint: str | None, region: str, *, prune: bool = False
+    stack: ExitStack,
+    manifest: Manifest,
+    endpoint: str | None,
+    region: str,
+    *,
+    prune: bool = False,
+    settings: Settings | None = None,
 ) -> list[Change]:
-    """The changes that lead to the file. `stack` holds the database that they may need. Raises LocalError."""
+    """The changes that lead to the file. Raises LocalError.
+
+    `stack` holds the database that they may need: that of `settings`, by default of the environment.
+    """
     from penstock_web.manifest.check import check
     from penstock_web.manifest.current import read_endpoint
     from penstock_web.manifest.endpoint import Endpoint as Service
@@ -126,7 +135,7 @@ def planned(
     )
     if not manifest.users:
         return changes
-    users = _users(stack, service.references.account)
+    users = _users(stack, service.references.account, settings)
     if users is None:
         raise LocalError("the file has users, which are in the database: set DATABASE_URL")
     return changes + list(users.changes(manifest.users, prune=prune))
@@ -137,12 +146,12 @@ def usual_region() -> str:
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
-def _users(stack: ExitStack, account: str) -> Users | None:
+def _users(stack: ExitStack, account: str, settings: Settings | None = None) -> Users | None:
     from penstock_web.manifest.users import Users
 
     from .database import service_database
 
-    settings = Settings.read(os.environ)
+    settings = settings or Settings.read(os.environ)
     if not settings.direct_url:
         return None
     return Users(stack.enter_context(service_database(settings, direct=True)), account)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +14,9 @@ from penstock.settings import Settings
 
 from .database_option import DatabaseAddress, variables_with
 from .values import whole_number
+
+if TYPE_CHECKING:
+    from penstock_web.manifest.model import Manifest
 
 app = typer.Typer()
 
@@ -52,6 +57,12 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         bool, typer.Option("--no-migrate", help="with DATABASE_URL: leave its schema alone")
     ] = False,
     no_pooler: Annotated[bool, typer.Option("--no-pooler", help="connect without PgBouncer")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", metavar="FILE", parser=Path, help="apply this penstock.yaml before it is ready"
+        ),
+    ] = None,
     first_key: Annotated[
         bool,
         typer.Option("--first-key", help="with QUEUE_ACCESS=sigv4: make and show a key if there is none"),
@@ -75,8 +86,32 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         migrate=not no_migrate,
         pooler=not no_pooler,
     )
-    if not first_key:
-        return run(settings, options)
     from .key_ring import make_first_key
 
-    return run(settings, options, make_first_key)
+    return run(
+        settings,
+        options,
+        make_first_key if first_key else None,
+        None if file is None else _applying(file),
+    )
+
+
+def _applying(file: Path) -> Callable[[Settings, str], None]:
+    """Reads the file now: what is wrong with it must not wait for a database."""
+    from penstock_web.manifest.source import read_file
+
+    return partial(_apply, read_file(file))
+
+
+def _apply(manifest: Manifest, settings: Settings, address: str) -> None:
+    """Raises LocalError."""
+    from contextlib import ExitStack
+
+    from penstock_web.manifest.plan import make
+
+    from .manifest import planned
+
+    with ExitStack() as stack:
+        changes = planned(stack, manifest, address, settings.queue_region, settings=settings)
+        make(changes)
+    print(f"{len(changes)} changes made by --file" if changes else "--file: nothing to do", flush=True)

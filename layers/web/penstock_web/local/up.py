@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 from types import FrameType
 from typing import Final
 
@@ -59,10 +60,16 @@ class UpOptions:
     pooler: bool = True
 
 
-def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings], None] | None = None) -> int:
+def up(
+    settings: Settings,
+    options: UpOptions,
+    on_database: Callable[[Settings], None] | None = None,
+    on_answering: Callable[[Settings, str], None] | None = None,
+) -> int:
     """Start everything, serve until SIGTERM or Ctrl-C, stop everything. Raises LocalError.
 
-    `on_database` is called when the database runs and has been migrated.
+    `on_database` is called when the database runs and has been migrated; `on_answering` with the address when the
+    service answers, before it is said to be ready. A LocalError of either ends the start.
     """
     configure_logging(settings.log_level)
     check_addresses(settings)
@@ -78,19 +85,57 @@ def up(settings: Settings, options: UpOptions, on_database: Callable[[Settings],
         is_own = not settings.database_url
         settings, displayed_dsn = with_database(settings, options, stack)
         version = look_at_database(settings, is_own=is_own)
-        if is_own:
-            settings = allow_loopback_webhooks(settings, options)
+        address = reachable(options.host, options.port)
+        settings = allow_loopback_webhooks(settings, options) if is_own else settings
         if on_database:
             on_database(settings)
 
+        failures: list[LocalError] = []
+
         def on_ready() -> None:
-            stack.enter_context(announced(f"http://{options.host}:{options.port}"))
+            stack.enter_context(announced(address))
             _announce(settings, options, displayed_dsn)
             log_start(settings, displayed_dsn, version, f"{options.host}:{options.port}", options.workers)
 
         stack.enter_context(log_stop())
-        _serve(settings, options, on_ready)
+        _serve(settings, options, _prepared(on_answering, settings, address, on_ready, failures))
+    if failures:
+        raise failures[0]
     return 0
+
+
+def _prepared(
+    prepare: Callable[[Settings, str], None] | None,
+    settings: Settings,
+    address: str,
+    then: Callable[[], None],
+    failures: list[LocalError],
+) -> Callable[[], None]:
+    """Calls `prepare`, beside the service, which must answer meanwhile, and `then`; a failure stops the service."""
+    if prepare is None:
+        return then
+
+    def run() -> None:
+        try:
+            prepare(settings, address)
+        except LocalError as error:
+            failures.append(error)
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            then()
+
+    return lambda: Thread(target=run).start()
+
+
+def reachable(host: str, port: int) -> str:
+    """The address at which this machine reaches a service that listens on `host`, be it all addresses."""
+    with contextlib.suppress(ValueError):
+        address = ip_address(host)
+        if address.is_unspecified:
+            host = "[::1]" if address.version == 6 else "127.0.0.1"
+        elif address.version == 6:
+            host = f"[{host}]"
+    return f"http://{host}:{port}"
 
 
 def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str]:
@@ -181,7 +226,7 @@ def _serve(settings: Settings, options: UpOptions, on_ready: Callable[[], None])
 
 
 def _announce(settings: Settings, options: UpOptions, database: str) -> None:
-    address = f"http://{options.host}:{options.port}"
+    address = reachable(options.host, options.port)
     region = settings.queue_region
     arguments, remark = ', aws_access_key_id="x", aws_secret_access_key="x"', ""
     variables = "AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from moto import mock_aws
 from penstock_web.cli import main
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
+from tests.support.programs.penstock_up import COMMAND, running
 
 Command = Callable[..., str]
 FILE = """
@@ -194,6 +196,25 @@ def test_mistakes_are_found_before_anything_is_asked(
     file.write_text(text)
     assert main(["apply", "-f", str(file)]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_a_service_starts_with_a_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is ready when the file is applied."""
+    with running("--ephemeral", "--file", str(file)) as service:
+        assert service.lines[:2] == ["8 changes made by --file", f"penstock ready on {service.address}"]
+        monkeypatch.setenv("PENSTOCK_ENDPOINT", service.address)
+        assert main(["apply", "-f", str(file)]) == 0
+        assert capsys.readouterr().out == "nothing to do\n"
+
+
+def test_a_file_that_cannot_be_applied_ends_the_start(file: Path) -> None:
+    file.write_text("queues: {a: {dead_letters: {queue: b, max_receives: 1}}}")
+    command = [*COMMAND, "up", "--ephemeral", "--port", "0", "--file", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "penstock: the queue a names the queue 'b'" in done.stderr
 
 
 def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> None:
