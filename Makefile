@@ -159,6 +159,7 @@ sbom: .tools/sbom/bin/cyclonedx-py ## write dist/penstock.cdx.json, the packages
 	@$< requirements --output-reproducible --output-file dist/penstock.cdx.json requirements/service.lock
 
 publish: $(UV) ## upload what is in dist/ to the package index (UV_PUBLISH_TOKEN=…)
+	@infra/local/check_release.sh
 	@$(UV) publish $(ARGS) dist/penstock-*.whl dist/penstock-*.tar.gz
 
 lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)

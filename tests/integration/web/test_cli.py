@@ -27,6 +27,7 @@ OPTIONS: dict[str, list[str]] = {
         "--no-migrate",
         "--no-pooler",
         "--database URL",
+        "--file FILE",
         "--first-key",
     ],
     "migrate": ["--database URL", "--dump FILE", "--ephemeral", "--tune-role NAME", "--first-key"],
@@ -72,11 +73,23 @@ OPTIONS: dict[str, list[str]] = {
     "purge": ["NAME", "--yes", "--endpoint URL", "--json"],
     "delete": ["NAME", "--yes", "--endpoint URL", "--json"],
     "redrive": ["NAME", "--to QUEUE", "--endpoint URL", "--json"],
+    "apply": [
+        "--file FILE",
+        "--prune",
+        "--dry-run",
+        "--yes",
+        "--schema",
+        "--endpoint URL",
+        "--region NAME",
+        "--json",
+    ],
+    "export": ["--output FILE", "--endpoint URL", "--region NAME"],
+    "import": ["--from URL", "--output FILE", "--region NAME"],
     "metrics": ["lag", "report", "run"],
     "metrics lag": ["--limit NUMBER", "--target-lag SECONDS", "--json"],
     "metrics report": ["--out FILE", "--from TIME", "--to TIME", "--queue NAME"],
     "settings": ["--database URL", "--markdown"],
-    "demo": ["--endpoint ENDPOINT", "http://127.0.0.1:9324"],
+    "demo": ["--endpoint URL"],
     "worker": ["--host HOST", "--port PORT", "--ready-fd READY_FD", "--metrics-folder METRICS_FOLDER"],
 }
 
@@ -203,8 +216,8 @@ def test_a_demo_without_an_address_says_so() -> None:
     done = piped("demo", "--endpoint", "nonsense")
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
-        "penstock demo: Invalid endpoint: nonsense\n",
         "",
+        "penstock: nonsense is no address of a service, such as http://127.0.0.1:9324\n",
     )
 
 

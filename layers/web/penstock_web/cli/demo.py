@@ -18,12 +18,19 @@ app = typer.Typer()
 
 
 @app.command("demo", help="send, receive and delete messages with boto3")
-def demo(endpoint: Annotated[str, typer.Option(metavar="ENDPOINT")] = "http://127.0.0.1:9324") -> int:
+def demo(
+    endpoint: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="address of the service (default: the one that runs here)"),
+    ] = None,
+) -> int:
     """Send, receive and delete 1,000 messages; 0 when every one of them came back, else 1."""
     from botocore.exceptions import BotoCoreError, ClientError
 
+    from .client import Client
+
     try:
-        client = _client(endpoint)
+        client = _client(Client(endpoint).endpoint)
     except ValueError as error:  # boto3 refuses the endpoint as an invalid address
         print(f"penstock demo: {error}")
         return 1
