@@ -89,6 +89,97 @@ def test_a_message_a_line_of_standard_input(penstock: Command, monkeypatch: pyte
     assert "lines" not in penstock("queues")
 
 
+def test_a_message_is_deleted_by_id_or_receipt(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    penstock("create", "single")
+    for body in ("first", "second", "third"):
+        penstock("send", "single", body)
+    first = lines(penstock("peek", "single", "--json"))[0]
+    assert penstock("delete", "single", "--id", str(first["id"])) == "deleted 1 message of single\n"
+    (second,) = lines(penstock("receive", "single", "--json"))
+    assert (
+        penstock("delete", "single", "--receipt", str(second["receipt"])) == "deleted 1 message of single\n"
+    )
+    assert [row["message"] for row in lines(penstock("peek", "single", "--state", "all", "--json"))] == [
+        "third"
+    ]
+    assert main(["delete", "single", "--id", str(first["id"])]) == 1
+    assert "single has no such message" in capsys.readouterr().err
+
+
+def test_tail_ends_after_a_count(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waited before is not shown. Messages are sent in place of its pause."""
+    penstock("create", "tailed")
+    penstock("send", "tailed", "before")
+    bodies = iter(("first", "second", "third"))
+    monkeypatch.setattr("time.sleep", lambda _seconds: main(["send", "tailed", next(bodies), "--json"]))
+    shown = penstock("tail", "tailed", "--count", "2")
+    assert [line.split()[-1] for line in shown.splitlines() if not line.startswith(("{", "["))] == [
+        "first",
+        "second",
+    ]
+
+
+def test_schedules(penstock: Command) -> None:
+    penstock("create", "reports")
+    made = penstock(
+        "schedules", "put", "nightly", "--queue", "reports", "--message", '{"n": 1.10}', "--cron", "0 3 * * *"
+    )
+    assert made.startswith("nightly: ")
+    assert "T03:00:00" in made
+    header, row = penstock("schedules", "list").splitlines()
+    assert header.split()[:2] == ["name", "status"]
+    assert row.split()[:2] == ["nightly", "active"]
+    assert penstock("schedules", "pause", "nightly") == "paused nightly\n"
+    assert [one["name"] for one in lines(penstock("schedules", "list", "--status", "paused", "--json"))] == [
+        "nightly"
+    ]
+    assert penstock("schedules", "run", "nightly") == "nightly sent 1 message\n"
+    assert penstock("peek", "reports").endswith('  {"n":1.10}\n')
+    assert penstock("schedules", "resume", "nightly").startswith("resumed nightly, next at ")
+    assert json.loads(penstock("schedules", "show", "nightly", "--json"))["status"] == "active"
+    assert "human_readable" in penstock("schedules", "show", "nightly")
+    assert penstock("schedules", "delete", "nightly") == "deleted nightly\n"
+    assert lines(penstock("schedules", "list", "--json")) == []
+    words, *times = penstock("schedules", "preview", "--every", "1h", "--count", "3").splitlines()
+    assert "hour" in words
+    assert len(times) == 3
+
+
+def test_deliveries(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    assert penstock("deliveries", "list").split() == [
+        "id", "kind", "endpoint", "attempts", "next_attempt_at", "last_status", "last_error",
+    ]  # fmt: skip
+    assert lines(penstock("deliveries", "list", "--state", "exhausted", "--json")) == []
+    assert main(["deliveries", "retry", "1"]) == 1
+    assert "delivery" in capsys.readouterr().err.lower()
+
+
+def test_status(penstock: Command, endpoint: str) -> None:
+    from penstock import __version__
+
+    shown = dict(line.split(None, 1) for line in penstock("status").splitlines() if line)
+    assert shown["service"] == endpoint
+    assert shown["version"] == __version__
+    assert shown["database"] == "ok"
+    assert shown["queues"].endswith(" need attention")
+    (found,) = lines(penstock("status", "--json"))
+    assert found["queues"] == len(lines(penstock("queues", "--json")))
+    assert found["attention"] == []
+
+
+def test_status_names_queues_that_need_attention(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worst first; the verdicts themselves have their own tests."""
+    kinds = {"fine": "ok", "slow": "falling_behind", "stuck": "stalled", "new": None}
+    rest = {"since": None, "backlog": 7, "cause_text": "nobody receives"}
+    monkeypatch.setattr(
+        "penstock_web.cli.rest.status._verdicts",
+        lambda _client: iter([{"name": name, "kind": kind, **rest} for name, kind in kinds.items()]),
+    )
+    printed = penstock("status").splitlines()
+    assert "4, of which 2 need attention" in printed[4]
+    assert [line.split()[0] for line in printed[-2:]] == ["stuck", "slow"]
+
+
 def test_dead_letters_go_back(penstock: Command) -> None:
     penstock("create", "failed")
     penstock("create", "jobs", "--dead-letters", "failed", "--max-receives", "1")
@@ -112,6 +203,11 @@ def test_fifo(penstock: Command) -> None:
         (["queue", "missing"], "Create it with POST /v1/queues."),
         (["create", "a b"], "Can only include alphanumeric characters"),
         (["peek", "missing", "--state", "lost"], "state"),
+        (["schedules", "preview"], "exactly one of --cron, --every, --when and --at"),
+        (["schedules", "put", "x", "--message", "y", "--every", "1h"], "either --queue or --event"),
+        (["schedules", "delete", "missing"], "chedule"),
+        (["deliveries", "list", "--state", "lost"], "state"),
+        (["status", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
         (["purge", "missing"], "nothing was deleted: without a terminal, say --yes"),
         (["queues", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
         (["queues", "--endpoint", "nowhere"], "nowhere is no address of a service"),

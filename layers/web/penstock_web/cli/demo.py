@@ -27,7 +27,7 @@ def demo(
     """Send, receive and delete 1,000 messages; 0 when every one of them came back, else 1."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from .client import Client
+    from .rest.client import Client
 
     try:
         client = _client(Client(endpoint).endpoint)

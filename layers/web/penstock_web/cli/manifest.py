@@ -13,7 +13,7 @@ import typer
 from penstock.settings import Settings
 from penstock_web.system_account import LocalError
 
-from .queues import Endpoint, Json
+from .rest.options import Endpoint, Json
 
 if TYPE_CHECKING:
     from penstock_web.manifest.model import Manifest
@@ -80,7 +80,7 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
     from penstock_web.manifest.current import portable, read_endpoint
     from penstock_web.manifest.endpoint import Endpoint as Service
 
-    from .client import Client
+    from .rest.client import Client
 
     client = Client(endpoint)
     service = Service(client.endpoint, region or usual_region())
@@ -125,7 +125,7 @@ def planned(
     from penstock_web.manifest.endpoint import Endpoint as Service
     from penstock_web.manifest.plan import Planner
 
-    from .client import Client
+    from .rest.client import Client
 
     check(manifest)
     client = Client(endpoint)

@@ -12,7 +12,7 @@ import typer
 
 from penstock.settings import Settings
 
-from .values import rfc_3339_time, whole_number
+from .rest.values import rfc_3339_time, whole_number
 
 OURS = ("penstock", "penstock_web", "penstock_metrics")
 

@@ -13,7 +13,7 @@ import typer
 from penstock.settings import Settings
 
 from .database_option import DatabaseAddress, variables_with
-from .values import whole_number
+from .rest.values import whole_number
 
 if TYPE_CHECKING:
     from penstock_web.manifest.model import Manifest

@@ -6,19 +6,19 @@ Each takes --endpoint, and prints JSON with --json: a document, or one a line wh
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from penstock_web.system_account import LocalError
 
-from .client import Client, Document, queue_path
-from .values import whole_number
+from .client import Client, queue_path
+from .options import Endpoint, Json, Yes, confirm
+from .printing import print_fields, print_json, print_messages, print_table, say
+from .values import json_or_text, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from penstock_web.native.documents import StoredMessage
 
 app = typer.Typer()
@@ -27,12 +27,7 @@ _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # messages of a request that sends
 _ONE_LOOK: Final = 1_000  # messages of a request that looks
 
-Endpoint = Annotated[
-    str | None, typer.Option(metavar="URL", help="address of the service (default: the one that runs here)")
-]
-Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the queue")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 
 
 @app.command("queues", help="list the queues, with how many messages each has")
@@ -40,7 +35,7 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     """All queues of the account, by name."""
     client = Client(endpoint)
     rows = (client.call("GET", queue_path(name)) for name in client.queue_names())
-    _print(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_msg_age_sec"))
+    print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_msg_age_sec"))
 
 
 @app.command("queue", help="show a queue: its counts, attributes and tags")
@@ -48,14 +43,12 @@ def queue(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """One queue."""
     shown = Client(endpoint).call("GET", queue_path(name))
     if json:
-        _print_json(shown)
+        print_json(shown)
         return
     for member in ("attributes", "tags"):
         if isinstance(found := shown.pop(member), dict):
             shown |= {f"{member}.{key}": value for key, value in sorted(found.items())}
-    width = max(map(len, shown))
-    for key, value in shown.items():
-        print(f"{key:{width}}  {'' if value is None else value}")
+    print_fields(shown)
 
 
 @app.command("create", help="make a queue")
@@ -84,7 +77,7 @@ def create(
         target = client.call("GET", queue_path(dead_letters))["arn"]
         attributes["RedrivePolicy"] = {"deadLetterTargetArn": target, "maxReceiveCount": max_receives}
     made = client.call("POST", "/queues", {"name": name, "attributes": attributes})
-    _say(made, json, f"created {made['name']}")
+    say(made, json, f"created {made['name']}")
 
 
 @app.command(
@@ -111,11 +104,11 @@ def send(
         answer = client.call(
             "POST",
             queue_path(name, "/messages"),
-            [{"message": _document(text), **given} for text in together],
+            [{"message": json_or_text(text), **given} for text in together],
         )
         sent += len(together)
         if json:
-            _print_json(answer)
+            print_json(answer)
     if not json:
         print(f"sent {sent} message{'' if sent == 1 else 's'} to {name}")
 
@@ -142,7 +135,7 @@ def receive(
     """Prints the messages, and deletes them if told."""
     client, path = Client(endpoint), queue_path(name, "/messages")
     found = client.messages(path, max=max_, wait=wait, vt=hide)
-    _print_messages(found, json)
+    print_messages(found, json)
     if delete and found:
         sys.stdout.flush()
         client.call("DELETE", path, {"receipts": [message.receipt for message in found]})
@@ -163,11 +156,19 @@ def peek(
     states = _STATES if state == "all" else (state,)
     found = [message for one in states for message in client.messages(path, state=one, limit=limit)]
     found.sort(key=lambda message: (message.entered_at or "", message.id))
-    _print_messages(found[:limit], json)
+    print_messages(found[:limit], json)
 
 
 @app.command("tail", help="show messages as they come, without receiving them, until Ctrl-C")
-def tail(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+def tail(
+    name: Name,
+    count: Annotated[
+        int | None,
+        typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="end after so many messages"),
+    ] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
     """Looks at all that can be received once a second; what is received within a second may be missed.
 
     Ids of messages that come at the same time may be in another order: it keeps all that it has seen, not the last.
@@ -176,11 +177,15 @@ def tail(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 
     client, path = Client(endpoint), queue_path(name, "/messages/peek")
     seen = {message.id for message in _waiting(client, path)}
+    left = count
     try:
         while True:
             waiting = {message.id: message for message in _waiting(client, path)}
-            _print_messages([message for id_, message in waiting.items() if id_ not in seen], json)
+            new = [message for id_, message in waiting.items() if id_ not in seen][:left]
+            print_messages(new, json)
             sys.stdout.flush()
+            if left is not None and not (left := left - len(new)):
+                return
             seen = set(waiting)
             time.sleep(_LOOK_SECONDS)
     except KeyboardInterrupt:
@@ -191,18 +196,39 @@ def tail(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
     """Asks first."""
     client = Client(endpoint)
-    _confirm(yes, f"Delete all messages of {name}?")
+    confirm(yes, f"Delete all messages of {name}?")
     answer = client.call("POST", queue_path(name, "/purge"))
-    _say(answer, json, f"deleted {answer['deleted']} messages of {name}")
+    say(answer, json, f"deleted {answer['deleted']} messages of {name}")
 
 
-@app.command("delete", help="delete a queue and its messages")
-def delete(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Asks first."""
+@app.command("delete", help="delete a queue and its messages, or with --id or --receipt only some messages")
+def delete(
+    name: Name,
+    ids: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"
+        ),
+    ] = None,
+    receipts: Annotated[
+        list[str] | None,
+        typer.Option("--receipt", metavar="TEXT", help="only the message received with it; repeatable"),
+    ] = None,
+    yes: Yes = False,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Asks before it deletes a queue."""
+    if ids and receipts:
+        raise LocalError("either --id or --receipt")
     client = Client(endpoint)
-    _confirm(yes, f"Delete the queue {name} and its messages?")
+    if ids or receipts:
+        wanted: dict[str, object] = {"ids": ids} if ids else {"receipts": receipts}
+        _delete_messages(client, name, wanted, json)
+        return
+    confirm(yes, f"Delete the queue {name} and its messages?")
     client.call("DELETE", queue_path(name))
-    _say({"deleted": name}, json, f"deleted {name}")
+    say({"deleted": name}, json, f"deleted {name}")
 
 
 @app.command("redrive", help="move the messages of a dead-letter queue back to where they came from")
@@ -234,7 +260,17 @@ def redrive(
         task = sqs.start_message_move_task(SourceArn=source, **target)
     except (BotoCoreError, ClientError) as error:
         raise LocalError(str(error)) from None
-    _say({"task": task["TaskHandle"]}, json, f"the messages of {name} move to {to or 'where they came from'}")
+    say({"task": task["TaskHandle"]}, json, f"the messages of {name} move to {to or 'where they came from'}")
+
+
+def _delete_messages(client: Client, name: str, wanted: dict[str, object], json: bool) -> None:
+    """Raises LocalError if there is none of these any more."""
+    answer = client.call("DELETE", queue_path(name, "/messages"), wanted)
+    deleted = answer["deleted"]
+    number = len(deleted) if isinstance(deleted, list) else 0
+    if not number:
+        raise LocalError(f"{name} has no such message; nothing was deleted")
+    say(answer, json, f"deleted {number} message{'' if number == 1 else 's'} of {name}")
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -242,17 +278,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--attribute")
     return name, value
-
-
-def _document(text: str) -> object:
-    """The JSON as it is written, so that 1.10 stays 1.10; a text that is no JSON is a string."""
-    import msgspec
-
-    try:
-        msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text
-    return msgspec.Raw(text.encode())
 
 
 def _chunks(texts: Iterator[str]) -> Iterator[Sequence[str]]:
@@ -268,65 +293,3 @@ def _waiting(client: Client, path: str) -> Iterator[StoredMessage]:
     while page := client.messages(path, state="visible", limit=_ONE_LOOK, after=after):
         yield from page
         after = page[-1].id
-
-
-def _confirm(yes: bool, question: str) -> None:
-    """Raises LocalError when the answer is no, or nobody can answer."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise LocalError("nothing was deleted: without a terminal, say --yes")
-    if not typer.confirm(question):
-        raise LocalError("nothing was deleted")
-
-
-def _say(document: object, json: bool, text: str) -> None:
-    if json:
-        _print_json(document)
-    else:
-        print(text)
-
-
-def _print_json(document: object) -> None:
-    import msgspec
-
-    print(msgspec.json.encode(document).decode())
-
-
-def _print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
-    """One a line: when it was sent, how often it was received, and the message."""
-    import msgspec
-
-    for message in messages:
-        if json:
-            _print_json(message)
-            continue
-        body = msgspec.json.decode(message.message)
-        text = body if isinstance(body, str) else bytes(message.message).decode()
-        print(f"{message.enqueued_at}  {message.read_count:>3}  {_printable(text)}")
-
-
-def _printable(text: str) -> str:
-    """Without characters that would change a terminal, such as escape sequences in the message of a stranger."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
-
-
-def _print(rows: Iterable[Document], json: bool, columns: Sequence[str]) -> None:
-    """A line a row: JSON with everything, or the columns."""
-    if json:
-        for row in rows:
-            _print_json(row)
-        return
-    cells = [[*columns], *([_cell(row.get(column)) for column in columns] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    align: list[Callable[[str, int], str]] = [str.ljust, *[str.rjust] * (len(columns) - 1)]
-    for texts in cells:
-        print(
-            "  ".join(
-                put(cell, width) for put, cell, width in zip(align, texts, widths, strict=True)
-            ).rstrip()
-        )
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)

@@ -11,9 +11,11 @@ from penstock_web.system_account import LocalError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from urllib3 import BaseHTTPResponse
+
     from penstock_web.native.documents import StoredMessage
 
-Document = dict[str, str | int | bool | dict[str, str] | list[dict[str, str | bool] | int | None] | None]
+Document = dict[str, object]
 """A JSON object of an answer without messages, as the OpenAPI document describes it."""
 USUAL_ENDPOINT: Final = "http://127.0.0.1:9324"
 _SECONDS: Final = 30
@@ -48,6 +50,24 @@ class Client:
         answer: Document = msgspec.json.decode(data) if data else {}
         return answer
 
+    def members(self, path: str, name: str | None = None, **parameters: object) -> list[Document]:
+        """The documents of an answer that is a list, or has one by this name."""
+        import msgspec
+
+        data = self._request("GET", path, None, parameters)
+        found = msgspec.json.decode(data) if name is None else msgspec.json.decode(data)[name]
+        return msgspec.convert(found, list[dict[str, object]])
+
+    def health(self, path: str) -> Document:
+        """What /livez or /readyz says, also when it says that something is wrong."""
+        import msgspec
+
+        answer = self._send("GET", f"{self.endpoint}{path}", None, self._headers)
+        try:
+            return msgspec.json.decode(answer.data, type=dict[str, object])
+        except msgspec.DecodeError:
+            raise LocalError(_error(answer.data, answer.status)) from None
+
     def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
         """The messages of an answer, with their JSON as it was sent."""
         import msgspec
@@ -58,7 +78,6 @@ class Client:
 
     def _request(self, method: str, path: str, body: object, parameters: dict[str, object]) -> bytes:
         import msgspec
-        import urllib3
 
         headers = dict(self._headers)
         data = None
@@ -66,17 +85,21 @@ class Client:
             data, headers["content-type"] = msgspec.json.encode(body), "application/json"
         fields = {name: str(value) for name, value in parameters.items() if value is not None}
         query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields.items())
-        url = f"{self.endpoint}/v1{path}{query if fields else ''}"
+        answer = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
+        if answer.status >= 400:
+            raise LocalError(_error(answer.data, answer.status))
+        return answer.data
+
+    def _send(self, method: str, url: str, data: bytes | None, headers: dict[str, str]) -> BaseHTTPResponse:
+        import urllib3
+
         try:
-            answer = self._pool.request(method, url, body=data, headers=headers)
+            return self._pool.request(method, url, body=data, headers=headers)
         except (urllib3.exceptions.HTTPError, ValueError) as error:
             raise LocalError(
                 f"no service answers at {self.endpoint} ({type(error).__name__}); start one with `penstock up`, or "
                 "name its address with --endpoint or PENSTOCK_ENDPOINT"
             ) from None
-        if answer.status >= 400:
-            raise LocalError(_error(answer.data, answer.status))
-        return answer.data
 
     def queue_names(self) -> Iterator[str]:
         """Of all pages, in their order."""

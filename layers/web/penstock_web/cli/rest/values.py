@@ -27,3 +27,14 @@ def rfc_3339_time(text: str) -> datetime:
     if (time := parse_timestamp(text)) is None:
         raise typer.BadParameter(f"{text!r} is not a time such as 2030-01-31T09:00:00Z")
     return time
+
+
+def json_or_text(text: str) -> object:
+    """The JSON as it is written, so that 1.10 stays 1.10; a text that is no JSON is a string."""
+    import msgspec
+
+    try:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    return msgspec.Raw(text.encode())

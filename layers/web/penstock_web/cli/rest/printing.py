@@ -1,0 +1,77 @@
+"""What the commands over the REST API print: JSON, a table, or a line a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock_web.native.documents import StoredMessage
+
+    from .client import Document
+
+
+def say(document: object, json: bool, text: str) -> None:
+    """What a command has done, as JSON or as a sentence."""
+    if json:
+        print_json(document)
+    else:
+        print(text)
+
+
+def print_json(document: object) -> None:
+    """One line."""
+    import msgspec
+
+    print(msgspec.json.encode(document).decode())
+
+
+def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
+    """One a line: when it was sent, how often it was received, and the message."""
+    import msgspec
+
+    for message in messages:
+        if json:
+            print_json(message)
+            continue
+        body = msgspec.json.decode(message.message)
+        text = body if isinstance(body, str) else bytes(message.message).decode()
+        print(f"{message.enqueued_at}  {message.read_count:>3}  {printable(text)}")
+
+
+def print_fields(document: Mapping[str, object]) -> None:
+    """A line a member."""
+    width = max(map(len, document))
+    for key, value in document.items():
+        print(f"{key:{width}}  {_cell(value)}".rstrip())
+
+
+def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) -> None:
+    """A line a row: JSON with everything, or the columns, those of numbers to the right."""
+    if json:
+        for row in rows:
+            print_json(row)
+        return
+    found = list(rows)
+    cells = [[*columns], *([_cell(row.get(column)) for column in columns] for row in found)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    numeric = [any(isinstance(row.get(column), int) for row in found) for column in columns]
+    for texts in cells:
+        line = [
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(texts, widths, numeric, strict=True)
+        ]
+        print("  ".join(line).rstrip())
+
+
+def printable(text: str) -> str:
+    """Without characters that would change a terminal, such as escape sequences in the message of a stranger."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def _cell(value: object) -> str:
+    import msgspec
+
+    if isinstance(value, (dict, list)):
+        value = msgspec.json.encode(value).decode()
+    return "" if value is None else printable(str(value))

@@ -1,0 +1,141 @@
+"""`penstock schedules`: schedules of a running service, over its REST API."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from penstock_web.system_account import LocalError
+
+from .client import Client
+from .options import Endpoint, Json
+from .printing import print_fields, print_json, print_table, say
+from .values import json_or_text, whole_number
+
+app = typer.Typer(name="schedules", help="messages at set times, of a running service")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the schedule")]
+Cron = Annotated[str | None, typer.Option(metavar="FIELDS", help="such as '0 9 * * 1-5'")]
+Every = Annotated[str | None, typer.Option(metavar="TIME", help="such as 5m or 1h")]
+When = Annotated[str | None, typer.Option(metavar="WORDS", help="such as 'every weekday at 9am'")]
+At = Annotated[str | None, typer.Option("--at", metavar="TIME", help="once, such as 2030-01-31T09:00:00Z")]
+Timezone = Annotated[str, typer.Option(metavar="NAME", help="such as Europe/Berlin")]
+
+
+@app.command("list", help="list the schedules")
+def list_(
+    status: Annotated[str | None, typer.Option(metavar="STATUS", help="only active or paused ones")] = None,
+    prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="only names that begin so")] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """In the order of their names."""
+    found = Client(endpoint).members("/schedules", "schedules", status=status, name_prefix=prefix)
+    print_table(found, json, ("name", "status", "expression", "timezone", "next_fire_at", "last_error"))
+
+
+@app.command("show", help="show a schedule, its meaning in words and its next times")
+def show(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """One schedule."""
+    found = Client(endpoint).call("GET", _path(name))
+    if json:
+        print_json(found)
+    else:
+        print_fields(found)
+
+
+@app.command("put", help="make a schedule, or replace the one of this name")
+def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
+    name: Name,
+    message: Annotated[str, typer.Option(metavar="TEXT", help="a text or a JSON document")],
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="the queue that gets it")] = None,
+    event: Annotated[
+        str | None, typer.Option(metavar="KEY", help="instead of a queue: the routing key of an event")
+    ] = None,
+    cron: Cron = None,
+    every: Every = None,
+    when: When = None,
+    at: At = None,
+    timezone: Timezone = "UTC",
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """One of --queue and --event, and one of --cron, --every, --when and --at."""
+    if (queue is None) == (event is None):
+        raise LocalError("say where the message goes: either --queue or --event")
+    destination = {"queue": queue} if event is None else {"topic": event}
+    body = {
+        **_expression(cron, every, when, at),
+        "timezone": timezone,
+        "target": {**destination, "message": json_or_text(message)},
+    }
+    made = Client(endpoint).call("PUT", _path(name), body)
+    warning = f"; {made['warning']}" if made.get("warning") else ""
+    say(made, json, f"{name}: {made['human_readable']}, next at {made['next_fire_at']}{warning}")
+
+
+@app.command("pause", help="fire a schedule no more until it is resumed")
+def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """Keeps the schedule."""
+    say(Client(endpoint).call("PATCH", _path(name), {"status": "paused"}), json, f"paused {name}")
+
+
+@app.command("resume", help="fire a paused schedule again")
+def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """From now on."""
+    resumed = Client(endpoint).call("PATCH", _path(name), {"status": "active"})
+    say(resumed, json, f"resumed {name}, next at {resumed['next_fire_at']}")
+
+
+@app.command("run", help="fire a schedule now, also a paused one; its next time stays as it is")
+def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """Outside the schedule."""
+    fired = Client(endpoint).call("POST", f"{_path(name)}/runs")
+    ids = fired["msg_ids"]
+    sent = len(ids) if isinstance(ids, list) else 0
+    say(fired, json, f"{name} sent {sent} message{'' if sent == 1 else 's'}")
+
+
+@app.command("delete", help="delete a schedule")
+def delete(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """An error if there is none: the service itself would not mind."""
+    client = Client(endpoint)
+    client.call("GET", _path(name))
+    client.call("DELETE", _path(name))
+    say({"deleted": name}, json, f"deleted {name}")
+
+
+@app.command("preview", help="say when something would fire; nothing is stored")
+def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
+    cron: Cron = None,
+    every: Every = None,
+    when: When = None,
+    at: At = None,
+    timezone: Timezone = "UTC",
+    count: Annotated[
+        int, typer.Option(metavar="N", parser=whole_number(1, 20), help="how many times to show")
+    ] = 5,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """The meaning in words, and a time a line."""
+    body = {**_expression(cron, every, when, at), "timezone": timezone, "count": count}
+    found = Client(endpoint).call("POST", "/previews", body)
+    times = found["next_fires"]
+    lines = [found["human_readable"], *(times if isinstance(times, list) else ())]
+    say(found, json, "\n".join(map(str, lines)))
+
+
+def _path(name: str) -> str:
+    return f"/schedules/{quote(name, safe='')}"
+
+
+def _expression(cron: str | None, every: str | None, when: str | None, at: str | None) -> dict[str, str]:
+    """Raises LocalError unless there is exactly one."""
+    given = {"cron": cron, "every": every, "when": when, "fire_at": at}
+    expression = {name: text for name, text in given.items() if text is not None}
+    if len(expression) != 1:
+        raise LocalError("say when: exactly one of --cron, --every, --when and --at")
+    return expression
