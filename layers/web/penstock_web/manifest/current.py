@@ -16,7 +16,7 @@ from penstock.sqs.attributes import FIFO, NATIVE, STANDARD
 from penstock_web.system_account import LocalError
 
 from .endpoint import Endpoint
-from .model import DeadLetters, Document, EventBinding, Manifest, Queue, Subscription, Topic, Value
+from .model import DeadLetterTarget, Document, EventBinding, Manifest, Queue, Subscription, Topic, Value
 from .references import References
 
 T = TypeVar("T")
@@ -121,7 +121,9 @@ def _read_queue(queue: Queue, attributes: Mapping[str, str], names: References) 
     redrive = _json(attributes.get("RedrivePolicy"))
     target = redrive.get("deadLetterTargetArn")
     queue.dead_letters = (
-        DeadLetters(names.name(str(target)), int(str(redrive.get("maxReceiveCount", 1)))) if target else None
+        DeadLetterTarget(names.name(str(target)), int(str(redrive.get("maxReceiveCount", 1))))
+        if target
+        else None
     )
     allow = _json(attributes.get("RedriveAllowPolicy"))
     sources = allow.get("sourceQueueArns")

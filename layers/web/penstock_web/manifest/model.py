@@ -16,7 +16,7 @@ Document = dict[str, object]
 """A JSON object, such as an access policy or a filter policy."""
 
 
-class DeadLetters(Struct, forbid_unknown_fields=True):
+class DeadLetterTarget(Struct, forbid_unknown_fields=True):
     """Where messages go that are received too often: a queue of the file or the service, or an ARN."""
 
     queue: str
@@ -34,7 +34,7 @@ class Queue(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds` and `history`."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
-    dead_letters: DeadLetters | UnsetType | None = UNSET
+    dead_letters: DeadLetterTarget | UnsetType | None = UNSET
     dead_letters_from: list[str] | Literal["all", "none"] | UnsetType | None = UNSET
     policy: Document | UnsetType | None = UNSET
     tags: dict[str, str] | UnsetType = UNSET

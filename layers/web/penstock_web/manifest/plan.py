@@ -16,7 +16,7 @@ from penstock_web.system_account import LocalError
 
 from .current import SCHEDULE_DEFAULTS, Current, Rest
 from .endpoint import Endpoint
-from .model import DeadLetters, Document, EventBinding, Manifest, Queue, Subscription, Topic, Value
+from .model import DeadLetterTarget, Document, EventBinding, Manifest, Queue, Subscription, Topic, Value
 from .references import References
 
 Differences = Mapping[str, tuple[object, object]]
@@ -110,7 +110,7 @@ class Planner:
 
     def _named_queues(self) -> Iterator[tuple[str, str]]:
         for name, queue in self.wanted.queues.items():
-            if isinstance(queue.dead_letters, DeadLetters):
+            if isinstance(queue.dead_letters, DeadLetterTarget):
                 yield f"the queue {name}", queue.dead_letters.queue
         for name, topic in self.wanted.topics.items():
             for row in topic.subscriptions or ():
@@ -131,10 +131,10 @@ class Planner:
     def _of_queue(self, queue: Queue) -> Document:
         """Its values by name, those that are given."""
         names = self.endpoint.references
-        letters, sources = queue.dead_letters, queue.dead_letters_from
+        redrive, sources = queue.dead_letters, queue.dead_letters_from
         return {
             **{key: text(value) for key, value in queue.attributes.items()},
-            **_given("dead_letters", msgspec.to_builtins(letters) if letters else letters),
+            **_given("dead_letters", msgspec.to_builtins(redrive) if redrive else redrive),
             **_given("dead_letters_from", sorted(sources) if isinstance(sources, list) else sources),
             **_given(
                 "policy",
@@ -175,12 +175,12 @@ class Planner:
             elif key == "policy":
                 references["Policy"] = json.dumps(value) if value else ""
             elif key == "dead_letters":
-                letters = msgspec.convert(value, DeadLetters) if value else None
+                redrive = msgspec.convert(value, DeadLetterTarget) if value else None
                 references["RedrivePolicy"] = (
                     ""
-                    if letters is None
+                    if redrive is None
                     else json.dumps(
-                        {"deadLetterTargetArn": arn(letters.queue), "maxReceiveCount": letters.max_receives}
+                        {"deadLetterTargetArn": arn(redrive.queue), "maxReceiveCount": redrive.max_receives}
                     )
                 )
             elif key == "dead_letters_from":

@@ -22,7 +22,7 @@ HOUR: Final = timedelta(hours=1)
 LATE_SECONDS: Final = 60.0
 OLD_SNAPSHOT_SECONDS: Final = 600.0
 LEVELS: Final = ("bad", "warn", "info")
-DEAD_LETTERS: Final = "dead letters"
+DEAD_LETTER_QUEUE_GREW: Final = "dead letters"
 WORST: Final = {
     Kind.STALLED: ("bad", "nobody receives"),
     Kind.THROTTLED: ("bad", "throttled"),
@@ -71,7 +71,9 @@ def read_overview(context: Context) -> Operation[Overview]:
     observed = yield from observe([row.arn or "" for row in rows], settings.queue_in_flight_limit)
     known = [(row, observed[row.arn or ""]) for row in rows if row.arn in observed]
     known.sort(key=lambda pair: badness(pair[1].verdict))
-    items = sorted(attention(known), key=lambda item: (LEVELS.index(item.level), item.what != DEAD_LETTERS))
+    items = sorted(
+        attention(known), key=lambda item: (LEVELS.index(item.level), item.what != DEAD_LETTER_QUEUE_GREW)
+    )
     return Overview(
         total,
         items,
@@ -94,7 +96,7 @@ def attention(known: Iterable[tuple[OverviewRow, Observed]]) -> Iterator[Item]:
                 if grew
                 else (f"{plural(row.visible, 'dead letter')}, none new in the last hour")
             )
-            yield Item(level, DEAD_LETTERS, name, text, f"{path}/failures", queue)
+            yield Item(level, DEAD_LETTER_QUEUE_GREW, name, text, f"{path}/failures", queue)
         elif queue.verdict.kind in WORST:
             level, what = WORST[queue.verdict.kind]
             yield Item(level, what, name, reason(queue), path, queue)
