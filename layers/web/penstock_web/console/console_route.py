@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse
 from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
 from penstock.access.request_rate import check_rate, count_answer
+from penstock.audit import Act, audited
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context, request_host
 from penstock.effects import Operation
@@ -29,7 +30,6 @@ from penstock_web.native.errors import status_and_code
 from penstock_web.native.native_route import OperationRunner, authorize_actions
 from penstock_web.native.request_id import request_id_of
 
-from .audit import Act, audited
 from .readings import Readings
 from .rendering import render
 from .rights import RIGHTS, Right

@@ -145,7 +145,7 @@ class Planner:
         }
 
     def _queue_steps(self, name: str, changed: Differences, wanted: Queue, *, new: bool) -> list[Step]:
-        attributes, references, native = self._queue_attributes(name, changed)
+        attributes, references, native = self._queue_attributes(changed)
         tags = wanted.tags if isinstance(wanted.tags, dict) else {}
         endpoint, rest, path = self.endpoint, self.rest, f"/queues/{quote(name, safe='')}"
         steps: list[Step] = []
@@ -165,7 +165,7 @@ class Planner:
         return steps
 
     def _queue_attributes(
-        self, name: str, changed: Differences
+        self, changed: Differences
     ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
         """Attributes of SQS, those that name other queues, and Penstock's own."""
         arn, attributes, references, native = self.endpoint.references.queue_arn, {}, {}, {}
@@ -187,7 +187,6 @@ class Planner:
                 references["RedriveAllowPolicy"] = _allow_policy(value, arn)
             elif key not in ("tags", "events"):
                 attributes[key] = str(value)
-        del name
         return attributes, references, native
 
     def _event_steps(self, name: str, wanted: list[EventBinding]) -> Iterator[Step]:
@@ -302,7 +301,7 @@ class Planner:
             yield Change("-", f"topic {name}", [(Phase.TOPICS_GO, partial(endpoint.delete_topic, arn))])
         for name in there.queues.keys() - wanted.queues.keys():
             number = self.found.messages.get(name, 0)
-            remark = f" (with about {number} messages)" if number else ""
+            remark = f" (with about {number} message{'' if number == 1 else 's'})" if number else ""
             step = (Phase.QUEUES_GO, partial(endpoint.delete_queue, name))
             yield Change("-", f"queue {name}", [step], remark=remark)
 

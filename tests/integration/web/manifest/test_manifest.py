@@ -145,7 +145,7 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     printed = penstock(*apply, "--prune", error="say --yes to delete")
     changed = [
         "~ queue orders", "~ topic placed", "~ subscription placed to orders", "~ schedule nightly",
-        "- schedule once", "- queue steps.fifo (with about 1 messages)",
+        "- schedule once", "- queue steps.fifo (with about 1 message)",
     ]  # fmt: skip
     assert plan(printed) == changed
     assert "    VisibilityTimeout: 60 → 90" in printed.splitlines()

@@ -42,7 +42,13 @@ def test_requests_and_messages(service: Service) -> None:
     entries = [{"Id": str(n), "MessageBody": str(n)} for n in (2, 3)]
     sqs.send_message_batch(QueueUrl=url, Entries=[*entries, {"Id": "bad", "MessageBody": "\0"}])
     messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)["Messages"]
-    again = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    again: list[dict[str, Any]] = []
+    calls = empty = 0
+    while len(again) < 3:  # a receive may leave out messages that a worker holds at this moment
+        answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
+        again += answer.get("Messages", [])
+        calls += 1
+        empty += "Messages" not in answer
     assert (len(messages), len(again)) == (3, 3)
     for message in again[:2]:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
@@ -54,7 +60,7 @@ def test_requests_and_messages(service: Service) -> None:
         "sqs:CreateQueue": 1,
         "sqs:SendMessage": 2,
         "sqs:SendMessageBatch": 1,
-        "sqs:ReceiveMessage": 3,
+        "sqs:ReceiveMessage": calls + 2,
         "sqs:DeleteMessage": 2,
     }
     assert (
@@ -70,9 +76,9 @@ def test_requests_and_messages(service: Service) -> None:
         "messages_received_total": 6,
         "messages_redelivered_total": 3,
         "messages_deleted_total": 2,
-        "empty_receives_total": 1,
+        "empty_receives_total": empty + 1,
         "message_send_duration_seconds_count": 2,
-        "message_receive_duration_seconds_count": 3,
+        "message_receive_duration_seconds_count": calls + 2,
         "message_delete_duration_seconds_count": 2,
         "message_age_at_receive_seconds_count": 3,
     }

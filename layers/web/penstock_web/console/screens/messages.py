@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter, Response
 
+from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
 from penstock.search.filters import MessageFilter
 from penstock.sqs.send import send_message
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
-from penstock_web.console.audit import Act
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, filter_of
 from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import APIRouter, Response
 
+from penstock.audit import Act
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.errors import InvalidParameterValue, QueueDoesNotExist
@@ -13,7 +14,6 @@ from penstock.postgres.statements.minutes import READ_MINUTES
 from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock.sqs import queues
 from penstock.sqs.types import DeleteQueueRequest
-from penstock_web.console.audit import Act
 from penstock_web.console.charts import Chart, charts_of
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.observing import Observed, observe

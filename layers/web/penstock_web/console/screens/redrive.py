@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter, Response
 
+from penstock.audit import Act
 from penstock.context import Context
 from penstock.effects import Operation
 from penstock.errors import InvalidParameterValue
@@ -12,7 +13,6 @@ from penstock.sqs.types import (
     ListMessageMoveTasksResultEntry,
     StartMessageMoveTaskRequest,
 )
-from penstock_web.console.audit import Act
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
 from penstock_web.console.messages import moment_of
 from penstock_web.native.operations import arn_of

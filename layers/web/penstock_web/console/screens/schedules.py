@@ -5,11 +5,11 @@ from typing import Final, Literal
 import msgspec
 from fastapi import APIRouter, Response
 
+from penstock.audit import Act
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
 from penstock.scheduler.rows import row_of
-from penstock_web.console.audit import Act
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
 from penstock_web.console.rendering import segment
 from penstock_web.native.documents import parse_timestamp

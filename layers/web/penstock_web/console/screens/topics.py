@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import APIRouter, Response
 
+from penstock.audit import Act
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -20,7 +21,6 @@ from penstock.sns.filter_policy import facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.console.audit import Act
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, NoSuchThing, redirect
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)

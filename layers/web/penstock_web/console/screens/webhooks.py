@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from penstock_web.console.audit import Act
+from penstock.audit import Act
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
 from penstock_web.native.deliveries import list_webhooks, retry_webhook
 from penstock_web.native.documents import parse_timestamp
