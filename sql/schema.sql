@@ -330,6 +330,7 @@ create table queue.lane (
     paced_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
     account_id text,
     host text,
+    stopped boolean not null default false,
     constraint lane_pkey PRIMARY KEY (lane)
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX lane_account_next_at ON queue.lane USING btree (account_id, next_at);
@@ -1051,6 +1052,27 @@ CREATE INDEX webhook_exhausted ON queue.webhook USING btree (account_id, webhook
 CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);
 CREATE INDEX webhook_waiting ON queue.webhook USING btree (lane, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
 CREATE INDEX webhook_waits_for ON queue.webhook USING btree (waits_for, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
+
+create table queue.webhook_attempt (
+    recorded_at timestamp with time zone not null default clock_timestamp(),
+    attempt_id bigint not null default nextval('queue.webhook_attempt_id'::regclass),
+    account_id text not null,
+    webhook_id bigint not null,
+    message_id uuid not null,
+    topic_arn text,
+    subscription_arn text,
+    endpoint text not null,
+    attempt integer not null,
+    outcome text not null,
+    status integer,
+    error text,
+    duration_ms integer,
+    sent_bytes integer,
+    answer text
+) partition by RANGE (recorded_at);
+CREATE INDEX webhook_attempt_account_id ON ONLY queue.webhook_attempt USING btree (account_id, attempt_id);
+
+create table queue.webhook_attempt_default partition of queue.webhook_attempt DEFAULT;
 
 create table queue.webhook_excess (
     account_id text not null,
@@ -1821,6 +1843,14 @@ function queue.list_users()
     returns TABLE(account_id text, name text, policies text[], created_at timestamp with time zone)
     language sql stable;
 
+function queue.list_webhook_attempts(p_account_id text, p_endpoint text, p_failed boolean, p_since timestamp with time zone, p_before bigint, p_limit integer, p_most integer)
+    returns TABLE(attempt_id bigint, looked_at integer, recorded_at_ms bigint, webhook_id bigint, message_id uuid, topic_arn text, subscription_arn text, endpoint text, attempt integer, outcome text, status integer, error text, duration_ms integer, sent_bytes integer, answer text)
+    language sql stable;
+
+function queue.list_webhook_endpoints(p_account_id text, p_most integer)
+    returns TABLE(endpoint text, attempts integer, delivered integer, p95_ms integer, last_status integer, last_error text, last_at_ms bigint, stopped boolean, paused_until_ms bigint, waiting integer)
+    language sql stable;
+
 function queue.list_webhooks(p_account_id text, p_state text, p_after bigint, p_limit integer)
     returns TABLE(webhook_id bigint, state text, kind text, message_id uuid, topic_arn text, subscription_arn text, binding_id bigint, endpoint text, attempts integer, due_at_ms bigint, under_way boolean, last_status integer, last_error text, dead_letter_arn text, created_at_ms bigint)
     language sql stable;
@@ -2068,6 +2098,10 @@ function queue.pass_over(p_arn text, p_message queue.delivery, p_format text, p_
 function queue.passes_over_all(p_arn text, p_answer_bytes integer, p_answer_format text)
     returns boolean
     language plpgsql;
+
+function queue.pause_webhook_endpoint(p_account_id text, p_endpoint text)
+    returns TABLE(known boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer, p_bytes bigint DEFAULT NULL::bigint)
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text)
@@ -2341,8 +2375,16 @@ function queue.resolve(p_name text)
     returns text
     language plpgsql stable;
 
+function queue.resume_webhook_endpoint(p_account_id text, p_endpoint text)
+    returns TABLE(known boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.retry_webhook(p_account_id text, p_webhook_id bigint)
     returns TABLE(webhook_id bigint)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.retry_webhooks(p_account_id text, p_endpoint text, p_since timestamp with time zone, p_after bigint, p_limit integer)
+    returns TABLE(retried integer, last_id bigint)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.revoke_key(p_key_id text)
@@ -2489,7 +2531,7 @@ function queue.settle_audit(p_audit_id bigint, p_affected bigint, p_error text)
     returns TABLE(settled boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
+function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[], p_durations_ms integer[] DEFAULT NULL::integer[], p_sent_bytes integer[] DEFAULT NULL::integer[], p_answers text[] DEFAULT NULL::text[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 

@@ -212,6 +212,8 @@ SETTINGS: Final = (
     Setting("WEBHOOK_SIGNING_SECRET", "", "whsec_…", "Signs webhooks of events as Standard Webhooks do: `whsec_` and "
             "the base64 text of 24 to 64 bytes. To change it, give the new one and the old one, "
             "separated by a blank: both sign.", secret=True),
+    Setting("WEBHOOK_LOG_ANSWERS", False, "", "Keep the first 256 bytes of each answer of an endpoint in the log of "
+            "attempts, for administrators. Answers from networks of `WEBHOOK_ALLOW_CIDRS` are never kept."),
     Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long the history of each message (without its body) is kept, for "
             "metrics.", 1),
     Setting("QUEUE_METRICS_DAYS", 30, "days", "How long the metrics job's windows of a minute are kept; those of an "
@@ -335,6 +337,7 @@ class Settings:
     queue_schedule_history_seconds: int
     webhook_allow_cidrs: str
     webhook_signing_secret: str = field(repr=False)
+    webhook_log_answers: bool
     queue_history_days: int
     queue_metrics_days: int
     queue_metrics_timezone: str

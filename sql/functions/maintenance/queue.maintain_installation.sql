@@ -1,7 +1,7 @@
 -- queue.maintain_installation(limit, history days): removes the rows that no maintenance of a single queue removes:
 -- messages of deleted queues, endpoints of deleted platform applications, expired deduplication ids and
 -- ReceiveRequestAttemptIds, registrations of watchers that ended, counts of past firings, expired rows of topics,
--- ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of both histories for the days ahead, and drops those beyond p_history_days.
+-- ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of the histories for the days ahead, and drops those beyond p_history_days.
 -- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Returns rows removed.
 -- Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
@@ -45,7 +45,7 @@ begin
     end loop;
     for v_day in 0 .. 2 loop
         perform queue.add_history_day(h.name, (now() at time zone 'utc')::date + v_day)
-        from unnest(array['history', 'webhook_history']) h(name);
+        from unnest(array['history', 'webhook_history', 'webhook_attempt']) h(name);
     end loop;
     perform queue.drop_history_days(p_history_days);
     perform queue.compact_dead_letter_counts(p_limit);

@@ -1,6 +1,6 @@
 -- queue.claim_endpoint_webhooks(lane, limit, until): chooses up to p_limit webhooks that wait for a host or an endpoint and
 -- may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives one
--- webhook as a probe, which has until p_until. A throttled endpoint gives a tenth of a second's worth at once, at least one,
+-- webhook as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth of a second's worth at once, at least one,
 -- then webhooks in proportion to the time. Of a host's webhooks those whose endpoint is paused wait for the endpoint.
 -- The caller holds the row of queue.lane and leases the webhooks. Returns their ids; {} when there are none.
 -- Locks: webhooks and, of a host, rows of paused endpoints, skipped when locked. Index: webhook_waits_for, lane_paused.
@@ -24,6 +24,13 @@ declare
     v_ids bigint[];
     v_next timestamptz;
 begin
+    if exists (     -- a subscription with a rate of its own waits in a row of its own
+        select from queue.lane l
+        where l.lane = p_lane.account_id || ' ' || split_part(p_lane.lane, ' ', 2) and l.stopped and l.lane <> p_lane.lane)
+    then
+        update queue.lane l set next_at = 'infinity' where l.lane = p_lane.lane;
+        return '{}';
+    end if;
     if v_paused_until > v_now then
         update queue.lane l set next_at = v_paused_until where l.lane = p_lane.lane;
         return '{}';

@@ -1,5 +1,6 @@
 -- queue.expire_webhooks(limit): gives up webhooks that have waited for a paused endpoint for an hour or more since they
--- were due, those for the gateway and mails for six hours (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
+-- were due, those for the gateway and mails for six hours (as long as SNS tries at most): up to p_limit an endpoint. For what somebody
+-- paused they wait as long as it takes. Returns one row: exhausted, dead_lettered.
 -- Locks: webhooks, skipped when locked, then notices. Index: webhook_waits_for. Called by: the worker `deliver`.
 create or replace function queue.expire_webhooks(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$
@@ -12,7 +13,7 @@ declare
 begin
     exhausted := 0;
     dead_lettered := 0;
-    for v_endpoint in select l.lane from queue.lane l where l.paused_until is not null order by l.lane loop
+    for v_endpoint in select l.lane from queue.lane l where l.paused_until is not null and not l.stopped order by l.lane loop
         v_ids := array(
             select w.webhook_id from queue.webhook w
             where w.waits_for = v_endpoint and w.state = 'pending' and w.waiting

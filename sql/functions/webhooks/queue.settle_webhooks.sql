@@ -1,5 +1,5 @@
--- queue.settle_webhooks(ids, leases, endpoints, statuses, errors, delays_ms, healths): writes the outcomes of attempts,
--- one array element a webhook. Only the lease's holder may do that: an outcome that comes after another worker has
+-- queue.settle_webhooks(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes, answers):
+-- writes the outcomes of attempts, one array element a webhook, and logs each in queue.webhook_attempt. Only the lease's holder may do that: an outcome that comes after another worker has
 -- claimed the webhook changes nothing. Without an error the webhook was delivered, and is deleted and recorded in the
 -- history. Else it is retried after delay_ms, or, when that is null, given up. Status 0: nothing was sent, and the
 -- attempt does not count.
@@ -9,16 +9,10 @@
 -- and how many belonged to another worker by then (lost).
 -- Locks: notices, then webhooks, then subscriptions of mails, then rows of queue.lane, each in order. Index: webhook_pkey, webhook_notice.
 -- Called by: the worker `deliver`.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_lanes' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.settle_webhooks(bigint[], uuid[], text[], int[], text[], int[], int[])'))::text[])
-    then
-        drop function queue.settle_webhooks(bigint[], uuid[], text[], int[], text[], int[], int[]);
-    end if;
-end $$;
+drop function if exists queue.settle_webhooks(bigint[], uuid[], text[], int[], text[], int[], int[]);
 create or replace function queue.settle_webhooks(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
-    p_healths int[])
+    p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
 returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -35,12 +29,14 @@ begin
         where n.notice_id = any (array(select w.notice_id from queue.webhook w where w.webhook_id = any (p_ids)))
         order by n.notice_id for update);
     with entry as materialized (
-        select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms, p_healths)
-            u(webhook_id, lease, status, error, delay_ms, health)),
+        select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms, p_healths, p_durations_ms, p_sent_bytes,
+                p_answers)
+            u(webhook_id, lease, status, error, delay_ms, health, duration_ms, sent_bytes, answer)),
     gone as (
         delete from queue.webhook w using entry e
         where e.error is null and w.webhook_id = e.webhook_id and w.lease = e.lease
-        returning w.created_at, w.attempts, w.outgoing_id, w.subscription_arn),
+        returning w.webhook_id, w.notice_id, w.account_id, w.endpoint, w.created_at, w.attempts, w.outgoing_id,
+            w.subscription_arn),
     carried as (
         update queue.outgoing o set state = 'sent', error = null from gone g where o.outgoing_id = g.outgoing_id),
     recorded as (
@@ -52,7 +48,21 @@ begin
             last_status = nullif(e.status, 0), last_error = e.error,
             due_at = clock_timestamp() + coalesce(e.delay_ms, 0) * interval '1 millisecond'
         from entry e where e.error is not null and w.webhook_id = e.webhook_id and w.lease = e.lease
-        returning w.webhook_id, e.delay_ms, e.health, w.subscription_arn)
+        returning w.webhook_id, w.notice_id, w.account_id, w.endpoint, w.attempts, e.delay_ms, e.health,
+            w.subscription_arn),
+    logged as (
+        insert into queue.webhook_attempt (account_id, webhook_id, message_id, topic_arn, subscription_arn, endpoint, attempt,
+            outcome, status, error, duration_ms, sent_bytes, answer)
+        select t.account_id, t.webhook_id, n.message_id, n.topic_arn, t.subscription_arn, t.endpoint, t.attempt, t.outcome,
+            e.status, e.error, e.duration_ms, e.sent_bytes, e.answer
+        from (
+            select g.webhook_id, g.notice_id, g.account_id, g.endpoint, g.subscription_arn, g.attempts + 1 as attempt,
+                'delivered' as outcome from gone g
+            union all
+            select k.webhook_id, k.notice_id, k.account_id, k.endpoint, k.subscription_arn, k.attempts,
+                case when k.delay_ms is null then 'given_up' else 'retried' end from kept k) t
+        join entry e on e.webhook_id = t.webhook_id and e.status is distinct from 0
+        join queue.notice n on n.notice_id = t.notice_id)
     select (select count(*) from gone), count(*) filter (where k.delay_ms is not null),
         count(*) filter (where k.delay_ms is null),
         coalesce(array_agg(k.webhook_id) filter (where k.delay_ms is null), '{}'),

@@ -155,6 +155,11 @@ def check_user(service: str, action: str, arn: str, context: RequestContext) -> 
         raise denied(service, action, arn, request.principal, Policies.IDENTITY, explicit=explicit)
 
 
+def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:
+    """Whether `check_user` would let the caller pass."""
+    return context.caller.verdict(access_request(service, action, arn, context)) is Verdict.ALLOWED
+
+
 def access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
     """The request as policies see it. A batch has the name of its single action."""
     name = f"{service}:{action.removesuffix('Batch')}".lower()

@@ -39,6 +39,8 @@ LONGEST_RUN_SECONDS = 20.0
 """After this time a run claims nothing; requests under way end within 15 seconds."""
 EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 """The gateway's address is a setting of the operator, and no subscriber's choice: it may be anywhere."""
+LOGGED_BYTES: Final = 256
+"""Of the body of an answer, where WEBHOOK_LOG_ANSWERS is on."""
 MOST_PER_HOST: Final = 20
 """Concurrent requests of one process to one host and port, for one account."""
 
@@ -118,7 +120,8 @@ class Deliverer:
         self, settings: Settings, store: Store, counts: "Counter[str]", longest_run_seconds: float
     ) -> None:
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
-        sender = Sender(guard, self._resolver, self._tls)
+        kept_bytes = LOGGED_BYTES if settings.webhook_log_answers else 0
+        sender = Sender(guard, self._resolver, self._tls, kept_bytes)
         gateway = Sender(AddressGuard(EVERY_NETWORK), self._resolver, self._tls)
         secrets = read_secrets(settings.webhook_signing_secret)
         seconds = float(settings.queue_http_delivery_timeout_secs)

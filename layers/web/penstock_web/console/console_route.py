@@ -11,7 +11,7 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.responses import RedirectResponse
 
-from penstock.access.authorization import ANY, authorize_one, check_user
+from penstock.access.authorization import ANY, authorize_one, is_user_allowed
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
 from penstock.access.request_rate import check_rate, count_answer
 from penstock.audit import Act, audited
@@ -152,12 +152,8 @@ class Page:
     def may(self, action: str, arn: str = ANY) -> bool:
         """Whether the user's own policies allow this, for what a page offers. Each request is asked again."""
         if action.partition(":")[2].startswith(READING) or self.is_full:
-            try:
-                service, _, name = action.partition(":")
-                check_user(service, name, arn, self.context)
-            except AccessDenied:
-                return False
-            return True
+            service, _, name = action.partition(":")
+            return is_user_allowed(service, name, arn, self.context)
         return False
 
     async def ask(self, actions: tuple[str, ...], named: str = "") -> None:

@@ -61,6 +61,8 @@ RIGHTS: Final[dict[str, Right]] = {
     "set_status": Right(("scheduler:UpdateSchedule",)),
     "webhooks": Right(("penstock:ListDeliveries",)),
     "retry": Right(("penstock:RetryDelivery",)),
+    "retry_failed": Right(("penstock:RetryDelivery",)),
+    "pause_endpoint": Right(("penstock:PauseEndpoint",)),
     "system": Right(("penstock:GetMetrics",)),
     "keys": Right(("penstock:ReadKeys",)),
     "audit": Right(("penstock:ReadAudit",)),

@@ -34,6 +34,11 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "transact": ("sqs:SendMessage", "sqs:DeleteMessage", "penstock:PublishEvent"),
     "list_deliveries": ("penstock:ListDeliveries",),
     "retry": ("penstock:RetryDelivery",),
+    "retry_failed": ("penstock:RetryDelivery",),
+    "list_attempts": ("penstock:ListDeliveries",),  # and penstock:ReadAnswers to see how answers begin
+    "list_endpoints": ("penstock:ListDeliveries",),
+    "pause_endpoint": ("penstock:PauseEndpoint",),
+    "resume_endpoint": ("penstock:PauseEndpoint",),
     "list_outbox": ("penstock:ReadOutbox",),
     "opt_out": ("penstock:OptOutPhoneNumber",),
     "publish": ("penstock:PublishEvent",),

@@ -15,12 +15,13 @@ from fastapi.security import HTTPBearer
 
 from penstock.environment import Environment
 
-from . import deliveries, messages, moves, outbox, queues, search, transactions
+from . import messages, moves, outbox, queues, search, transactions
 from .errors import add_error_handlers
 from .events import routes as events
 from .metrics import routes as metrics
 from .native_route import NativeApi, RunOperation
 from .schedules import routes as schedules
+from .webhooks import attempts, deliveries, endpoints
 
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
@@ -33,6 +34,8 @@ MODULES: Final = (
     events,
     transactions,
     deliveries,
+    attempts,
+    endpoints,
     outbox,
     schedules,
     metrics,

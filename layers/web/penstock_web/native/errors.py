@@ -56,6 +56,14 @@ class DeliveryNotFound(AwsError):  # noqa: N818 - called as the answer is
     default_message = "The delivery does not exist."
 
 
+class EndpointNotFound(AwsError):  # noqa: N818 - called as the answer is
+    """No subscription, binding or recent attempt of the account has this URL; or, to resume, it is not paused."""
+
+    json_type = query_code = "EndpointNotFound"
+    status = 404
+    default_message = "The account delivers nothing to this endpoint."
+
+
 class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the answer is
     """A body that does not say that it is JSON. Browsers let pages of other sites send only bodies that do not."""
 
@@ -104,6 +112,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     SubscriptionNotFound: (404, "subscription_not_found", None),
     StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
     DeliveryNotFound: (404, "delivery_not_found", "It may have been delivered."),
+    EndpointNotFound: (404, "endpoint_not_found", "GET /v1/deliveries/endpoints lists them."),
     MoveNotFound: (404, "move_not_found", "A queue keeps its last ten moves."),
     MoveConflict: (409, "move_conflict", None),
     UnsupportedMediaType: (415, "unsupported_media_type", "Send content-type: application/json."),

@@ -15,6 +15,7 @@ from penstock.search.moves import MoveConflict, MoveNotFound
 
 from .errors import (
     DeliveryNotFound,
+    EndpointNotFound,
     MessageNotFound,
     ScheduleConflict,
     ScheduleNotFound,
@@ -71,6 +72,11 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "transact": (*_QUEUE, errors.ReceiptHandleIsInvalid, errors.BatchRequestTooLong, StaleReceipt),
     "list_deliveries": (),
     "retry": (DeliveryNotFound,),
+    "retry_failed": (),
+    "list_attempts": (),
+    "list_endpoints": (),
+    "pause_endpoint": (EndpointNotFound,),
+    "resume_endpoint": (EndpointNotFound,),
     "list_outbox": (),
     "opt_out": (errors.OverLimit,),
     "publish": (),

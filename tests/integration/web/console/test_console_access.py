@@ -59,6 +59,8 @@ FIRST_ROLE = {
     "set_status": "admin",
     "webhooks": "read",
     "retry": "operate",
+    "retry_failed": "operate",
+    "pause_endpoint": "operate",
     "system": "read",
     "keys": "admin",
     "audit": "admin",
@@ -75,7 +77,7 @@ PATH_VALUES = {
 }
 WRITING = {
     "sign_in", "sign_out", "create", "purge", "delete", "delete_messages", "send", "publish", "run_now", "set_status",
-    "retry", "redrive", "cancel_redrive",
+    "retry", "retry_failed", "pause_endpoint", "redrive", "cancel_redrive",
 }  # fmt: skip
 
 

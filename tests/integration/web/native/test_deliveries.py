@@ -87,3 +87,56 @@ def test_another_account_neither_sees_nor_retries_it(
     assert row is not None
     assert listed(http, state="exhausted") == []
     assert http.post(f"/v1/deliveries/{row[0]}/retry").status_code == 404
+
+
+def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
+    publish(db, receiver.url("/200"), receiver.url("/404"))
+    publish(db, receiver.url("/404"))
+    db.execute("select queue.wake_webhooks()")
+    wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"] * 2)
+    page = http.get("/v1/deliveries/attempts", params={"limit": 2}).json()
+    assert (len(page["attempts"]), page["looked_at"]) == (2, 2)
+    rest = http.get("/v1/deliveries/attempts", params={"before": page["next"]}).json()
+    assert (len(rest["attempts"]), rest["next"]) == (1, None)
+    failed = http.get(
+        "/v1/deliveries/attempts", params={"failed": True, "endpoint": receiver.url("/404")}
+    ).json()
+    assert [(row["attempt"], row["outcome"], row["status"]) for row in failed["attempts"]] == [
+        (1, "given_up", 404)
+    ] * 2
+    assert failed["looked_at"] == 3
+    later = http.get("/v1/deliveries/attempts", params={"since": "2100-01-01T00:00:00Z"}).json()
+    assert (later["attempts"], later["looked_at"]) == ([], 3)
+    endpoints = http.get("/v1/deliveries/endpoints").json()
+    assert [(row["endpoint"], row["attempts"], row["delivered"], row["paused"]) for row in endpoints] == [
+        (receiver.url("/404"), 2, 0, False),
+        (receiver.url("/200"), 1, 1, False),
+    ]
+    receiver.answers["/404"] = receiver.answers["/200"]
+    later = http.post("/v1/deliveries/retry", json={"since": "2100-01-01T00:00:00Z"})
+    assert (later.status_code, later.json()) == (202, {"retried": 0, "next": None})
+    answer = http.post("/v1/deliveries/retry", json={"endpoint": receiver.url("/404")})
+    assert answer.json() == {"retried": 2, "next": None}
+    wait_until(lambda: webhooks(db) == [])
+    audited = db.execute(
+        "select action, target, filter, affected from queue.audit order by audit_id"
+    ).fetchall()
+    assert audited[-1] == ("penstock:RetryDelivery", receiver.url("/404"), {"limit": 1000}, 2)
+
+
+def test_an_endpoint_is_paused_and_resumed(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
+    url = {"endpoint": receiver.url("/200")}
+    unknown = http.post("/v1/deliveries/endpoints/pause", json=url)
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "endpoint_not_found")
+    publish(db, receiver.url("/200"))
+    db.execute("select queue.wake_webhooks()")
+    wait_until(lambda: webhooks(db) == [])
+    assert http.post("/v1/deliveries/endpoints/pause", json=url).status_code == 204
+    publish(db, receiver.url("/200"))
+    db.execute("select queue.wake_webhooks()")
+    wait_until(lambda: [row["waiting"] for row in http.get("/v1/deliveries/endpoints").json()] == [1])
+    assert receiver.count("/200") == 1
+    assert http.post("/v1/deliveries/endpoints/resume", json=url).status_code == 204
+    wait_until(lambda: receiver.count("/200") == 2)
+    again = http.post("/v1/deliveries/endpoints/resume", json=url)
+    assert (again.status_code, again.json()["error"]["message"]) == (404, "The endpoint is not paused.")

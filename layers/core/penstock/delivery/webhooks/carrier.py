@@ -36,18 +36,24 @@ class HttpCarrier:
         if self._url == "":  # the endpoint of such a delivery is a name, and no address to post to
             return unanswered(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else SNS_SECONDS
+        outcome, sent_bytes, start = await self._post(delivery, seconds)
+        return outcome._replace(sent_bytes=sent_bytes, answer=None if start is None else _text(start))
+
+    async def _post(self, delivery: Delivery, seconds: float) -> tuple[Outcome, int | None, bytes | None]:
+        request = None
         try:
             endpoint = parse_endpoint(self._url or delivery.endpoint)
             request = request_bytes(delivery, endpoint, self._secrets, int(time()))
-            status = await self._sender.post(endpoint, request, seconds, delivery.account_id)
-            return answered(delivery, status)
+            answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
+            return answered(delivery, answer.status), len(request), answer.start
         except TimeoutError as error:
-            return unanswered(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
+            outcome = unanswered(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
         except (EndpointRefused, OSError) as error:
-            return self._unreached(delivery, error)
+            outcome = self._unreached(delivery, error)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
             _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
-            return self._unreached(delivery, error)
+            outcome = self._unreached(delivery, error)
+        return outcome, None if request is None else len(request), None
 
     def _unreached(self, delivery: Delivery, error: Exception) -> Outcome:
         if self._url is None or isinstance(error, ResolverBusyError):
@@ -57,3 +63,8 @@ class HttpCarrier:
             "the SNS gateway cannot be reached", extra={"webhook": delivery.webhook_id, "cause": str(error)}
         )
         return unanswered(delivery, ConnectionError("the gateway cannot be reached"))
+
+
+def _text(start: bytes) -> str:
+    """As the database can store it."""
+    return start.decode(errors="replace").replace("\0", "\ufffd")

@@ -1,13 +1,13 @@
 """One HTTP/1.1 connection to an endpoint: it sends a POST and returns the status of the answer.
 
 Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that it can be used
-again. Redirects, cookies, proxies and content codings are not implemented, so none has to be switched off. Parser:
-llhttp (httptools), in its strict mode.
+again; where the log shows answers it keeps the first bytes. Redirects, cookies, proxies and content codings are not
+implemented, so none has to be switched off. Parser: llhttp (httptools), in its strict mode.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import httptools
 
@@ -15,6 +15,13 @@ MOST_ANSWER_BYTES: Final = 65_536
 """Head and body of an answer that are read; beyond that the connection is closed."""
 DRAIN_SECONDS: Final = 1.0
 """How long the body of an answer may take before the connection is closed. The status counts all the same."""
+
+
+class Answer(NamedTuple):
+    """What an endpoint answered. `start`: the first bytes of the body, None where nobody wants them."""
+
+    status: int
+    start: bytes | None
 
 
 class ConnectionLost(OSError):  # noqa: N818 - named for the event
@@ -26,24 +33,32 @@ class ConnectionLost(OSError):  # noqa: N818 - named for the event
 
 
 class Connection(asyncio.Protocol):
-    """An open connection, for one request at a time. It calls `on_idle` when the next request may be sent."""
+    """An open connection, for one request at a time. It calls `on_idle` when the next request may be sent.
 
-    def __init__(self, on_idle: Callable[["Connection"], None]) -> None:
+    `kept_bytes`: how much of each answer's body is kept. 0: none, and the answer is there as soon as its head is.
+    """
+
+    def __init__(self, on_idle: Callable[["Connection"], None], kept_bytes: int = 0) -> None:
         self._on_idle = on_idle
+        self._kept_bytes = kept_bytes
+        self._start = b""
+        self._status = 0  # of the answer that is read; 0: its head has not come
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
-        self._answer: asyncio.Future[int] | None = None
+        self._answer: asyncio.Future[Answer] | None = None
         self._received = 0
         self._drain: asyncio.TimerHandle | None = None
         self._complete = True
 
     # --- called by the sender ----------------------------------------------------------------------------------------
-    async def post(self, request: bytes) -> int:
-        """The status of the answer to `request`, a whole HTTP request. Raises ConnectionLost."""
+    async def post(self, request: bytes) -> Answer:
+        """The answer to `request`, a whole HTTP request. Raises ConnectionLost."""
         if self._transport is None or self._transport.is_closing():
             raise ConnectionLost("the endpoint closed the connection", silent=True)
         self._answer = asyncio.get_running_loop().create_future()
         self._received = 0
+        self._start = b""
+        self._status = 0
         self._complete = False
         self._transport.write(request)
         try:
@@ -51,6 +66,11 @@ class Connection(asyncio.Protocol):
         except asyncio.CancelledError:
             self.abort()
             raise
+
+    @property
+    def partial_answer(self) -> Answer | None:
+        """What came of the answer, if the status did: it counts, also when the time is over."""
+        return Answer(self._status, self._start) if self._status else None
 
     @property
     def usable(self) -> bool:
@@ -92,8 +112,15 @@ class Connection(asyncio.Protocol):
         if self._complete:
             self.abort()  # a second answer
         elif status >= 200 and self._answer is not None and not self._answer.done():
-            self._answer.set_result(status)
-            self._drain = asyncio.get_running_loop().call_later(DRAIN_SECONDS, self.abort)
+            self._status = status
+            if not self._kept_bytes:
+                self._answer.set_result(Answer(status, None))
+            self._drain = asyncio.get_running_loop().call_later(DRAIN_SECONDS, self._end_drain)
+
+    def on_body(self, data: bytes) -> None:
+        """A part of the body."""
+        if len(self._start) < self._kept_bytes:
+            self._start = (self._start + data)[: self._kept_bytes]
 
     def on_message_complete(self) -> None:
         """The connection is free again, unless the endpoint wants it closed or did not read all of the request."""
@@ -101,6 +128,7 @@ class Connection(asyncio.Protocol):
             return  # 1xx: the answer is still to come
         if self._drain is not None:
             self._drain.cancel()
+        self._give_answer()
         self._complete = True
         transport = self._transport
         if transport is None or not self._parser.should_keep_alive() or transport.get_write_buffer_size():
@@ -108,7 +136,17 @@ class Connection(asyncio.Protocol):
         else:
             self._on_idle(self)
 
+    def _end_drain(self) -> None:
+        self._give_answer()
+        self.abort()
+
+    def _give_answer(self) -> None:
+        """With as much of the body as came."""
+        if self._status and self._answer is not None and not self._answer.done():
+            self._answer.set_result(Answer(self._status, self._start))
+
     def _fail(self, text: str) -> None:
+        self._give_answer()
         self.abort()
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(ConnectionLost(text, silent=self._received == 0))

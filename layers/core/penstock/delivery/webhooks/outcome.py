@@ -32,13 +32,16 @@ class Outcome(NamedTuple):
 
     `status`: None when no answer came; NOT_ATTEMPTED: nothing was sent, and no attempt is used up.
     `delay_ms`: until the next attempt; None: no other attempt. `health` of the endpoint: 1 it answers, -1 it fails, 0
-    the attempt shows nothing about it.
+    the attempt shows nothing about it. `sent_bytes`: the request with its head; None: it is not known.
+    `answer`: how the answer began.
     """
 
     status: int | None
     error: str | None
     delay_ms: int | None
     health: int
+    sent_bytes: int | None = None
+    answer: str | None = None
 
 
 def answered(delivery: Delivery, status: int) -> Outcome:

@@ -127,8 +127,9 @@ class DeliveryRun:
         try:
             started = monotonic()
             outcome = await self._traced(claimed)
-            self._observer.attempted(outcome.error is None, monotonic() - started)
-            self._unwritten.append(Finished(claimed, outcome))
+            seconds = monotonic() - started
+            self._observer.attempted(outcome.error is None, seconds)
+            self._unwritten.append(Finished(claimed, outcome, round(seconds * 1000)))
         finally:
             endpoint_key = claimed.delivery.endpoint_key
             self._busy[endpoint_key] -= 1

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
-from .connection import Connection, ConnectionLost
+from .connection import Answer, Connection, ConnectionLost
 from .endpoint import Address, Endpoint, EndpointRefused
-from .guard import AddressGuard
+from .guard import AddressGuard, is_public
 from .resolver import resolve
 
 Resolver = Callable[[str, str], Awaitable[list[Address]]]
@@ -38,11 +38,20 @@ class Origin(NamedTuple):
 
 
 class Sender:
-    """Posts requests in one event loop; `close` ends its connections."""
+    """Posts requests in one event loop; `close` ends its connections.
+
+    `kept_bytes`: how much of the body of each answer is returned, but of answers from public addresses only: an answer
+    from the operator's own network is not for subscribers to read.
+    """
 
     def __init__(
-        self, guard: AddressGuard, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None
+        self,
+        guard: AddressGuard,
+        resolver: Resolver = resolve,
+        tls: ssl.SSLContext | None = None,
+        kept_bytes: int = 0,
     ) -> None:
+        self._kept_bytes = kept_bytes
         self._guard = guard
         self._resolve = resolver
         self._tls = tls
@@ -50,24 +59,32 @@ class Sender:
         self._timers: dict[Connection, asyncio.TimerHandle] = {}
         self._open: WeakSet[Connection] = WeakSet()
 
-    async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> int:
-        """The status of the answer. Raises EndpointRefused, TimeoutError and OSError (ssl.SSLError among them).
+    async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> Answer:
+        """The answer. Raises EndpointRefused, TimeoutError and OSError (ssl.SSLError among them).
 
         `account_id`: whose share of look-ups is used.
 
         The endpoint may have closed a kept connection just now: then the sender posts the request once more, over a
         new connection, unless a part of an answer came.
         """
-        async with asyncio.timeout(seconds):
-            kept = self._kept(endpoint)
-            if kept is not None:
-                try:
-                    return await kept.post(request)
-                except ConnectionLost as lost:
-                    if not lost.silent:
-                        raise
-            connection = await self._connect(endpoint, account_id)
-            return await connection.post(request)
+        connection = None
+        try:
+            async with asyncio.timeout(seconds):
+                connection = self._kept(endpoint)
+                if connection is not None:
+                    try:
+                        return await connection.post(request)
+                    except ConnectionLost as lost:
+                        if not lost.silent:
+                            raise
+                        connection = None
+                connection = await self._connect(endpoint, account_id)
+                return await connection.post(request)
+        except TimeoutError:
+            answer = connection.partial_answer if connection is not None else None
+            if answer is None:
+                raise
+            return answer
 
     async def close(self) -> None:
         """Ends all connections: kept ones, and those that still read answers."""
@@ -110,7 +127,9 @@ class Sender:
         origin = Origin(endpoint.scheme, endpoint.host, endpoint.port)
         secure = endpoint.scheme == "https"
         _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection(lambda idle: self._keep(origin, idle)),
+            lambda: Connection(
+                lambda idle: self._keep(origin, idle), self._kept_bytes if is_public(address) else 0
+            ),
             str(address),  # never the name, which the resolver would look up a second time
             endpoint.port,
             ssl=self._context() if secure else None,

@@ -39,10 +39,11 @@ class Claimed(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """An attempt with its outcome, which is still to be written."""
+    """An attempt with its outcome, which is still to be written. `duration_ms`: with connecting."""
 
     claimed: Claimed
     outcome: Outcome
+    duration_ms: int | None = None
 
 
 class Store:
@@ -104,8 +105,15 @@ class Store:
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
         """Writes outcomes. Returns how many there are of each kind."""
         entries = [
-            (c.delivery.webhook_id, c.lease.bytes, c.delivery.endpoint_key, *outcome)
-            for c, outcome in finished
+            (
+                c.delivery.webhook_id,
+                c.lease.bytes,
+                c.delivery.endpoint_key,
+                *outcome[:4],
+                duration_ms,
+                *outcome[4:],
+            )
+            for c, outcome, duration_ms in finished
         ]
         columns = columns_of(entries, len(SETTLE_WEBHOOKS.types))
         (settled,) = self._calls.call(SETTLE_WEBHOOKS, columns)

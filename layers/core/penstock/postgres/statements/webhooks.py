@@ -53,7 +53,7 @@ class SettledWebhooksRow(NamedTuple):
 
 SETTLE_WEBHOOKS = Statement(
     "queue.settle_webhooks",
-    ("int8[]", "uuid[]", "text[]", "int4[]", "text[]", "int4[]", "int4[]"),
+    ("int8[]", "uuid[]", "text[]", "int4[]", "text[]", "int4[]", "int4[]", "int4[]", "int4[]", "text[]"),
     SettledWebhooksRow,
 )
 
@@ -112,3 +112,73 @@ class RetriedWebhookRow(NamedTuple):
 
 
 RETRY_WEBHOOK = Statement("queue.retry_webhook", ("text", "int8"), RetriedWebhookRow)
+
+
+class RetriedWebhooksRow(NamedTuple):
+    """How many webhooks are tried again. `last_id`: the last of them, when there may be more."""
+
+    retried: int
+    last_id: int | None
+
+
+RETRY_WEBHOOKS = Statement(
+    "queue.retry_webhooks", ("text", "text", "timestamptz", "int8", "int4"), RetriedWebhooksRow
+)
+
+
+class WebhookAttemptRow(NamedTuple):
+    """An attempt to deliver; in the first row only `looked_at`, and the id from which to look on.
+
+    `duration_ms`: with connecting. `sent_bytes`: the request with its head. `answer`: how the answer began.
+    """
+
+    attempt_id: int | None
+    looked_at: int | None
+    recorded_at_ms: int
+    webhook_id: int
+    message_id: UUID
+    topic_arn: str | None
+    subscription_arn: str | None
+    endpoint: str
+    attempt: int
+    outcome: Literal["delivered", "retried", "given_up"]
+    status: int | None
+    error: str | None
+    duration_ms: int | None
+    sent_bytes: int | None
+    answer: str | None
+
+
+LIST_WEBHOOK_ATTEMPTS = Statement(
+    "queue.list_webhook_attempts",
+    ("text", "text", "bool", "timestamptz", "int8", "int4", "int4"),
+    WebhookAttemptRow,
+)
+
+
+class WebhookEndpointRow(NamedTuple):
+    """How an endpoint did in the newest attempts of its account. `waiting`: for a paused one, 10,001 at most."""
+
+    endpoint: str
+    attempts: int
+    delivered: int
+    p95_ms: int | None
+    last_status: int | None
+    last_error: str | None
+    last_at_ms: int | None
+    stopped: bool
+    paused_until_ms: int | None
+    waiting: int | None
+
+
+LIST_WEBHOOK_ENDPOINTS = Statement("queue.list_webhook_endpoints", ("text", "int4"), WebhookEndpointRow)
+
+
+class KnownEndpointRow(NamedTuple):
+    """Whether there was such an endpoint, or such a pause."""
+
+    known: bool
+
+
+PAUSE_WEBHOOK_ENDPOINT = Statement("queue.pause_webhook_endpoint", ("text", "text"), KnownEndpointRow)
+RESUME_WEBHOOK_ENDPOINT = Statement("queue.resume_webhook_endpoint", ("text", "text"), KnownEndpointRow)

@@ -1,32 +1,77 @@
-"""Webhooks: those that wait and those that were given up; deliver one now."""
+"""Webhooks: their endpoints, the log of attempts, what waits, what was given up; deliver again, pause."""
+
+from datetime import UTC, datetime, timedelta
 
 from fastapi import APIRouter, Response
 
 from penstock.audit import Act
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
-from penstock_web.native.deliveries import list_webhooks, retry_webhook
+from penstock.errors import InvalidParameterValue
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.native.documents import parse_timestamp
 from penstock_web.native.errors import DeliveryNotFound
+from penstock_web.native.webhooks.attempts import attempts
+from penstock_web.native.webhooks.deliveries import (
+    GivenUp,
+    list_webhooks,
+    retry_act,
+    retry_given_up,
+    retry_webhook,
+)
+from penstock_web.native.webhooks.endpoints import endpoints, pause, resume
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 PAGE = 50
-STATES = ("pending", "exhausted")
+VIEWS = ("endpoints", "attempts", "waiting", "given-up")
+STATES = {"waiting": "pending", "given-up": "exhausted"}
 LAST_ID = 2**63 - 1
+MOST_RETRIED = 10_000
+SINCE = ("hour", "day", "any time")
+HOURS = {"hour": 1, "day": 24}
 
 
 @router.get("/console/webhooks")
 async def webhooks(page: CurrentPage) -> Response:
-    """Deliveries in a state, the oldest first."""
-    state, after = page.choice("state", STATES), page.number("after", 0, LAST_ID)
-    found = await page.read(
-        ("webhooks", state, after), lambda: list_webhooks(state, after or None, PAGE + 1, page.context)
-    )
+    """How the endpoints do; or attempts, the newest first; or deliveries in a state, the oldest first."""
+    view = page.choice("view", VIEWS)
+    rows, following = await _rows(page, view)
     return page.show(
-        "webhooks.html", title="Webhooks", deliveries=found[:PAGE], more=len(found) > PAGE, state=state, states=STATES,
-        after=after, moment=parse_timestamp, may_retry=page.may("penstock:RetryDelivery"),
-        done=page.query.get("done", ""),
+        "webhooks.html", title="Webhooks", view=view, views=VIEWS, rows=rows, following=following,
+        endpoint=page.query.get("endpoint", ""), failed=bool(page.query.get("failed")), moment=parse_timestamp,
+        may_retry=page.may("penstock:RetryDelivery"), may_pause=page.may("penstock:PauseEndpoint"), since=SINCE,
+        done=page.query.get("done", ""), count=page.query.get("count", ""),
     )  # fmt: skip
+
+
+async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
+    """What the view lists, and where its next page begins."""
+    if view == "endpoints":
+        return [*await page.read(("endpoints",), lambda: endpoints(page.context))], None
+    at = page.number("after", 0, LAST_ID) or None
+    if view == "attempts":
+        to, failed = page.query.get("endpoint") or None, bool(page.query.get("failed"))
+        found = await page.read(
+            ("attempts", to, failed, at, page.may("penstock:ReadAnswers")),
+            lambda: attempts(page.context, endpoint=to, failed=failed, limit=PAGE, before=at),
+        )
+        return [*found.attempts], found.next
+    listed = await page.read(
+        ("webhooks", view, at), lambda: list_webhooks(STATES[view], at, PAGE + 1, page.context)
+    )
+    return [*listed[:PAGE]], listed[PAGE - 1].id if len(listed) > PAGE else None
+
+
+@router.post("/console/webhooks/retry")
+async def retry_failed(page: CurrentPage) -> Response:
+    """Delivers again what was given up: of an endpoint or of all, of the last hour, day or of any time."""
+    hours = HOURS.get(page.field("since"))
+    wanted = GivenUp(
+        endpoint=page.field("endpoint") or None,
+        since=None if hours is None else datetime.now(UTC) - timedelta(hours=hours),
+        limit=MOST_RETRIED,
+    )
+    row = await page.act(retry_act(wanted), retry_given_up(wanted, page.context), lambda row: row.retried)
+    return redirect(f"/console/webhooks?view=waiting&done=replayed&count={row.retried}")
 
 
 @router.post("/console/webhooks/{delivery}/retry")
@@ -36,4 +81,16 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
         raise DeliveryNotFound
     operation = retry_webhook(int(delivery), page.context)
     await page.act(Act("penstock:RetryDelivery", delivery), operation, lambda _: 1)
-    return redirect("/console/webhooks?done=retried")
+    return redirect("/console/webhooks?view=waiting&done=retried")
+
+
+@router.post("/console/webhooks/pause")
+async def pause_endpoint(page: CurrentPage) -> Response:
+    """Pauses or resumes an endpoint."""
+    endpoint, wanted = page.field("endpoint"), page.field("status")
+    if wanted not in ("paused", "active") or not 0 < len(endpoint) <= 2_048:
+        raise InvalidParameterValue("endpoint and status (paused or active) are needed.")
+    operation = (pause if wanted == "paused" else resume)(endpoint, page.context)
+    act = Act("penstock:PauseEndpoint", endpoint, {"status": wanted})
+    await page.act(act, operation, lambda _: 1)
+    return redirect(f"/console/webhooks?done={'paused' if wanted == 'paused' else 'resumed'}")

@@ -1,20 +1,47 @@
 """/v1/deliveries: lists webhooks that are pending or exhausted, and retries one."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import AwareDatetime, BaseModel, Field
 
+from penstock.audit import Act
 from penstock.context import Context
 from penstock.delivery.webhooks import WEBHOOKS
 from penstock.effects import Call, Operation, Wake
-from penstock.postgres.statements.webhooks import LIST_WEBHOOKS, RETRY_WEBHOOK, WebhookRow
-
-from .documents import format_timestamp
-from .errors import DeliveryNotFound
-from .native_route import NativeRoute, Runner
-from .shapes import DeliveryDescription, MessageId, Retried
+from penstock.postgres.statements.webhooks import (
+    LIST_WEBHOOKS,
+    RETRY_WEBHOOK,
+    RETRY_WEBHOOKS,
+    RetriedWebhooksRow,
+    WebhookRow,
+)
+from penstock_web.native.documents import format_timestamp
+from penstock_web.native.errors import DeliveryNotFound
+from penstock_web.native.native_route import NativeRoute, Runner
+from penstock_web.native.shapes import Body, DeliveryDescription, MessageId, Retried
 
 router = APIRouter(prefix="/deliveries", tags=["deliveries"], route_class=NativeRoute)
+
+
+class GivenUp(Body):
+    """Webhooks that were given up: those to `endpoint` (any, if absent) whose last attempt was at `since` or later.
+
+    Up to `limit` at once, in the order of their ids, those after `after`.
+    """
+
+    endpoint: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
+    since: Annotated[AwareDatetime, Field(strict=False)] | None = None
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 1_000
+    after: MessageId | None = None
+
+
+class RetriedMany(BaseModel):
+    """How many are tried again. `next`: give it as `after` for those that follow; null: there are no more."""
+
+    retried: int
+    next: int | None
 
 
 @router.get("", response_model_exclude_none=True)
@@ -31,7 +58,35 @@ async def list_deliveries(
 @router.post("/{id}/retry", status_code=202)
 async def retry(id: MessageId, runner: Runner) -> Retried:  # noqa: A002
     """Deliver now. A webhook that was given up gets all its attempts again; one under way is left alone."""
-    return Retried(id=await runner.run(retry_webhook(id, runner.context)))
+    act = Act("penstock:RetryDelivery", str(id))
+    return Retried(id=await runner.act(act, retry_webhook(id, runner.context), lambda _: 1))
+
+
+@router.post("/retry", status_code=202)
+async def retry_failed(wanted: GivenUp, runner: Runner) -> RetriedMany:
+    """Deliver again what was given up; each gets all its attempts again."""
+    act = retry_act(wanted)
+    row = await runner.act(act, retry_given_up(wanted, runner.context), lambda row: row.retried)
+    return RetriedMany(retried=row.retried, next=row.last_id)
+
+
+def retry_act(wanted: GivenUp) -> Act:
+    """As the audit names it."""
+    return Act(
+        "penstock:RetryDelivery", wanted.endpoint or "*",
+        wanted.model_dump(mode="json", exclude_none=True, exclude={"endpoint"}),
+    )  # fmt: skip
+
+
+def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedWebhooksRow]:
+    """How many of the account's webhooks that were given up are due again."""
+    since: datetime | None = wanted.since
+    (row,) = yield from Call(
+        RETRY_WEBHOOKS, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)
+    )
+    if row.retried:
+        yield Wake(WEBHOOKS, row.retried)
+    return row
 
 
 def list_webhooks(

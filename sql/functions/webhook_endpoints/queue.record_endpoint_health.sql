@@ -3,7 +3,7 @@
 -- claim_webhooks, so an account's failures pause no other account's webhooks for the same URL.
 -- 20 failures without an answer in between pause an endpoint, for 5 seconds. Then it gets one webhook as a probe: an
 -- answer ends the pause, a failure doubles it, up to a minute. Failures of other attempts that were still under way do
--- not count.
+-- not count. What somebody paused stays paused.
 -- Locks: rows of queue.lane, in the order of their names. Index: lane_pkey. Called by: queue.settle_webhooks.
 drop function if exists queue.judge_lanes(bigint[], text[], int[]);
 create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns void
@@ -21,7 +21,7 @@ begin
         if v_endpoint.answers then
             update queue.lane l
             set failures = 0, pauses = 0, paused_until = null, probe = null, next_at = least(l.next_at, v_now)
-            where l.lane = v_endpoint.lane and (l.failures > 0 or l.paused_until is not null);
+            where l.lane = v_endpoint.lane and (l.failures > 0 or l.paused_until is not null) and not l.stopped;
             continue;
         end if;
         insert into queue.lane as l (lane, next_at, failures, account_id, host)

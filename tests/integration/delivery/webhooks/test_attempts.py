@@ -1,0 +1,140 @@
+"""The log of attempts, and endpoints that somebody pauses. What it shows: docs/webhooks.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.delivery.webhooks import sender as sender_module
+from penstock.delivery.webhooks.outcome import answered
+from penstock.delivery.webhooks.store import Finished, Store
+from tests.support.sql.calls import ACCOUNT, Connection
+from tests.support.webhooks.receiver import Receiver
+from tests.support.webhooks.rows import number, pass_time, publish, webhooks
+
+from .conftest import Deliver
+
+BAD = "http://bad.example/"
+THROTTLED = {"throttlePolicy": {"maxReceivesPerSecond": 5}}
+
+
+def logged(db: Connection) -> list[tuple[Any, ...]]:
+    return db.execute(
+        "select endpoint, attempt, outcome, status, error, answer, account_id, sent_bytes > 100, duration_ms >= 0"
+        " from queue.webhook_attempt order by endpoint, attempt"
+    ).fetchall()
+
+
+def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    urls = {path: receiver.url(path) for path in ("/200", "/404", "/500", "/hang_up")}
+    publish(db, *urls.values())
+    deliver(webhook_log_answers=True)
+    lost = "the endpoint closed the connection"
+    assert logged(db) == [
+        (urls["/200"], 1, "delivered", 200, None, None, ACCOUNT, True, True),
+        (urls["/404"], 1, "given_up", 404, "HTTP status 404", None, ACCOUNT, True, True),
+        (urls["/500"], 1, "retried", 500, "HTTP status 500", None, ACCOUNT, True, True),
+        (urls["/hang_up"], 1, "retried", None, lost, None, ACCOUNT, True, True),
+    ]  # no answer from the operator's own network, whatever the setting says
+    pass_time(db, 20)
+    deliver()
+    assert [row[1:3] for row in logged(db) if row[0] == urls["/500"]] == [(1, "retried"), (2, "retried")]
+
+
+@pytest.mark.parametrize(
+    ("path", "setting", "kept"),
+    [("/200", True, "ok"), ("/long", True, "\ufffdé" + "x" * 253), ("/204", True, ""), ("/200", False, None)],
+)
+def test_of_public_addresses_the_answers_are_kept(
+    db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch,
+    path: str, setting: bool, kept: str | None,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(sender_module, "is_public", lambda _: True)
+    body = b"\0" + "é".encode() + b"x" * 9_000
+    receiver.answers["/long"] = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    publish(db, receiver.url(path))
+    deliver(webhook_log_answers=setting)
+    assert [row[2:6] for row in logged(db)] == [
+        ("delivered", int(path[1:]) if path != "/long" else 200, None, kept)
+    ]
+
+
+def test_a_body_that_never_ends_takes_nothing_from_the_status(
+    db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of the attempt is over while the body is read: the status counts, as it does without the log."""
+    monkeypatch.setattr(sender_module, "is_public", lambda _: True)
+    receiver.answers["/half"] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
+    publish(db, receiver.url("/half"), kind="event", raw=True)
+    deliver(webhook_log_answers=True, queue_http_delivery_timeout_secs=1)
+    assert [row[2:6] for row in logged(db)] == [("delivered", 200, None, "half")]
+
+
+def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
+    """Subscriptions with a rate of their own, and webhooks that wait for longer than an hour, among them."""
+    url, other = receiver.url("/200"), receiver.url("/204")
+    publish(db, url, other)
+    deliver()
+    assert paused(db, url)
+    publish(db, url, other)
+    publish(db, url, policy=THROTTLED)
+    pass_time(db, 7_200)
+    deliver()
+    assert (receiver.count("/200"), receiver.count("/204")) == (1, 2)
+    assert [row.attempts for row in webhooks(db)] == [0, 0]
+    listed = "select endpoint, stopped, waiting from queue.list_webhook_endpoints(%s, 100)"
+    assert db.execute(listed, (ACCOUNT,)).fetchall() == [(url, True, 1), (other, False, None)]
+    assert resumed(db, url)
+    deliver()
+    assert receiver.count("/200") == 3
+    assert not resumed(db, url)
+
+
+def test_an_answer_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None:
+    store = Store(db, None, 20)
+    publish(db, BAD, copies=3)
+    claims = store.claim(50, {})
+    assert paused(db, BAD) is False  # nothing is known of it yet
+    store.settle([Finished(claims[0], answered(claims[0].delivery, 503))])
+    assert paused(db, BAD)
+    store.settle([Finished(claim, answered(claim.delivery, 200)) for claim in claims[1:]])
+    pass_time(db, 3_600)
+    assert store.claim(50, {}) == []
+    assert number(db, "select count(*) from queue.webhook") == 1
+
+
+def test_what_was_given_up_is_tried_again_in_pages(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
+    publish(db, receiver.url("/404"), copies=5)
+    publish(db, receiver.url("/404?b"))
+    receiver.answers["/404?b"] = receiver.answers["/404"]
+    deliver()
+    since = db.execute("select clock_timestamp()").fetchall()[0][0]
+    publish(db, receiver.url("/404"))
+    deliver()
+    retry = "select * from queue.retry_webhooks(%s, %s, %s, %s, %s)"
+    assert db.execute(retry, ("111122223333", None, None, None, 9)).fetchall() == [(0, None)]
+    assert db.execute(retry, (ACCOUNT, receiver.url("/404"), since, None, 9)).fetchall() == [(1, None)]
+    ((first, last),) = db.execute(retry, (ACCOUNT, receiver.url("/404"), None, None, 3)).fetchall()
+    assert (first, db.execute(retry, (ACCOUNT, None, None, last, 9)).fetchall()) == (3, [(3, None)])
+    receiver.answers["/404"] = receiver.answers["/404?b"] = receiver.answers["/204"]
+    deliver()
+    assert webhooks(db) == []
+
+
+def paused(db: Connection, url: str) -> bool:
+    ((known,),) = db.execute(
+        "select known from queue.pause_webhook_endpoint(%s, %s)", (ACCOUNT, url)
+    ).fetchall()
+    return bool(known)
+
+
+def resumed(db: Connection, url: str) -> bool:
+    ((known,),) = db.execute(
+        "select known from queue.resume_webhook_endpoint(%s, %s)", (ACCOUNT, url)
+    ).fetchall()
+    return bool(known)
