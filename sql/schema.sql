@@ -1059,7 +1059,6 @@ create table queue.webhook_attempt (
     account_id text not null,
     webhook_id bigint not null,
     message_id uuid not null,
-    topic_arn text,
     subscription_arn text,
     endpoint text not null,
     attempt integer not null,
@@ -1844,7 +1843,7 @@ function queue.list_users()
     language sql stable;
 
 function queue.list_webhook_attempts(p_account_id text, p_endpoint text, p_failed boolean, p_since timestamp with time zone, p_before bigint, p_limit integer, p_most integer)
-    returns TABLE(attempt_id bigint, looked_at integer, recorded_at_ms bigint, webhook_id bigint, message_id uuid, topic_arn text, subscription_arn text, endpoint text, attempt integer, outcome text, status integer, error text, duration_ms integer, sent_bytes integer, answer text)
+    returns TABLE(attempt_id bigint, looked_at integer, recorded_at_ms bigint, webhook_id bigint, message_id uuid, subscription_arn text, endpoint text, attempt integer, outcome text, status integer, error text, duration_ms integer, sent_bytes integer, answer text)
     language sql stable;
 
 function queue.list_webhook_endpoints(p_account_id text, p_most integer)

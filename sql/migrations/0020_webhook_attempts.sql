@@ -7,8 +7,7 @@ create table queue.webhook_attempt (
     account_id text not null,
     webhook_id bigint not null,
     message_id uuid not null,
-    topic_arn text,
-    subscription_arn text,          -- null: of an event
+    subscription_arn text,          -- its topic's ARN is a part of it; null: of an event
     endpoint text not null,
     attempt int not null,           -- 1 is the first
     outcome text not null,          -- delivered, retried, given_up

@@ -6,7 +6,7 @@
 create or replace function queue.list_webhook_attempts(
     p_account_id text, p_endpoint text, p_failed boolean, p_since timestamptz, p_before bigint, p_limit int, p_most int)
 returns table (
-    attempt_id bigint, looked_at int, recorded_at_ms bigint, webhook_id bigint, message_id uuid, topic_arn text,
+    attempt_id bigint, looked_at int, recorded_at_ms bigint, webhook_id bigint, message_id uuid,
     subscription_arn text, endpoint text, attempt int, outcome text, status int, error text, duration_ms int,
     sent_bytes int, answer text)
 language sql stable as $$
@@ -25,10 +25,10 @@ ended as (
         (select min(p.attempt_id) from page p having count(*) = p_limit), (select min(n.attempt_id) from newest n)) as at)
 select case when (select count(*) from page) = p_limit or (select count(*) from newest) = p_most then e.at end,
     (select count(*)::int from newest n where n.attempt_id >= e.at),
-    null, null, null, null, null, null, null, null, null, null, null, null, null
+    null, null, null, null, null, null, null, null, null, null, null, null
 from ended e
 union all
-(select p.attempt_id, null, queue.epoch_ms(p.recorded_at), p.webhook_id, p.message_id, p.topic_arn, p.subscription_arn,
+(select p.attempt_id, null, queue.epoch_ms(p.recorded_at), p.webhook_id, p.message_id, p.subscription_arn,
     p.endpoint, p.attempt, p.outcome, p.status, p.error, p.duration_ms, p.sent_bytes, p.answer
 from page p order by p.attempt_id desc)
 $$;

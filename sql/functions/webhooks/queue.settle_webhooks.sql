@@ -51,9 +51,9 @@ begin
         returning w.webhook_id, w.notice_id, w.account_id, w.endpoint, w.attempts, e.delay_ms, e.health,
             w.subscription_arn),
     logged as (
-        insert into queue.webhook_attempt (account_id, webhook_id, message_id, topic_arn, subscription_arn, endpoint, attempt,
+        insert into queue.webhook_attempt (account_id, webhook_id, message_id, subscription_arn, endpoint, attempt,
             outcome, status, error, duration_ms, sent_bytes, answer)
-        select t.account_id, t.webhook_id, n.message_id, n.topic_arn, t.subscription_arn, t.endpoint, t.attempt, t.outcome,
+        select t.account_id, t.webhook_id, n.message_id, t.subscription_arn, t.endpoint, t.attempt, t.outcome,
             e.status, e.error, e.duration_ms, e.sent_bytes, e.answer
         from (
             select g.webhook_id, g.notice_id, g.account_id, g.endpoint, g.subscription_arn, g.attempts + 1 as attempt,

@@ -137,7 +137,6 @@ class WebhookAttemptRow(NamedTuple):
     recorded_at_ms: int
     webhook_id: int
     message_id: UUID
-    topic_arn: str | None
     subscription_arn: str | None
     endpoint: str
     attempt: int

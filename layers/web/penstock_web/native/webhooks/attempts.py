@@ -96,7 +96,7 @@ def _shown(row: WebhookAttemptRow, *, answers: bool) -> Attempt:
         at=format_timestamp(row.recorded_at_ms),
         delivery_id=row.webhook_id,
         message_id=str(row.message_id),
-        topic_arn=row.topic_arn,
+        topic_arn=row.subscription_arn and row.subscription_arn.rpartition(":")[0],
         subscription_arn=row.subscription_arn,
         endpoint=row.endpoint,
         attempt=row.attempt,
