@@ -720,6 +720,7 @@ create table queue.queues (
     keeps_history boolean not null generated always as (COALESCE(((attributes ->> 'history'::text))::boolean, true)) stored,
     counts_in_flight boolean not null default false,
     history_since timestamp with time zone,
+    paused boolean not null default false,
     constraint queues_pkey PRIMARY KEY (queue_id),
     constraint queues_account_id_region_name_key UNIQUE (account_id, region, name),
     constraint queues_arn_key UNIQUE (arn),
@@ -2271,7 +2272,7 @@ function queue.read_topic_subscriptions(p_topic text, p_attribute_facts jsonb, p
     language sql stable;
 
 function queue.read_verdict_facts(p_arns text[])
-    returns TABLE(n integer, arn text, read_at timestamp with time zone, fifo boolean, dead_letters boolean, noisy_groups integer, top_group_share double precision, paused_endpoints integer, retention_at timestamp with time zone, never_catches_up boolean, measured_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone)
+    returns TABLE(n integer, arn text, read_at timestamp with time zone, fifo boolean, dead_letters boolean, noisy_groups integer, top_group_share double precision, paused_endpoints integer, retention_at timestamp with time zone, never_catches_up boolean, measured_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, paused boolean)
     language sql stable;
 
 function queue.ready_queues(p_arns text[])

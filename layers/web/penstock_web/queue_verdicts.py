@@ -132,6 +132,7 @@ def facts_of(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
         noisy_groups=row.noisy_groups,
         top_group_share=row.top_group_share,
         paused_endpoints=row.paused_endpoints,
+        paused=row.paused,
         now=gauges,
     )
 

@@ -1,6 +1,6 @@
 -- queue.poll_queues(arns, seen): which of these queues have a message to hand out now, or do not exist, a row each. A
 -- last row, without arn, says how long the result stays the same unless a transaction commits: wait_ms (0: not at all,
--- at most an hour). The next call passes `snapshot` of that row as p_seen: when no transaction has ended since, nothing
+-- at most an hour). A paused queue has none; a change of its attributes is a commit. The next call passes `snapshot` of that row as p_seen: when no transaction has ended since, nothing
 -- can have changed, and the function returns no row at all without reading any queue.
 -- Leases and delays end without a commit: the earliest such end is the end of wait_ms. It may belong to a lease without
 -- messages; a superfluous poll is cheaper than a search among thousands of leases.
@@ -20,11 +20,12 @@ begin
     end if;
     return query
     with asked as materialized (
-        select u.arn, q.queue_id, q.fifo, q.shards
+        select u.arn, q.queue_id, q.fifo, q.shards, q.paused
         from unnest(p_arns) u(arn) left join queue.queues q on q.arn = u.arn),
     timed as materialized (
         select a.arn, a.queue_id, a.shards,
             case when a.queue_id is null then v_now
+                when a.paused then 'infinity'
                 when a.fifo then queue.next_ready_at(a.queue_id, v_now)
                 when exists (select from queue.deferred d where d.queue_id = a.queue_id)
                     or exists (select from queue.ready_shards(a.queue_id, a.shards, v_now)) then v_now

@@ -4,16 +4,24 @@
 --   dead_letters       other queues name it as their dead-letter queue
 --   noisy_groups       tenants of a fair queue that are set back
 --   top_group_share    of the newest hour that the metrics job has computed, if it is not older than two hours
+--   paused             nothing is handed out of it
 --   paused_endpoints   URLs that do not answer, whose deliveries end here when they are given up
 --   retention_at       when the retention of the oldest message will be over, if that is within days; and
 --   never_catches_up   whether its best hour drains less than arrives: both as the metrics job has foreseen since yesterday
 --   measured_at …      what was last measured of the queue; null: never
 -- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, lane_paused, webhook_waits_for.
 -- Cost: a look at one waiting delivery of each paused endpoint. Called by: as read_minutes.
+do $$ begin     -- `create or replace` adds no column
+    if not 'paused' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.read_verdict_facts(text[])'))::text[])
+    then
+        drop function queue.read_verdict_facts(text[]);
+    end if;
+end $$;
 create or replace function queue.read_verdict_facts(p_arns text[])
 returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,
-    measured_at timestamptz, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz)
+    measured_at timestamptz, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz, paused boolean)
 language sql stable as $$
 with paused as materialized (
     select w.dead_letter_arn, count(*)::int as endpoints
@@ -30,7 +38,7 @@ select u.n::int, q.arn, clock_timestamp(), q.fifo,
          and x.starts_at > clock_timestamp() - interval '2 hours'
      order by x.starts_at desc limit 1),
     coalesce(p.endpoints, 0), f.computed_at + (f.warnings ->> 'retention_seconds')::double precision * interval '1 second',
-    coalesce(f.warnings ? 'fastest_rate', false), m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at
+    coalesce(f.warnings ? 'fastest_rate', false), m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at, q.paused
 from unnest(p_arns[1:200]) with ordinality u(arn, n)
 join queue.queues q on q.arn = u.arn
 left join queue.measurement m on m.queue_id = q.queue_id

@@ -27,11 +27,15 @@ begin
         return;
     end if;
     update queue.queues q set attributes = v_attributes, modified_at = clock_timestamp(),
+        paused = coalesce((v_attributes ->> 'paused')::boolean, false),
         history_since = case when not q.keeps_history and coalesce((v_attributes ->> 'history')::boolean, true)
             then clock_timestamp() else q.history_since end
     where q.arn = p_arn returning * into v_new;
     if v_new.fifo and v_new.delay_seconds <> v_old.delay_seconds then
         perform queue.delay_groups(v_new.queue_id, v_new.delay_seconds);
+        perform queue.notify_watchers(v_new.queue_id, p_arn);
+    end if;
+    if v_old.paused and not v_new.paused then
         perform queue.notify_watchers(v_new.queue_id, p_arn);
     end if;
     return query select case when v_new.queue_id is null then 'QueueDoesNotExist' end;

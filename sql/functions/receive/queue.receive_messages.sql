@@ -8,7 +8,7 @@
 --   p_answer_bytes, p_answer_format: messages that are known to be too long for such an answer are passed over (pass_over).
 --   p_refuse_over: a message of more bytes among those handed out (12,000 or more) raises QU010, which undoes the receive;
 --   the caller then calls receive_answer.
--- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
+-- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages; none of a paused queue. Locks: reader of a
 --   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED), QU010.
 -- Called by: receive_answer, ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
@@ -37,7 +37,7 @@ begin
     end if;
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
-        q.dead_letter_arn, q.counts_in_flight
+        q.dead_letter_arn, q.counts_in_flight, q.paused
     into v_queue from queue.queues q where q.arn = p_queue;
     if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
         v_want := queue.in_flight_capacity(v_queue.queue_id, p_max, p_in_flight_limit);
@@ -47,7 +47,7 @@ begin
     v_header.error := case when v_queue.queue_id is null then 'QueueDoesNotExist'
         when v_full then 'OverLimit' end;
     return next v_header;
-    if v_queue.queue_id is null or v_full then
+    if v_queue.queue_id is null or v_full or v_queue.paused then
         return;
     end if;
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';

@@ -202,6 +202,12 @@ def test_the_limit_of_messages_in_flight() -> None:
     assert kind(full, in_flight_limit=None) is not Kind.THROTTLED
 
 
+def test_a_paused_queue() -> None:
+    found = verdict(steady(5, 11) + steady(10, visible=50, received=0, deleted=0), paused=True)
+    assert (found.kind, found.cause) == (Kind.THROTTLED, Cause.QUEUE_PAUSED)
+    assert kind(steady(60, 11, visible=0), paused=True) is not Kind.THROTTLED
+
+
 def test_an_endpoint_that_is_down() -> None:
     comes = [minute(3, sent=7, received=0, deleted=0, visible=7, in_flight=0)]
     found = verdict(comes, paused_endpoints=1, dead_letters=True)

@@ -3,7 +3,7 @@
 Values stay the strings that the client sent: Terraform and other tools wait until they read back what they set. But
 booleans are written in small letters, however they came: AWS accepts `True`, which is what Python's `str` makes.
 Sources: CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
-docs/compatibility.md. `archive`, `archive_seconds` and `history` are ours and belong to the native API alone.
+docs/compatibility.md. `archive`, `archive_seconds`, `history` and `paused` are ours and belong to the native API alone.
 """
 
 import json
@@ -87,6 +87,7 @@ NATIVE: Mapping[str, Check] = {
     "archive": _is_boolean,
     "archive_seconds": _between(1, 315_360_000),
     "history": _is_boolean,
+    "paused": _is_boolean,
 }
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_KEY_REUSE_SECONDS = "300"

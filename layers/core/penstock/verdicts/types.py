@@ -22,6 +22,7 @@ class Cause(StrEnum):
     """Why a queue is as it is."""
 
     NOBODY_RECEIVES = "nobody_receives"
+    QUEUE_PAUSED = "queue_paused"
     IN_FLIGHT_LIMIT = "in_flight_limit"
     ENDPOINT_DOWN = "endpoint_down"
     POISON_GROUP = "poison_group"
@@ -69,7 +70,8 @@ class Facts:
     `in_flight_limit`: messages that may be in flight at once, None for any number. `dead_letters`: whether other queues
     name this one as their dead-letter queue. `noisy_groups`: tenants that are set back now. `top_group_share`: the part
     of the arrivals that the busiest group sent, 0 to 1. `paused_endpoints`: URLs that do not answer, whose
-    undelivered messages come into this queue. `now`: gauges that are newer than the last minute's.
+    undelivered messages come into this queue. `paused`: somebody paused the queue. `now`: gauges that are
+    newer than the last minute's.
     """
 
     fifo: bool = False
@@ -78,6 +80,7 @@ class Facts:
     noisy_groups: int = 0
     top_group_share: float | None = None
     paused_endpoints: int = 0
+    paused: bool = False
     now: Gauges | None = None
 
 

@@ -104,6 +104,8 @@ def seconds_since_receive(series: Series, now: datetime) -> float | None:
 def throttled(case: Case) -> Found | None:
     """Consumers could take more and may not."""
     series, limit = case.series, case.facts.in_flight_limit
+    if case.facts.paused and case.visible > 0:
+        return Found(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED)
     if limit is not None and case.visible > 0 and series.now.in_flight >= LIMIT_SHARE * limit:
         values = series.in_flight
         first = next((i + 1 for i in range(len(values) - 1, -1, -1) if values[i] < LIMIT_SHARE * limit), 0)

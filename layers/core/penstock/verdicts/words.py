@@ -6,6 +6,7 @@ from .types import Cause
 
 CAUSES: Final[dict[Cause, str]] = {
     Cause.NOBODY_RECEIVES: "Messages wait and nobody receives them.",
+    Cause.QUEUE_PAUSED: "The queue is paused: messages wait until somebody resumes it.",
     Cause.IN_FLIGHT_LIMIT: "So many messages are in flight that no more are handed out until some are deleted.",
     Cause.ENDPOINT_DOWN: "An endpoint does not answer; deliveries to it are paused, and what is given up comes here.",
     Cause.POISON_GROUP: "Some messages are received again and again and never deleted.",

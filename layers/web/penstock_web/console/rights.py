@@ -43,6 +43,7 @@ RIGHTS: Final[dict[str, Right]] = {
     "queue": _of_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics"),
     "purge": _of_queue("sqs:PurgeQueue"),
     "delete": _of_queue("sqs:DeleteQueue"),
+    "pause_queue": _of_queue("penstock:PauseQueue"),
     "redrive_page": _of_queue("sqs:ListMessageMoveTasks"),
     "redrive": _of_queue("sqs:StartMessageMoveTask"),
     "cancel_redrive": _of_queue("sqs:CancelMessageMoveTask"),

@@ -31,7 +31,7 @@ class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Queue(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds` and `history`."""
+    """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds`, `history` and `paused`."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     dead_letters: DeadLetterTarget | UnsetType | None = UNSET

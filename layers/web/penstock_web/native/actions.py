@@ -13,6 +13,8 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "change_queue": ("sqs:SetQueueAttributes",),
     "delete_queue": ("sqs:DeleteQueue",),
     "purge_queue": ("sqs:PurgeQueue",),
+    "pause_queue": ("penstock:PauseQueue",),
+    "resume_queue": ("penstock:PauseQueue",),
     "send": ("sqs:SendMessage",),
     "receive": ("sqs:ReceiveMessage",),
     "peek": ("sqs:ReceiveMessage",),
@@ -60,9 +62,9 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 OF_A_QUEUE: Final = frozenset((
-    "describe_queue", "change_queue", "delete_queue", "purge_queue", "send", "receive", "peek", "search", "failures",
-    "delete",
-    "delete_one", "change_visibility", "read_archive", "queue_metrics", "queue_minutes", "queue_subscriptions",
+    "describe_queue", "change_queue", "delete_queue", "purge_queue", "pause_queue", "resume_queue",
+    "send", "receive", "peek", "search", "failures", "delete", "delete_one", "change_visibility",
+    "read_archive", "queue_metrics", "queue_minutes", "queue_subscriptions",
     "start_move", "list_moves", "describe_move", "continue_move", "cancel_move",
 ))  # fmt: skip
 """The routes whose path names a queue."""

@@ -50,6 +50,8 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "describe_queue": _QUEUE,
     "change_queue": _QUEUE,
     "delete_queue": _QUEUE,
+    "pause_queue": _QUEUE,
+    "resume_queue": _QUEUE,
     "purge_queue": (*_QUEUE, errors.PurgeQueueInProgress),
     "send": (*_QUEUE, errors.BatchRequestTooLong),
     "receive": (*_QUEUE, errors.OverLimit),

@@ -13,7 +13,7 @@ from penstock import errors
 from penstock.access.authorization import authorize_each
 from penstock.aws.arn import ResolvedQueue, resolve_queue
 from penstock.context import Context
-from penstock.effects import Call, Operation, Wake, compute
+from penstock.effects import Call, Operation, Wake, Woken, compute
 from penstock.postgres.statements.native_messages import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
@@ -115,6 +115,14 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
     )
     yield from queues.change_attributes(arn, checked, context)
     return (yield from describe_queue(name, context))
+
+
+def set_paused(name: str, *, paused: bool, context: Context) -> Operation[None]:
+    """Ends or begins the handing out of messages. Raises QueueDoesNotExist."""
+    arn = arn_of(name, context)
+    yield from queues.change_attributes(arn, {"paused": "true" if paused else "false"}, context)
+    if not paused:
+        yield Wake(arn, 1, Woken.FOR_MORE)
 
 
 def queue_of(name: str, context: Context) -> ResolvedQueue:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from penstock.audit import Act
 from penstock.sqs import queues
 from penstock.sqs.types import DeleteQueueRequest
 
@@ -55,3 +56,17 @@ async def purge_queue(name: str, runner: Runner) -> Purged:
     """Delete every message of a queue."""
     deleted = await runner.run(queues.purge(operations.arn_of(name, runner.context), runner.context))
     return Purged(deleted=deleted)
+
+
+@router.post("/{name}/pause", status_code=204)
+async def pause_queue(name: str, runner: Runner) -> None:
+    """From now on receives get nothing; messages are accepted, and wait. What is in flight may be deleted."""
+    operation = operations.set_paused(name, paused=True, context=runner.context)
+    await runner.act(Act("penstock:PauseQueue", name, {"status": "paused"}), operation, lambda _: 1)
+
+
+@router.post("/{name}/resume", status_code=204)
+async def resume_queue(name: str, runner: Runner) -> None:
+    """Receives get messages again. It is no error if the queue is not paused."""
+    operation = operations.set_paused(name, paused=False, context=runner.context)
+    await runner.act(Act("penstock:PauseQueue", name, {"status": "active"}), operation, lambda _: 1)

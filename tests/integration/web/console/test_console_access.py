@@ -41,6 +41,7 @@ FIRST_ROLE = {
     "queue": "read",
     "purge": "operate",
     "delete": "admin",
+    "pause_queue": "operate",
     "redrive_page": "read",
     "redrive": "operate",
     "cancel_redrive": "operate",
@@ -76,8 +77,8 @@ PATH_VALUES = {
     "delivery": "1",
 }
 WRITING = {
-    "sign_in", "sign_out", "create", "purge", "delete", "delete_messages", "send", "publish", "run_now", "set_status",
-    "retry", "retry_failed", "pause_endpoint", "redrive", "cancel_redrive",
+    "sign_in", "sign_out", "create", "purge", "delete", "pause_queue", "delete_messages", "send", "publish", "run_now",
+    "set_status", "retry", "retry_failed", "pause_endpoint", "redrive", "cancel_redrive",
 }  # fmt: skip
 
 

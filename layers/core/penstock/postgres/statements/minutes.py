@@ -45,6 +45,7 @@ class VerdictFactsRow(NamedTuple):
     in_flight: int | None
     delayed: int | None
     oldest_at: datetime | None
+    paused: bool
 
 
 READ_VERDICT_FACTS = Statement("queue.read_verdict_facts", ("text[]",), VerdictFactsRow)

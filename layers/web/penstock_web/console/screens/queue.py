@@ -19,7 +19,7 @@ from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, 
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.snippets import queue_snippets
 from penstock_web.native.events.operations import list_bindings
-from penstock_web.native.operations import arn_of, create_queue, describe_queue
+from penstock_web.native.operations import arn_of, create_queue, describe_queue, set_paused
 from penstock_web.native.shapes import Attributes, NewQueue, QueueDescription, Subscription
 from penstock_web.queue_verdicts import by_queue
 
@@ -60,6 +60,7 @@ async def queue(name: str, page: CurrentPage) -> Response:
         done=page.query.get("done", ""), count=page.query.get("n", ""), at=now.seen.facts.measured_at,
         may_send=page.may("sqs:SendMessage", now.queue.arn), may_look=page.may("sqs:ReceiveMessage", now.queue.arn),
         may_purge=page.may("sqs:PurgeQueue", now.queue.arn), may_delete=page.may("sqs:DeleteQueue", now.queue.arn),
+        paused=attributes.get("paused") == "true", may_pause=page.may("penstock:PauseQueue", now.queue.arn),
     )  # fmt: skip
 
 
@@ -137,6 +138,17 @@ async def purge(name: str, page: CurrentPage) -> Response:
     arn = arn_of(name, page.context)
     purged = await page.act(Act("sqs:PurgeQueue", name), queues.purge(arn, page.context), int)
     return redirect(f"/console/queues/{name}?done=purged&n={purged}")
+
+
+@router.post("/console/queues/{name}/pause")
+async def pause_queue(name: str, page: CurrentPage) -> Response:
+    """Pauses or resumes the handing out of messages."""
+    wanted = page.field("status")
+    if wanted not in ("paused", "active"):
+        raise InvalidParameterValue("status is paused or active.")
+    operation = set_paused(name, paused=wanted == "paused", context=page.context)
+    await page.act(Act("penstock:PauseQueue", name, {"status": wanted}), operation, lambda _: 1)
+    return redirect(f"/console/queues/{name}?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 
 @router.post("/console/queues/{name}/delete")

@@ -59,14 +59,14 @@ async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
 @router.post("/pause", status_code=204)
 async def pause_endpoint(named: NamedEndpoint, runner: Runner) -> None:
     """Nothing more goes to the URL until it is resumed; what is published to it waits. Attempts under way go on."""
-    act = Act("penstock:PauseEndpoint", named.endpoint)
+    act = Act("penstock:PauseEndpoint", named.endpoint, {"status": "paused"})
     await runner.act(act, pause(named.endpoint, runner.context), lambda _: 1)
 
 
 @router.post("/resume", status_code=204)
 async def resume_endpoint(named: NamedEndpoint, runner: Runner) -> None:
     """Ends a pause: what waits is delivered now."""
-    act = Act("penstock:PauseEndpoint", named.endpoint)
+    act = Act("penstock:PauseEndpoint", named.endpoint, {"status": "active"})
     await runner.act(act, resume(named.endpoint, runner.context), lambda _: 1)
 
 
