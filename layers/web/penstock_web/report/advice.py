@@ -22,6 +22,7 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
         "Start its consumers. If they run: another queue, or refused (403 in their log)",
         f"{_OPERATIONS}#nobody-receives",
     ),
+    Cause.QUEUE_PAUSED: Advice("Resume it, once its consumers may go on", f"{_OPERATIONS}#throttled"),
     Cause.IN_FLIGHT_LIMIT: Advice(
         "Find consumers that do not delete; set the timeout of those messages to 0",
         f"{_OPERATIONS}#throttled",
