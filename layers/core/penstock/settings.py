@@ -93,6 +93,8 @@ SETTINGS: Final = (
             "address of this machine alone, and with `QUEUE_ACCESS=sigv4`; else `off`. There is none with "
             "`QUEUE_ACCESS=presence`.",
             choices=("off", "read", "full")),
+    Setting("QUEUE_MCP", False, "", "Serve the Model Context Protocol at `/mcp`, for programs that assist an operator: "
+            "it reads, see [mcp.md](mcp.md). It needs `pip install 'penstock[mcp]'`."),
     Setting("QUEUE_PEEK_ENDPOINT", False, "", "Serve `GET /_aws/sqs/messages`, where test suites look at messages "
             "without receiving them, as LocalStack has it."),
     Setting("QUEUE_LOCALSTACK_HEALTH", False, "", "Serve `GET /_localstack/health` for scripts that wait for it. It "
@@ -287,6 +289,7 @@ class Settings:
     queue_access_cache_seconds: int
     queue_refuse_kms: bool
     queue_console: str
+    queue_mcp: bool
     queue_peek_endpoint: bool
     queue_localstack_health: bool
     sns_cert_host: str

@@ -27,6 +27,7 @@ from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
+from penstock.settings import SettingError
 from penstock_web.http.aws_protocols import AwsApplication, Scope, Send, names_action
 from penstock_web.http.health import health_router
 from penstock_web.http.request_memory import (
@@ -99,6 +100,12 @@ class Application(RestApplication):
             ),
         )
 
+        if settings.queue_mcp:
+            try:
+                from .mcp import endpoint as mcp  # noqa: PLC0415 - its package is optional, and takes 0.5 s
+            except ModuleNotFoundError as error:
+                raise SettingError(f"QUEUE_MCP needs `pip install 'penstock[mcp]'`: {error}") from error
+            self.include_router(mcp.router)
         if self._has_console:
             from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
 

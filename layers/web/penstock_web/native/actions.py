@@ -58,6 +58,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "run_schedule": ("penstock:RunSchedule",),
     "list_runs": ("scheduler:GetSchedule",),
     "preview": ("penstock:PreviewSchedule",),
+    "mcp": (),  # each tool asks for the actions of the route that does the same
     "metrics": ("penstock:GetMetrics",),  # /metrics, which tells of all accounts
 }
 

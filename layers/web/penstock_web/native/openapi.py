@@ -96,6 +96,7 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "run_schedule": (ScheduleNotFound, ScheduleConflict),
     "list_runs": (ScheduleNotFound,),
     "preview": (ScheduleUnusable,),
+    "mcp": (),
 }
 
 

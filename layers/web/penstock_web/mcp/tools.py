@@ -1,0 +1,195 @@
+"""What the tools read, as Markdown. Bodies of messages are in fences that nothing in them ends."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+
+from penstock.context import Context
+from penstock.effects import Operation
+from penstock.search.failures import Grouping, group_failures
+from penstock.search.filters import MessageFilter
+from penstock.verdicts import TARGET_LAG_SECONDS
+from penstock_web.native.documents import FoundMessage
+from penstock_web.native.metrics.documents import QueueLag
+from penstock_web.native.metrics.operations import lag_page, queue_minutes
+from penstock_web.native.operations import arn_of, describe_queue
+from penstock_web.native.search import PLACE, SearchRequest, ShownGroup, find, shown_group
+
+LONGEST_BODY: Final = 4_000
+"""Characters of a body that are shown."""
+MOST_MINUTES: Final = 15
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
+After = Annotated[str, msgspec.Meta(pattern=PLACE)]
+
+
+class ListQueues(msgspec.Struct, forbid_unknown_fields=True):
+    """`next`: from the end of the answer before."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
+    next: str | None = None
+
+
+class DescribeQueue(msgspec.Struct, forbid_unknown_fields=True):
+    """One queue."""
+
+    queue: Name
+
+
+class SearchMessages(msgspec.Struct, forbid_unknown_fields=True):
+    """What to look for."""
+
+    queue: Name
+    filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
+    limit: Annotated[int, msgspec.Meta(ge=1, le=50)] = 5
+    after: After | None = None
+
+
+class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
+    """A dead-letter queue."""
+
+    queue: Name
+    groups: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10
+    after: After | None = None
+
+
+class ReadTool(NamedTuple):
+    """`route`: the route of the REST API that does the same, whose rights are asked."""
+
+    description: str
+    arguments: type[msgspec.Struct]
+    route: str
+    read: Callable[..., Operation[str]]
+
+
+def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
+    """Queues with counts and verdicts."""
+    page = yield from lag_page(wanted.limit, wanted.next, TARGET_LAG_SECONDS, context)
+    heads = (
+        "queue",
+        "verdict",
+        "since",
+        "why",
+        "visible",
+        "in flight",
+        "delayed",
+        "oldest (s)",
+        "in/s",
+        "out/s",
+    )
+    return _joined(_table(heads, map(_queue_row, page.queues)), _following("next", page.next or None))
+
+
+def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
+    """A queue, its attributes and its last minutes."""
+    queue = yield from describe_queue(wanted.queue, context)
+    minutes = yield from queue_minutes(wanted.queue, None, None, context)
+    counts = {"visible": queue.visible, "in flight": queue.in_flight, "delayed": queue.delayed}
+    facts = {**counts, "oldest message (s)": queue.oldest_msg_age_sec, **queue.attributes}
+    heads = ("minute", "sent", "received", "received again", "deleted", "dead-lettered", "visible")
+    rows = (
+        (row.starts_at, row.sent, row.received, row.redelivered, row.deleted, row.dead_lettered, row.visible)
+        for row in minutes.minutes[-MOST_MINUTES:]
+    )
+    return _joined(
+        f"## {_line(queue.name)}", _facts(facts), "Last minutes with activity:", _table(heads, rows)
+    )
+
+
+def search(wanted: SearchMessages, context: Context) -> Operation[str]:
+    """Messages that pass a filter."""
+    request = SearchRequest(wanted.filter, wanted.after, wanted.limit)
+    found = yield from find(wanted.queue, request, context)
+    return _joined(
+        f"{len(found.messages)} found; looked at {found.looked_at} of {found.of or 'many'} messages.",
+        *map(_message, found.messages),
+        _following("after", found.next),
+    )
+
+
+def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
+    """Dead letters that are alike."""
+    grouping = Grouping(
+        arn_of(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
+    )
+    found = yield from group_failures(grouping)
+    return _joined(
+        f"{found.group_count} groups among the {found.looked_at} messages looked at, of {found.of or 'many'}.",
+        *(_group(shown_group(group, grouping)) for group in found.groups),
+        _following("after", found.next),
+    )
+
+
+TOOLS: Final[dict[str, ReadTool]] = {
+    "list_queues": ReadTool(
+        "Queues with their counts, and a verdict on each: is it ok, stalled, falling behind, since when and why.",
+        ListQueues, "lag", list_queues,
+    ),
+    "describe_queue": ReadTool(
+        "One queue: counts, attributes, and what happened in its last minutes.",
+        DescribeQueue, "describe_queue", describe,
+    ),
+    "search_messages": ReadTool(
+        "Messages that pass a filter (text, JSON path, attribute, age, receives, state), without receiving them.",
+        SearchMessages, "search", search,
+    ),
+    "failure_groups": ReadTool(
+        "Dead letters of a queue, those that failed alike together, with samples and the filter for each group.",
+        FailureGroups, "failures", failure_groups,
+    ),
+}  # fmt: skip
+
+
+def _queue_row(queue: QueueLag) -> Sequence[object]:
+    verdict, now = queue.verdict, queue.now
+    about = (None, None, None, None, None) if verdict is None else (
+        verdict.kind, verdict.since, verdict.cause_text, round(verdict.arrival_rate, 2), round(verdict.drain_rate, 2)
+    )  # fmt: skip
+    counts = (now.visible, now.in_flight, now.delayed, now.oldest_age_us // 1_000_000)
+    return (queue.name, *about[:3], *counts, *about[3:])
+
+
+def _message(message: FoundMessage) -> str:
+    headers = msgspec.json.encode(message.headers).decode() if message.headers else None
+    facts = {"state": message.state, "sent": message.enqueued_at, "receives": message.receive_count}
+    origin = {"group": message.group_id, "from queue": message.source_queue, "headers": headers}
+    return _joined(f"### Message {message.id}", _facts({**facts, **origin}), _body(message.message))
+
+
+def _group(group: ShownGroup) -> str:
+    by = msgspec.json.encode(group.by).decode()
+    selects = "none" if group.filter is None else msgspec.json.encode(group.filter).decode()
+    facts = {"oldest": group.oldest_at, "newest": group.newest_at, "by": by, "filter": selects}
+    return _joined(f"## {group.count} messages", _facts(facts), *map(_message, group.samples))
+
+
+def _body(raw: msgspec.Raw) -> str:
+    text = bytes(raw).decode()
+    if len(text) > LONGEST_BODY:
+        text = f"{text[:LONGEST_BODY]}\n(cut: {len(text)} characters)"
+    fence = "`" * (1 + max(2, *map(len, re.findall("`+", text)), 2))
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [heads, ["---"] * len(heads), *([_line(value) for value in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _facts(facts: Mapping[str, object]) -> str:
+    return "\n".join(f"- {name}: {_line(value)}" for name, value in facts.items() if value not in (None, ""))
+
+
+def _line(value: object) -> str:
+    """In one line of a table; nothing for what is not known."""
+    return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
+
+
+def _following(name: str, place: object) -> str:
+    return f"There are more: ask with `{name}` {msgspec.json.encode(place).decode()}." if place else ""
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
