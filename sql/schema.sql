@@ -755,6 +755,17 @@ create type queue.received_message as (
     headers jsonb
 );
 
+create unlogged table queue.receiver (
+    queue_id integer not null,
+    caller text not null,
+    agent text not null,
+    address text not null,
+    first_at timestamp with time zone not null,
+    last_at timestamp with time zone not null,
+    received bigint not null,
+    constraint receiver_pkey PRIMARY KEY (queue_id, caller, agent, address)
+) with (fillfactor=70);
+
 create unlogged table queue.recent_firing (
     account_id text not null,
     fired_at timestamp with time zone not null default clock_timestamp(),
@@ -1811,6 +1822,10 @@ function queue.list_queues()
     returns TABLE(name text, fifo boolean, arn text, created_at timestamp with time zone)
     language sql stable security definer set search_path=pg_catalog, queue, pg_temp;
 
+function queue.list_receivers(p_arn text, p_limit integer)
+    returns TABLE(caller text, agent text, address text, first_at_ms bigint, last_at_ms bigint, received bigint)
+    language sql stable;
+
 function queue.list_role_accounts()
     returns TABLE(role_name text, account_id text, region text, created_at timestamp with time zone, problem text)
     language sql stable;
@@ -2034,6 +2049,10 @@ function queue.noisy_groups(p_queue_id integer, p_shards integer, p_shard intege
 function queue.note_long_message(p_body text, p_bytes integer)
     returns text
     language plpgsql stable;
+
+function queue.note_receivers(p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamp with time zone[], p_received bigint[])
+    returns void
+    language sql;
 
 function queue.notify_endpoint(p_subscription queue.subscription, p_kind text, p_topic text, p_text text)
     returns void

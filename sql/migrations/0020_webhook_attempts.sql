@@ -17,6 +17,7 @@ create table queue.webhook_attempt (
     sent_bytes int,                 -- the request, with its head
     answer text                     -- how the answer began, where WEBHOOK_LOG_ANSWERS is on
 ) partition by range (recorded_at);
+alter sequence queue.webhook_attempt_id owned by queue.webhook_attempt.attempt_id;
 create table queue.webhook_attempt_default partition of queue.webhook_attempt default;
 create index webhook_attempt_account_id on queue.webhook_attempt (account_id, attempt_id);
 comment on table queue.webhook_attempt is 'What became of each attempt to deliver, kept as long as the history of messages.';

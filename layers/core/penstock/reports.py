@@ -8,9 +8,24 @@ reports nothing that did not happen; one whose client has disconnected reports w
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from .effects import Effect
+from .http import HttpRequest
 from .postgres.statements.messages import ReceivedRow
+
+
+class Client(Protocol):
+    """Who has sent a request: what `Context` says of it."""
+
+    @property
+    def http(self) -> HttpRequest: ...
+    @property
+    def user(self) -> object: ...
+    @property
+    def caller_arn(self) -> str: ...
+    @property
+    def client_address(self) -> str: ...
 
 
 class Report(Effect[None], frozen=True):
@@ -33,6 +48,14 @@ class Received(Report, frozen=True):
 
     queue_arn: str
     messages: Sequence[ReceivedRow]
+
+
+class ReceivedBy(Report, frozen=True):
+    """A receive ended for this client, with `count` messages."""
+
+    queue_arn: str
+    count: int
+    client: Client
 
 
 class Deleted(Report, frozen=True):

@@ -27,6 +27,7 @@ from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.postgres.server_check import server_problem
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
+from penstock.reports import ReceivedBy
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher, Contention
 from penstock_web.batching.direct_handoff import DirectHandoff
@@ -43,6 +44,7 @@ from .activity import Activity
 from .application import Application
 from .background import check_webhook_settings, workers
 from .driver import Resources
+from .receivers import Receivers
 from .records import stopping_on
 from .system_account import LocalError
 from .worker import Worker
@@ -240,13 +242,16 @@ async def open_resources(
     listening = listen(
         settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds, meter.outage
     )
-    endless = (long_polls.run(), listening, maintain_metrics(meter, pool))
+    receivers = Receivers()
+    endless = (long_polls.run(), listening, maintain_metrics(meter, pool), receivers.keep(pool.call))
     endless_tasks = [loop.create_task(work) for work in endless]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
         with open_access_log(settings, meter.count_dropped_lines) as access_log:
             observe = operation_observer(tracing)
-            yield Resources(pool, batcher, long_polls, meter, observe, measurement.refresh, access_log)
+            resources = Resources(pool, batcher, long_polls, meter, observe, measurement.refresh, access_log)
+            resources.reactions[ReceivedBy] = receivers.note
+            yield resources
     finally:
         long_polls.drain()
         await _stop_background(endless_tasks, worker_tasks, background, batcher)

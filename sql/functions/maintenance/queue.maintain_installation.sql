@@ -1,7 +1,7 @@
 -- queue.maintain_installation(limit, history days): removes the rows that no maintenance of a single queue removes:
 -- messages of deleted queues, endpoints of deleted platform applications, expired deduplication ids and
 -- ReceiveRequestAttemptIds, registrations of watchers that ended, counts of past firings, expired rows of topics,
--- ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of the histories for the days ahead, and drops those beyond p_history_days.
+-- receivers and ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of the histories for the days ahead, and drops those beyond p_history_days.
 -- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Returns rows removed.
 -- Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
@@ -25,6 +25,7 @@ begin
         order by e.received_at limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
+    delete from queue.receiver r where r.last_at < v_now - interval '1 day';
     delete from queue.schedule_deletion s where s.ctid = any (array(
         select e.ctid from queue.schedule_deletion e where e.deleted_at < v_now - interval '1 day'
         order by e.deleted_at limit p_limit for update skip locked));

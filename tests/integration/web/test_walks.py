@@ -112,4 +112,4 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
             return sum(map(is_pipelined, recorder.walks)) >= MEASUREMENTS
 
         wait_until(receive)
-        check(shortest(recorder), carriers=(20, 15), functions=(150, 41))
+        check(shortest(recorder), carriers=(21, 16), functions=(152, 42))

@@ -11,7 +11,7 @@ from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import FOUND_LONG, Operation, Pause, Receive, Wake
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
-from penstock.reports import Received
+from penstock.reports import Received, ReceivedBy
 from penstock.response_limit import receive_limit
 
 from . import attributes, digests, validation
@@ -48,6 +48,7 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
         request.receive_request_attempt_id if queue.is_fifo else None,
     )
     rows = yield from receive_messages(receive, context.environment.long_queues)
+    yield ReceivedBy(queue.arn, len(rows), context)
     seal = context.environment.receipts.seal
     return ReceiveMessageResult(
         messages=[message_result(row, queue, seal(queue, row.handle), system, user) for row in rows]

@@ -56,7 +56,7 @@ async def mcp(request: Request) -> Response:
 async def _list_tools(
     _: ServerRequestContext, _page: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
-    hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    hints = types.ToolAnnotations(read_only_hint=True)
     tools = [
         types.Tool(
             name=name, description=tool.description, input_schema=schema_of(tool.arguments), annotations=hints

@@ -12,6 +12,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "describe_queue": ("sqs:GetQueueAttributes",),
     "change_queue": ("sqs:SetQueueAttributes",),
     "delete_queue": ("sqs:DeleteQueue",),
+    "list_receivers": ("penstock:ListReceivers",),
     "purge_queue": ("sqs:PurgeQueue",),
     "pause_queue": ("penstock:PauseQueue",),
     "resume_queue": ("penstock:PauseQueue",),
@@ -63,7 +64,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 OF_A_QUEUE: Final = frozenset((
-    "describe_queue", "change_queue", "delete_queue", "purge_queue", "pause_queue", "resume_queue",
+    "describe_queue", "change_queue", "delete_queue", "purge_queue", "pause_queue", "resume_queue", "list_receivers",
     "send", "receive", "peek", "search", "failures", "delete", "delete_one", "change_visibility",
     "read_archive", "queue_metrics", "queue_minutes", "queue_subscriptions",
     "start_move", "list_moves", "describe_move", "continue_move", "cancel_move",

@@ -51,6 +51,7 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "change_queue": _QUEUE,
     "delete_queue": _QUEUE,
     "pause_queue": _QUEUE,
+    "list_receivers": _QUEUE,
     "resume_queue": _QUEUE,
     "purge_queue": (*_QUEUE, errors.PurgeQueueInProgress),
     "send": (*_QUEUE, errors.BatchRequestTooLong),

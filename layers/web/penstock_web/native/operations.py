@@ -20,8 +20,8 @@ from penstock.postgres.statements.native_messages import (
     PEEK_MESSAGES,
     READ_ARCHIVE,
 )
-from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES
-from penstock.reports import Deleted, VisibilityChanged
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIST_RECEIVERS
+from penstock.reports import Deleted, ReceivedBy, VisibilityChanged
 from penstock.response_limit import CONTAINER_BYTES
 from penstock.sqs import attributes, handles, queues, sql_errors, validation
 from penstock.sqs import delete as deleting
@@ -39,7 +39,7 @@ from .documents import (
     to_send_request,
 )
 from .errors import MessageNotFound
-from .shapes import Attributes, Hidden, NewQueue, QueueDescription, QueueName, QueuePage
+from .shapes import Attributes, Hidden, NewQueue, QueueDescription, QueueName, QueuePage, ReceiverDescription
 
 StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
 
@@ -60,6 +60,9 @@ def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     if not (yield from queues.make_queue(name, checked, new.tags, context)):
         raise errors.QueueNameExists(f"Queue '{name}' exists already")
     return name
+
+
+MOST_RECEIVERS = 100
 
 
 def attributes_as_text(values: Attributes) -> dict[str, str]:
@@ -205,6 +208,7 @@ def receive(
         receiving.receive_of(queue, count, visibility_seconds, wait_seconds, context),
         context.environment.long_queues,
     )
+    yield ReceivedBy(queue.arn, len(rows), context)
     seal = context.environment.receipts.seal
     return [
         StoredMessage(
@@ -216,6 +220,25 @@ def receive(
             message=json_or_string(row.body),
             headers=to_headers(row.attributes),
             group_id=message_group(row.system),
+        )
+        for row in rows
+    ]
+
+
+def receivers(name: str, context: Context) -> Operation[list[ReceiverDescription]]:
+    """Who received from a queue in the last day, up to 100, the last one first. Raises QueueDoesNotExist."""
+    arn = arn_of(name, context)
+    rows = yield from Call(LIST_RECEIVERS, (arn, MOST_RECEIVERS))
+    if not rows:
+        yield from handles.check_queue(arn)
+    return [
+        ReceiverDescription(
+            caller=row.caller,
+            user_agent=row.agent,
+            address=row.address,
+            first_received_at=format_timestamp(row.first_at_ms),
+            last_received_at=format_timestamp(row.last_at_ms),
+            messages=row.received,
         )
         for row in rows
     ]

@@ -10,7 +10,7 @@ from penstock.sqs.types import DeleteQueueRequest
 
 from . import operations
 from .native_route import NativeRoute, Runner
-from .shapes import NewQueue, Purged, QueueChange, QueueDescription, QueuePage
+from .shapes import NewQueue, Purged, QueueChange, QueueDescription, QueuePage, ReceiverDescription
 
 router = APIRouter(prefix="/queues", tags=["queues"], route_class=NativeRoute)
 
@@ -49,6 +49,12 @@ async def change_queue(name: str, change: QueueChange, runner: Runner) -> QueueD
 async def delete_queue(name: str, runner: Runner) -> None:
     """Delete a queue and its messages."""
     await runner.run(queues.delete_queue(DeleteQueueRequest(name), runner.context))
+
+
+@router.get("/{name}/receivers")
+async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]:
+    """Who received from the queue in the last day, up to 100, the last one first; up to a minute old."""
+    return await runner.run(operations.receivers(name, runner.context))
 
 
 @router.post("/{name}/purge")

@@ -101,6 +101,20 @@ class QueueDescription(QueueName):
     tags: dict[str, str]
 
 
+class ReceiverDescription(BaseModel):
+    """Who receives. `messages`: since `first_received_at`; `last_received_at`: also of a receive that got nothing.
+
+    `caller`: ARN of the user; where nobody is asked for a key, with the key id that the request names.
+    """
+
+    caller: str
+    user_agent: str
+    address: str
+    first_received_at: str
+    last_received_at: str
+    messages: int
+
+
 class Purged(BaseModel):
     """How many messages a purge deleted."""
 

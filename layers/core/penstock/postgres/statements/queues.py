@@ -158,3 +158,28 @@ class QueuePageRow(NamedTuple):
 READ_QUEUE_PAGE = Statement(
     "queue.read_queue_page", ("text", "text", "text", "text", "bool", "int4", "int4"), QueuePageRow
 )
+
+
+class ReceiverRow(NamedTuple):
+    """Who received, since `first_at_ms` so many messages; `last_at_ms`: its last receive, also an empty one."""
+
+    caller: str
+    agent: str
+    address: str
+    first_at_ms: int
+    last_at_ms: int
+    received: int
+
+
+LIST_RECEIVERS = Statement("queue.list_receivers", ("text", "int4"), ReceiverRow)
+
+
+class NotedRow(NamedTuple):
+    """Nothing."""
+
+    note_receivers: None
+
+
+NOTE_RECEIVERS = Statement(
+    "queue.note_receivers", ("text[]", "text[]", "text[]", "text[]", "timestamptz[]", "int8[]"), NotedRow
+)

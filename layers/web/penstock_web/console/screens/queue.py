@@ -18,8 +18,9 @@ from penstock_web.console.charts import Chart, charts_of
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.snippets import queue_snippets
+from penstock_web.native.documents import parse_timestamp
 from penstock_web.native.events.operations import list_bindings
-from penstock_web.native.operations import arn_of, create_queue, describe_queue, set_paused
+from penstock_web.native.operations import arn_of, create_queue, describe_queue, receivers, set_paused
 from penstock_web.native.shapes import Attributes, NewQueue, QueueDescription, Subscription
 from penstock_web.queue_verdicts import by_queue
 
@@ -27,6 +28,7 @@ router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
 MOST_SUBSCRIPTIONS: Final = 100
+SHOWN_RECEIVERS: Final = 10
 
 
 class QueueNow(NamedTuple):
@@ -52,11 +54,13 @@ async def queue(name: str, page: CurrentPage) -> Response:
     now = await page.read(("queue", name), lambda: read_queue(name, context))
     charts = await page.read(("charts", name, span), lambda: read_charts(now.queue.arn, SPANS[span]))
     subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
+    receiving = await page.read(("receivers", name), lambda: receivers(name, context))
     attributes = dict(now.queue.attributes)
     return page.show(
         "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=list(SPANS),
         redrive=dead_letters_of(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
-        attributes=attributes, subscribed=subscribed, snippets=queue_snippets(name, context),
+        attributes=attributes, subscribed=subscribed, moment=parse_timestamp,
+        receivers=receiving[:SHOWN_RECEIVERS], snippets=queue_snippets(name, context),
         done=page.query.get("done", ""), count=page.query.get("n", ""), at=now.seen.facts.measured_at,
         may_send=page.may("sqs:SendMessage", now.queue.arn), may_look=page.may("sqs:ReceiveMessage", now.queue.arn),
         may_purge=page.may("sqs:PurgeQueue", now.queue.arn), may_delete=page.may("sqs:DeleteQueue", now.queue.arn),

@@ -1,0 +1,99 @@
+"""Who receives from which queue: counted here, and written to the database each ten seconds."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from time import time
+from typing import Final
+
+import psycopg
+
+from penstock.effects import Row
+from penstock.errors import AwsError
+from penstock.postgres.statements.queues import NOTE_RECEIVERS
+from penstock.reports import ReceivedBy
+
+WRITE_SECONDS: Final = 10.0
+EMPTY_WRITES: Final = 6
+"""Where no message came, what was noted is written each sixth time only."""
+MOST_RECEIVERS: Final = 10_000
+"""Of a process, between two writes; those beyond are not noted."""
+LONGEST_AGENT: Final = 200
+
+_log = logging.getLogger(__name__)
+
+Write = Callable[..., Awaitable[list[Row]]]
+
+
+class Noted:
+    """A receiver of a queue, since the last write."""
+
+    __slots__ = ("address", "agent", "caller", "last_at", "queue_arn", "received")
+
+    def __init__(self, report: ReceivedBy) -> None:
+        client = report.client
+        self.queue_arn = report.queue_arn
+        self.caller = client.caller_arn
+        agent = client.http.headers.get(b"user-agent", b"")[:LONGEST_AGENT]
+        self.agent = agent.decode("latin-1").replace("\0", "")
+        self.address = client.client_address.replace("\0", "")[:64]
+        self.last_at = 0.0
+        self.received = 0
+
+
+class Receivers:
+    """The receivers that this process has seen since it last wrote."""
+
+    def __init__(self) -> None:
+        self._noted: dict[tuple[object, ...], Noted] = {}
+
+    def note(self, report: ReceivedBy, _seconds: float) -> None:
+        """A receive has ended. Whoever cannot be told apart by what is compared here is the same receiver."""
+        http = report.client.http
+        headers = http.headers
+        key = (
+            report.queue_arn,
+            report.client.user,
+            headers.get(b"user-agent"),
+            headers.get(b"x-forwarded-for") or http.peer,
+        )
+        noted = self._noted.get(key)
+        if noted is None:
+            if len(self._noted) >= MOST_RECEIVERS:
+                return
+            noted = self._noted[key] = Noted(report)
+        noted.last_at = time()
+        noted.received += report.count
+
+    async def keep(self, write: Write) -> None:
+        """Writes what was noted, for ever: each ten seconds, or each minute while no message comes."""
+        left = EMPTY_WRITES
+        while True:
+            await asyncio.sleep(WRITE_SECONDS)
+            left -= 1
+            if left == 0 or any(noted.received for noted in self._noted.values()):
+                left = EMPTY_WRITES
+                await self.flush(write)
+
+    async def flush(self, write: Write) -> None:
+        """Writes what was noted. What cannot be written is dropped: it is no record."""
+        noted, self._noted = [*self._noted.values()], {}
+        if not noted:
+            return
+        rows = (
+            (
+                one.queue_arn,
+                one.caller,
+                one.agent,
+                one.address,
+                datetime.fromtimestamp(one.last_at, UTC),
+                one.received,
+            )
+            for one in noted
+        )
+        columns = zip(*rows, strict=True)
+        try:
+            await write(NOTE_RECEIVERS, [list(column) for column in columns])
+        except (AwsError, psycopg.Error) as error:
+            _log.debug("receivers were not noted", extra={"cause": str(error)})
