@@ -187,7 +187,35 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     assert "broken" in penstock("receive", "jobs", "--hide", "0")
     assert penstock("receive", "jobs") == ""
     assert "broken" in penstock("peek", "failed")
-    assert penstock("redrive", "failed") == "the messages of failed move to where they came from\n"
+    for text in ("other", "third"):
+        penstock("send", "failed", text)
+    assert penstock("search", "failed", "--filter", '{"text": "roken"}').split()[2:] == ["broken"]
+    counts = [line.split()[0] for line in penstock("failures", "failed").splitlines()]
+    assert counts == ["count", "2", "1", "looked"]
+    moved = penstock("redrive", "failed", "--filter", '{"text": "broken"}', "--wait").splitlines()[-1]
+    assert ": completed, 1 of " in moved
+    assert "broken" in penstock("peek", "jobs")
+    penstock("redrive", "failed", "--to", "jobs", "--canary", "1", "--wait")
+    (waits, _) = (row["id"] for row in lines(penstock("moves", "list", "failed", "--json")))
+    assert penstock("moves", "cancel", "failed", waits).endswith("cancelled, 1 of 2 moved\n")
+    assert len(lines(penstock("peek", "failed", "--json"))) == 1
+
+
+def test_topics_and_who_gets_what(penstock: Command) -> None:
+    penstock("create", "eu")
+    penstock("topics", "create", "news")
+    assert [row["name"] for row in lines(penstock("topics", "list", "--json"))] == ["news"]
+    policy = '{"region": ["eu"]}'
+    penstock("subscriptions", "create", "news", "--queue", "eu", "--raw", "--filter", policy)
+    penstock("publish", "news", "lost", "--header", "region=us")
+    penstock("publish", "news", "found", "--header", "region=eu")
+    assert penstock("receive", "eu", "--wait", "20", "--max", "10").split()[2:] == ["found"]
+    (row,) = lines(penstock("subscriptions", "list", "news", "--json"))
+    penstock("subscriptions", "delete", str(row["arn"]))
+    assert lines(penstock("subscriptions", "list", "news", "--json")) == []
+    assert "attributes.TopicArn" in penstock("topics", "show", "news")
+    penstock("topics", "delete", "news", "--yes")
+    assert lines(penstock("topics", "list", "--json")) == []
 
 
 def test_fifo(penstock: Command) -> None:
@@ -210,6 +238,11 @@ def test_fifo(penstock: Command) -> None:
         (["status", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
         (["purge", "missing"], "nothing was deleted: without a terminal, say --yes"),
         (["queues", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
+        (["redrive", "missing"], "Queue 'missing' does not exist. Create it"),
+        (["subscriptions", "create", "news"], "either --queue or --url"),
+        (["subscriptions", "delete", "news"], "news is not the ARN of a subscription"),
+        (["publish", "missing", "x"], "Topic does not exist. Create it"),
+        (["webhooks", "pause", "https://a.example/"], "The account delivers nothing to this endpoint."),
         (["queues", "--endpoint", "nowhere"], "nowhere is no address of a service"),
     ],
 )
@@ -239,6 +272,20 @@ def test_with_keys(
             assert "bearer" in capsys.readouterr().err.lower()
             monkeypatch.setenv("PENSTOCK_TOKEN", token)
             assert main(["queues"]) == 0
+            there = ["--endpoint", service.url]
+            for command in ("users create ann --policy read", "users limit ann --policy operate"):
+                assert main([*command.split(), *there]) == 0
+            capsys.readouterr()
+            assert main(["keys", "create", "--user", "ann", "--bearer", "--expires", "90d", *there]) == 0
+            key = capsys.readouterr().out.partition("Bearer ")[2].partition(".")[0]
+            assert main(["users", "show", "ann", *there]) == 0
+            assert "operate" in (shown := capsys.readouterr().out)
+            assert key in shown
+            for command in (f"keys revoke {key}", "users end ann"):
+                assert main([*command.split(), *there]) == 0
+            assert main(["users", "end", "ann", *there]) == 1
+            assert main(["keys", "create", "--account", "111122223333", *there]) == 1
+            assert "--account works on the database" in capsys.readouterr().err
 
 
 def test_what_runs_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -20,24 +20,16 @@ from penstock import __version__
 from penstock.settings import SettingError
 from penstock_web.system_account import LocalError
 
-# In the order of `penstock --help`.
-MODULES: Final = (
-    "up",
-    "migrate",
-    "doctor",
-    "keys",
-    "users",
-    "roles",
-    "rest.status",
-    "rest.queues",
-    "manifest",
-    "rest.schedules",
-    "rest.deliveries",
-    "metrics",
-    "settings",
-    "demo",
-    "worker",
-)
+# In the order of `penstock --help`, under these titles.
+MODULES: Final = {
+    "Installation": ("up", "migrate", "doctor", "settings", "demo", "worker"),
+    "Access": ("keys", "users", "roles"),
+    "Queues": ("rest.status", "rest.queues", "rest.dead_letters"),
+    "Topics and webhooks": ("rest.topics", "rest.webhooks", "rest.deliveries"),
+    "Schedules": ("rest.schedules",),
+    "A file of all": ("manifest",),
+    "Metrics": ("metrics",),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,12 +53,17 @@ def application() -> typer.Typer:
     application = typer.Typer(
         callback=_global_options,
         help="SQS, SNS and schedules on plain PostgreSQL.",
-        add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
     )
-    for name in MODULES:
-        application.add_typer(import_module(f".{name}", __name__).app)
+    for title, names in MODULES.items():
+        for name in names:
+            app: typer.Typer = import_module(f".{name}", __name__).app
+            for command in app.registered_commands:
+                command.rich_help_panel = title
+            for group in app.registered_groups:
+                group.rich_help_panel = title
+            application.add_typer(app, rich_help_panel=title)
     return application
 
 

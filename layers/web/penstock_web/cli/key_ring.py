@@ -5,18 +5,16 @@ Methods return lines, which `penstock keys` and `penstock users` print and tests
 
 from __future__ import annotations
 
-import re
 import secrets
-from base64 import b32encode
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from penstock.access.authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_of_secret
-from penstock.access.policy.statements import read_policy
+from penstock.access.keys import SECRET_BYTES, is_user_name, new_key_id, policy_problem
 from penstock.access.secret_encryption import SecretCipher
-from penstock.access.users import BUILT_IN, LONGEST_POLICY, user_arn
+from penstock.access.users import BUILT_IN, user_arn
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
 from penstock.effects import Row, Statement
@@ -40,9 +38,6 @@ from penstock_web.local.state import default_state_directory
 from penstock_web.system_account import LocalError
 
 from .database import service_database
-
-SECRET_BYTES = 30
-_USER_NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -145,7 +140,7 @@ class KeyRing:
         Raises LocalError for a bad name or account, a policy that is none, a user that exists, or does not.
         """
         account_id = self._account(account)
-        if not _USER_NAME(name):
+        if not is_user_name(name):
             raise LocalError(f"a user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -, not {name!r}")
         for policy in policies:
             check_user_policy(policy)
@@ -244,11 +239,6 @@ def make_first_key(settings: Settings) -> None:
             print(line, flush=True)
 
 
-def new_key_id(prefix: str) -> str:
-    """The prefix and 16 characters of 80 random bits, 20 in all like a key id of AWS."""
-    return prefix + b32encode(secrets.token_bytes(10)).decode()
-
-
 def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
     """The lines that show a new key, under the names by which clients read it."""
     if bearer:
@@ -261,15 +251,8 @@ def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> I
 
 def check_user_policy(text: str) -> None:
     """Raises LocalError for a text that is neither the name of a built-in policy nor JSON that allows or denies."""
-    if text in BUILT_IN:
-        return
-    if len(text) > LONGEST_POLICY:
-        raise LocalError(f"a policy has at most {LONGEST_POLICY} characters")
-    statements = read_policy(text, of_user=True).statements
-    if not statements:
-        raise LocalError(f"a policy is {', '.join(BUILT_IN)} or IAM's JSON, not {text[:40]!r}")
-    if not all(statement.denies or statement.is_complete for statement in statements):
-        raise LocalError("a statement has an element, a condition or a variable that is not understood")
+    if problem := policy_problem(text):
+        raise LocalError(problem)
 
 
 def _policy_name(policy: str) -> str:

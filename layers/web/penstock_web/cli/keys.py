@@ -1,4 +1,7 @@
-"""`penstock keys`: access keys, bearer keys and the key that signs SNS messages."""
+"""`penstock keys`: access keys, bearer keys and the key that signs SNS messages.
+
+In the database, as the operator of an installation; with --endpoint those of the caller's account, over the REST API.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
+
+from .rest.options import Remote
 
 if TYPE_CHECKING:
     from .key_ring import KeyRing
@@ -32,13 +37,27 @@ def create(
         str | None, typer.Option(metavar="NAME", help="whose key it is (default: the account's own)")
     ] = None,
     expires: Annotated[str | None, typer.Option(metavar="TIME", help=EXPIRES_HELP)] = None,
+    endpoint: Remote = None,
 ) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        refuse_account(account)
+        access.create_key(
+            endpoint, bearer=bearer, user=user, description=description, expires_at=_moment(expires)
+        )
+        return
     with _key_ring() as ring:
         print(*ring.create(account, description, bearer, user, _moment(expires)), sep="\n")
 
 
 @app.command("show", help="show a key, without its secret")
-def show(key: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+def show(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = None) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        access.show_key(endpoint, key)
+        return
     with _key_ring() as ring:
         print(*ring.show(key), sep="\n")
 
@@ -47,20 +66,36 @@ def show(key: Annotated[str, typer.Argument(metavar="ID")]) -> None:
 def limit(
     key: Annotated[str, typer.Argument(metavar="ID")],
     expires: Annotated[str, typer.Option(metavar="TIME", help=EXPIRES_HELP)],
+    endpoint: Remote = None,
 ) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        access.limit_key(endpoint, key, _moment(expires))
+        return
     with _key_ring() as ring:
         print(*ring.limit(key, _moment(expires)), sep="\n")
 
 
 @app.command("list", help="show every key")
-def list_() -> None:
+def list_(endpoint: Remote = None) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        access.list_keys(endpoint)
+        return
     with _key_ring() as ring:
         for line in ring.list_keys():
             print(line)
 
 
 @app.command("revoke", help="refuse a key from now on")
-def revoke(key: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+def revoke(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = None) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        access.revoke_key(endpoint, key)
+        return
     with _key_ring() as ring:
         print(*ring.revoke(key), sep="\n")
 
@@ -69,6 +104,16 @@ def revoke(key: Annotated[str, typer.Argument(metavar="ID")]) -> None:
 def rotate_signing() -> None:
     with _key_ring() as ring:
         print(*ring.rotate_signing(), sep="\n")
+
+
+def refuse_account(account: str | None) -> None:
+    """Raises LocalError: over the REST API the account is the caller's."""
+    from penstock_web.system_account import LocalError
+
+    if account is not None:
+        raise LocalError(
+            "--account works on the database; with --endpoint the account is that of PENSTOCK_TOKEN"
+        )
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 import msgspec
 from rich.console import Console
@@ -13,14 +15,15 @@ from rich.text import Text
 
 from penstock.aws.arn import queue_arn
 from penstock.drivers import run
-from penstock.verdicts import Kind
+from penstock.verdicts import Emptying, Kind, Verdict
 from penstock_web.native.metrics.documents import QueueVerdict, verdict_of
 from penstock_web.queue_verdicts import badness, queue_names, read_verdicts
+
+from .rest.client import Client
 
 if TYPE_CHECKING:
     from penstock.postgres.database import Database
     from penstock.settings import Settings
-    from penstock.verdicts import Verdict
 
 STYLES: Final = {
     Kind.STALLED: "bold red",
@@ -52,6 +55,45 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
         operation = read_verdicts(list(arns), settings.queue_in_flight_limit, target_lag_seconds)
         found += [(arns[arn], verdict) for arn, verdict in run(operation, database).items()]
     return sorted(found, key=lambda queue: (*badness(queue[1]), queue[0]))
+
+
+class _Named(msgspec.Struct):
+    """What is read of a queue of GET /v1/metrics/lag."""
+
+    name: str
+    verdict: QueueVerdict | None
+
+
+class _Page(msgspec.Struct):
+    """What is read of GET /v1/metrics/lag."""
+
+    queues: list[_Named]
+    next: str | None = None
+
+
+def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
+    """As `read_all`, of the account of the caller, over the REST API."""
+    client, found = Client(endpoint), list[tuple[str, Verdict]]()
+    path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
+    page = client.decoded(_Page, "GET", path)
+    while True:
+        found += [
+            (queue.name, verdict_in(queue.verdict)) for queue in page.queues if queue.verdict is not None
+        ]
+        if page.next is None:
+            return sorted(found, key=lambda queue: (*badness(queue[1]), queue[0]))
+        page = client.decoded(_Page, "GET", f"{path}&next={quote(page.next, safe='')}")
+
+
+def verdict_in(document: QueueVerdict) -> Verdict:
+    """The verdict that a document shows."""
+    shown = {
+        field.name: getattr(document, field.name) for field in fields(Verdict) if field.name != "empties"
+    }
+    empties = None
+    if document.empties_at is not None and document.empties_low is not None:
+        empties = Emptying(document.empties_at, document.empties_low, document.empties_high)
+    return Verdict(**shown, empties=empties)
 
 
 def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:

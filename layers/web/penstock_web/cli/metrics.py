@@ -12,11 +12,19 @@ import typer
 
 from penstock.settings import Settings
 
+from .rest.options import Endpoint
 from .rest.values import rfc_3339_time, whole_number
 
 OURS = ("penstock", "penstock_web", "penstock_metrics")
 
 app = typer.Typer(name="metrics", help="how queues are, and a report of what the metrics job stored")
+
+
+def runs_here() -> bool:
+    """Whether commands over the REST API would find a service without being told where."""
+    from penstock_web.local.announced import running_addresses
+
+    return bool(os.environ.get("PENSTOCK_ENDPOINT")) or bool(running_addresses())
 
 
 def with_database() -> Settings:
@@ -98,11 +106,16 @@ def lag(
         ),
     ] = 300,
     as_json: Annotated[bool, typer.Option("--json", help="JSON, a queue a line, instead of a table")] = False,
+    endpoint: Endpoint = None,
 ) -> None:
+    """Of the database of DATABASE_URL, else of the service that runs here, else of the database of `penstock up`."""
     from .database import service_database
-    from .lag import print_json, print_table, read_all
+    from .lag import ask_service, print_json, print_table, read_all
 
-    settings = with_database()
-    with service_database(settings) as database:
-        queues = read_all(database, settings, target)
+    if endpoint is not None or (not os.environ.get("DATABASE_URL") and runs_here()):
+        queues = ask_service(endpoint, target)
+    else:
+        settings = with_database()
+        with service_database(settings) as database:
+            queues = read_all(database, settings, target)
     (print_json if as_json else print_table)(queues[:limit], len(queues))

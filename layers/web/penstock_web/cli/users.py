@@ -1,4 +1,7 @@
-"""`penstock users`: who may do what with QUEUE_ACCESS=sigv4."""
+"""`penstock users`: who may do what with QUEUE_ACCESS=sigv4.
+
+In the database, as the operator of an installation; with --endpoint those of the caller's account, over the REST API.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
+
+from .keys import refuse_account
+from .rest.options import Remote
 
 if TYPE_CHECKING:
     from .key_ring import KeyRing
@@ -27,31 +33,60 @@ Policies = Annotated[
 
 
 @app.command("create", help="make a user; its keys: penstock keys create --user")
-def create(name: Name, policy: Policies, account: Account = None) -> None:
+def create(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        refuse_account(account)
+        access.set_user(endpoint, name, _texts(policy), new=True)
+        return
     with _key_ring() as ring:
         print(*ring.set_user(name, _texts(policy), account, new=True), sep="\n")
 
 
 @app.command("list", help="show every user")
-def list_() -> None:
+def list_(endpoint: Remote = None) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        access.list_users(endpoint)
+        return
     with _key_ring() as ring:
         print(*ring.list_users(), sep="\n")
 
 
 @app.command("show", help="show a user with policies and keys")
-def show(name: Name, account: Account = None) -> None:
+def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        refuse_account(account)
+        access.show_user(endpoint, name)
+        return
     with _key_ring() as ring:
         print(*ring.show_user(name, account), sep="\n")
 
 
 @app.command("limit", help="give a user other policies")
-def limit(name: Name, policy: Policies, account: Account = None) -> None:
+def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        refuse_account(account)
+        access.set_user(endpoint, name, _texts(policy), new=False)
+        return
     with _key_ring() as ring:
         print(*ring.set_user(name, _texts(policy), account, new=False), sep="\n")
 
 
 @app.command("end", help="revoke a user's keys and forget the user")
-def end(name: Name, account: Account = None) -> None:
+def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
+    if endpoint is not None:
+        from .rest import access
+
+        refuse_account(account)
+        access.end_user(endpoint, name)
+        return
     with _key_ring() as ring:
         print(*ring.end_user(name, account), sep="\n")
 

@@ -11,11 +11,10 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.responses import RedirectResponse
 
-from penstock.access.authorization import ANY, authorize_one, is_user_allowed
+from penstock.access.authorization import ANY, is_user_allowed
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
 from penstock.access.request_rate import check_rate, count_answer
 from penstock.audit import Act, audited
-from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context, request_host
 from penstock.effects import Operation
 from penstock.errors import (
@@ -27,7 +26,7 @@ from penstock.errors import (
 )
 from penstock_web.metrics.negotiation import takes_gzip
 from penstock_web.native.errors import status_and_code
-from penstock_web.native.native_route import OperationRunner, authorize_actions
+from penstock_web.native.native_route import OperationRunner, authorize_actions, authorize_topic
 from penstock_web.native.request_id import request_id_of
 
 from .readings import Readings
@@ -268,15 +267,6 @@ async def admit(page: Page, right: Right) -> None:
         await page.ask(right.actions, right.named)
     if writes:
         await page.read_form()
-
-
-def authorize_topic(actions: tuple[str, ...], name: str, context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may do all of this with the topic of this name."""
-    if context.caller.principal.is_root:  # as `authorize_actions`
-        return
-    arn = str(TopicArn(context.region, context.account_id, name))
-    for action in actions:
-        yield from authorize_one("sns", action.partition(":")[2], arn, context)
 
 
 def check_origin(context: Context, *, writes: bool) -> None:

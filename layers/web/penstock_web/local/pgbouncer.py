@@ -28,6 +28,7 @@ from penstock_web.system_account import LocalError, SystemAccount
 
 from .debian import library_path, unpack_package
 from .postgres import DATABASE, ROLE, Postgres, free_port
+from .processes import command_line
 from .state import cache_directory
 
 _START_SECONDS: Final = 60
@@ -180,15 +181,6 @@ def _stop_leftover(home: Path) -> None:
     if not pid_file.exists():
         return
     pid = int(pid_file.read_text())
-    if str(home / "pgbouncer.ini") in _command_line(pid):
+    if str(home / "pgbouncer.ini") in command_line(pid):
         os.kill(pid, signal.SIGKILL)
     pid_file.unlink(missing_ok=True)
-
-
-def _command_line(pid: int) -> str:
-    """The command of a process, empty when there is none. Slim container images have no ps, macOS has no /proc."""
-    if Path("/proc/self/cmdline").exists():
-        path = Path(f"/proc/{pid}/cmdline")
-        return path.read_bytes().decode(errors="replace") if path.exists() else ""
-    command = ["ps", "-ww", "-o", "args=", "-p", str(pid)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout

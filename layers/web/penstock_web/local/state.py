@@ -17,6 +17,8 @@ from pathlib import Path
 
 from penstock_web.system_account import LocalError, SystemAccount
 
+from .guardian import guarded
+
 
 def default_state_directory() -> Path:
     """$XDG_STATE_HOME/penstock, ~/.local/state/penstock, or for root /var/lib/penstock.
@@ -65,10 +67,14 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
-    """A new folder, in `parent` or the folder of temporary files, that is removed with its contents at the end."""
+    """A new folder, in `parent` or the folder of temporary files, that is removed with its contents at the end.
+
+    When this process is killed, a guardian ends the database and the pooler in the folder, and removes it.
+    """
     path = Path(tempfile.mkdtemp(prefix="penstock-", dir=parent))
     path.chmod(0o711)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+    with guarded(path):
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)

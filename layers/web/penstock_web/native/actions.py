@@ -49,6 +49,21 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "subscribe": ("penstock:Subscribe",),
     "list_subscriptions": ("penstock:ListSubscriptions",),
     "unsubscribe": ("penstock:Unsubscribe",),
+    "list_users": ("penstock:ReadKeys",),
+    "set_user": ("penstock:SetUser",),
+    "end_user": ("penstock:EndUser",),
+    "list_keys": ("penstock:ReadKeys",),
+    "create_key": ("penstock:CreateKey",),
+    "limit_key": ("penstock:LimitKey",),
+    "revoke_key": ("penstock:RevokeKey",),
+    "create_topic": ("sns:CreateTopic",),
+    "list_topics": ("sns:ListTopics",),
+    "describe_topic": ("sns:GetTopicAttributes", "sns:ListTagsForResource"),
+    "delete_topic": ("sns:DeleteTopic",),
+    "publish_message": ("sns:Publish",),
+    "list_topic_subscriptions": ("sns:ListSubscriptionsByTopic",),
+    "subscribe_to_topic": ("sns:Subscribe",),
+    "unsubscribe_from_topic": ("sns:Unsubscribe",),
     "create_schedule": ("scheduler:CreateSchedule",),
     "list_schedules": ("scheduler:ListSchedules",),
     "sync_schedules": ("scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"),
@@ -70,3 +85,8 @@ OF_A_QUEUE: Final = frozenset((
     "start_move", "list_moves", "describe_move", "continue_move", "cancel_move",
 ))  # fmt: skip
 """The routes whose path names a queue."""
+OF_A_TOPIC: Final = frozenset((
+    "describe_topic", "delete_topic", "publish_message", "list_topic_subscriptions", "subscribe_to_topic",
+    "unsubscribe_from_topic",
+))  # fmt: skip
+"""The routes whose path names a topic."""

@@ -16,11 +16,13 @@ from fastapi.security import HTTPBearer
 from penstock.environment import Environment
 
 from . import messages, moves, outbox, queues, search, transactions
+from .access import routes as access
 from .errors import add_error_handlers
 from .events import routes as events
 from .metrics import routes as metrics
 from .native_route import NativeApi, RunOperation
 from .schedules import routes as schedules
+from .topics import routes as topics
 from .webhooks import attempts, deliveries, endpoints
 
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
@@ -32,6 +34,8 @@ MODULES: Final = (
     search,
     moves,
     events,
+    topics,
+    access,
     transactions,
     deliveries,
     attempts,

@@ -128,6 +128,13 @@ class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
     source_queue: str | None = None
 
 
+class FoundPage(msgspec.Struct):
+    """What clients read of a search's answer."""
+
+    messages: list[FoundMessage]
+    next: str | None
+
+
 class SentId(msgspec.Struct, omit_defaults=True):
     """The message that a request sent. One that is to come in more than 900 seconds has no id until then, but a
     `schedule` of this name.
@@ -280,9 +287,11 @@ def decode_body(
         raise errors.InvalidParameterValue(f"body: {error}") from error
 
 
-def decode_document(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
-    """Decodes a body without messages in it. Raises InvalidParameterValue, RequestEntityTooLarge."""
-    if len(body) > MAX_DOCUMENT_BYTES:
+def decode_document(
+    decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes: int = MAX_DOCUMENT_BYTES
+) -> T:
+    """Decodes a body, by default one without messages. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    if len(body) > most_bytes:
         raise errors.RequestEntityTooLarge
     try:
         return decoder.decode(body.decode())

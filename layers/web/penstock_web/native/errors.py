@@ -19,6 +19,7 @@ from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
 from penstock.search.moves import MoveConflict, MoveNotFound
+from penstock.sns.errors import NotFound, Throttled
 
 from .request_id import request_id_of
 
@@ -62,6 +63,30 @@ class EndpointNotFound(AwsError):  # noqa: N818 - called as the answer is
     json_type = query_code = "EndpointNotFound"
     status = 404
     default_message = "The account delivers nothing to this endpoint."
+
+
+class UserNotFound(AwsError):  # noqa: N818 - called as the answer is
+    """The account has no user of this name."""
+
+    json_type = query_code = "UserNotFound"
+    status = 404
+    default_message = "The user does not exist."
+
+
+class KeyNotFound(AwsError):  # noqa: N818 - called as the answer is
+    """The account has no key of this id."""
+
+    json_type = query_code = "KeyNotFound"
+    status = 404
+    default_message = "The key does not exist."
+
+
+class AccessIsOff(AwsError):  # noqa: N818 - called as the answer is
+    """Users and keys are changed only where keys are asked for: else everybody could make one."""
+
+    json_type = query_code = "AccessIsOff"
+    status = 409
+    default_message = "The service asks nobody for a key (QUEUE_ACCESS), so it makes none."
 
 
 class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the answer is
@@ -111,7 +136,12 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     MessageNotFound: (404, "message_not_found", "It may have been deleted, or expired."),
     SubscriptionNotFound: (404, "subscription_not_found", None),
     StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
+    NotFound: (404, "topic_not_found", "Create it with POST /v1/topics."),
+    Throttled: (429, "too_many_requests", None),
     DeliveryNotFound: (404, "delivery_not_found", "It may have been delivered."),
+    UserNotFound: (404, "user_not_found", None),
+    KeyNotFound: (404, "key_not_found", None),
+    AccessIsOff: (409, "access_is_off", "penstock users and penstock keys do it in the database."),
     EndpointNotFound: (404, "endpoint_not_found", "GET /v1/deliveries/endpoints lists them."),
     MoveNotFound: (404, "move_not_found", "A queue keeps its last ten moves."),
     MoveConflict: (409, "move_conflict", None),

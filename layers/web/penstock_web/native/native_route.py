@@ -13,6 +13,7 @@ from penstock.access.authentication import AccessRule
 from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.access.request_rate import check_rate, count_answer
 from penstock.audit import Act, audited
+from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment
@@ -20,7 +21,7 @@ from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 from penstock.http import HttpRequest
 from penstock.lambda_runtime.events import is_host_checked, response_limit
 
-from .actions import ACTIONS, OF_A_QUEUE
+from .actions import ACTIONS, OF_A_QUEUE, OF_A_TOPIC
 from .errors import UnsupportedMediaType
 from .openapi import route_responses
 from .operations import arn_of
@@ -98,8 +99,12 @@ class OperationRunner:
 
     def _check(self, access: AccessRule, route: str) -> Operation[None]:
         yield from access.check_native_request(self.context)
-        name = self._scope["path_params"].get("name") if route in OF_A_QUEUE else None
-        yield from authorize_actions(ACTIONS[route], name, self.context)
+        path = self._scope.get("path_params", {})  # transactions are routed outside FastAPI
+        if route in OF_A_TOPIC:
+            yield from authorize_topic(ACTIONS[route], path["topic"], self.context)
+        else:
+            name = path.get("name") if route in OF_A_QUEUE else None
+            yield from authorize_actions(ACTIONS[route], name, self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
         """What `reader` makes of the request's body; of a long one without holding up other requests."""
@@ -128,6 +133,15 @@ def authorize_actions(actions: Iterable[str], name: str | None, context: Context
             yield from authorize_one(service, action_name, arn_of(name, context), context)
         else:
             check_user(service, action_name, arn_of(name, context), context)
+
+
+def authorize_topic(actions: Iterable[str], name: str, context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may do all of this with the topic of this name."""
+    if context.caller.principal.is_root:  # as `authorize_actions`
+        return
+    arn = str(TopicArn(context.region, context.account_id, name))
+    for action in actions:
+        yield from authorize_one("sns", action.partition(":")[2], arn, context)
 
 
 def is_json(request: Request) -> bool:

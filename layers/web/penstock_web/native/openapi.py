@@ -12,10 +12,19 @@ import msgspec
 from penstock import errors
 from penstock.errors import AwsError
 from penstock.search.moves import MoveConflict, MoveNotFound
+from penstock.sns.errors import (
+    FilterPolicyLimitExceeded,
+    NotFound,
+    SubscriptionLimitExceeded,
+    Throttled,
+    TopicLimitExceeded,
+)
 
 from .errors import (
+    AccessIsOff,
     DeliveryNotFound,
     EndpointNotFound,
+    KeyNotFound,
     MessageNotFound,
     ScheduleConflict,
     ScheduleNotFound,
@@ -23,6 +32,7 @@ from .errors import (
     StaleReceipt,
     SubscriptionNotFound,
     UnsupportedMediaType,
+    UserNotFound,
     status_and_code,
 )
 from .shapes import ErrorAnswer
@@ -87,6 +97,21 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "subscribe": _QUEUE,
     "list_subscriptions": (),
     "unsubscribe": (SubscriptionNotFound,),
+    "list_users": (),
+    "set_user": (AccessIsOff,),
+    "end_user": (AccessIsOff, UserNotFound),
+    "list_keys": (),
+    "create_key": (AccessIsOff, UserNotFound, errors.OverLimit),
+    "limit_key": (AccessIsOff, KeyNotFound),
+    "revoke_key": (AccessIsOff, KeyNotFound),
+    "create_topic": (TopicLimitExceeded,),
+    "list_topics": (),
+    "describe_topic": (NotFound,),
+    "delete_topic": (),
+    "publish_message": (NotFound, Throttled),
+    "list_topic_subscriptions": (NotFound,),
+    "subscribe_to_topic": (NotFound, FilterPolicyLimitExceeded, SubscriptionLimitExceeded),
+    "unsubscribe_from_topic": (),
     "create_schedule": (ScheduleUnusable, ScheduleConflict, errors.OverLimit),
     "list_schedules": (),
     "sync_schedules": (ScheduleUnusable, errors.OverLimit),

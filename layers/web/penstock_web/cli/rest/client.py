@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
 from penstock_web.system_account import LocalError
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from penstock_web.native.documents import StoredMessage
 
+T = TypeVar("T")
 Document = dict[str, object]
 """A JSON object of an answer without messages, as the OpenAPI document describes it."""
 USUAL_ENDPOINT: Final = "http://127.0.0.1:9324"
@@ -25,10 +26,11 @@ _SECONDS: Final = 30
 class Client:
     """Calls a service. Each method raises LocalError, in a line, when nobody answers or the answer is an error."""
 
-    def __init__(self, endpoint: str | None = None) -> None:
+    def __init__(self, endpoint: str | None = None, *, seconds: float = _SECONDS) -> None:
         """`endpoint`: else PENSTOCK_ENDPOINT, else the one `penstock up` of this machine, else the usual address.
 
         PENSTOCK_TOKEN is a bearer key, for services with QUEUE_ACCESS=sigv4 (`penstock keys create --bearer`).
+        `seconds`: longest time for an answer.
         """
         import urllib3
 
@@ -37,18 +39,24 @@ class Client:
             raise LocalError(f"{self.endpoint} is no address of a service, such as {USUAL_ENDPOINT}")
         token = os.environ.get("PENSTOCK_TOKEN")
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
-        self._pool = urllib3.PoolManager(retries=False, timeout=_SECONDS)
+        self._pool = urllib3.PoolManager(retries=False, timeout=seconds)
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
         """The JSON object of the answer, {} if it has no body.
 
-        `path` begins after /v1; parameters of None are left out.
+        `path` begins after /v1; parameters of None are left out, and those of a list repeated.
         """
         import msgspec
 
         data = self._request(method, path, body, parameters)
         answer: Document = msgspec.json.decode(data) if data else {}
         return answer
+
+    def decoded(self, kind: type[T], method: str, path: str, body: object = None) -> T:
+        """The answer as a msgspec type, with the JSON of messages as it was sent."""
+        import msgspec
+
+        return msgspec.json.decode(self._request(method, path, body, {}), type=kind)
 
     def members(self, path: str, name: str | None = None, **parameters: object) -> list[Document]:
         """The documents of an answer that is a list, or has one by this name."""
@@ -83,8 +91,13 @@ class Client:
         data = None
         if body is not None:
             data, headers["content-type"] = msgspec.json.encode(body), "application/json"
-        fields = {name: str(value) for name, value in parameters.items() if value is not None}
-        query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields.items())
+        fields = [
+            (name, str(one))
+            for name, value in parameters.items()
+            if value is not None
+            for one in (value if isinstance(value, list) else [value])
+        ]
+        query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields)
         answer = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
         if answer.status >= 400:
             raise LocalError(_error(answer.data, answer.status))
@@ -136,4 +149,4 @@ def _error(data: bytes, status: int) -> str:
         parts = [str(error["message"]), str(error.get("detail") or ""), str(error.get("hint") or "")]
     except (msgspec.DecodeError, KeyError, TypeError):
         return f"the answer was {status}, and not one of Penstock: is the address right?"
-    return " ".join(filter(None, parts))
+    return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts if part)

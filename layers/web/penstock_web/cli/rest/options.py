@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from penstock_web.system_account import LocalError
 
+_COMPLETION_SECONDS: Final = 1.0
+
+
+def complete_queue(beginning: str) -> list[str]:
+    """Names of queues that begin so, as a shell asks for them; none where no service answers at once."""
+    from .client import Client
+
+    try:
+        page = Client(seconds=_COMPLETION_SECONDS).call("GET", "/queues", limit=1_000)
+    except LocalError:
+        return []
+    queues = page["queues"]
+    names = (str(queue["name"]) for queue in queues) if isinstance(queues, list) else ()
+    return [name for name in names if name.startswith(beginning)]
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the queue", autocompletion=complete_queue)]
 Endpoint = Annotated[
     str | None, typer.Option(metavar="URL", help="address of the service (default: the one that runs here)")
+]
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint",
+        metavar="URL",
+        help="a service instead of the database; PENSTOCK_TOKEN has a key",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]

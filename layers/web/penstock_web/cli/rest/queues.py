@@ -1,4 +1,4 @@
-"""`penstock queues | queue | create | send | receive | peek | tail | purge | delete | redrive`, over the REST API.
+"""Queues and their messages, over the REST API: `penstock queues`, `create`, `send`, `receive`, `peek` and others.
 
 Each takes --endpoint, and prints JSON with --json: a document, or one a line where there are several.
 """
@@ -14,7 +14,7 @@ import typer
 from penstock_web.system_account import LocalError
 
 from .client import Client, queue_path
-from .options import Endpoint, Json, Yes, confirm
+from .options import Endpoint, Json, Name, Yes, confirm
 from .printing import print_fields, print_json, print_messages, print_table, say
 from .values import json_or_text, whole_number
 
@@ -26,8 +26,6 @@ _LOOK_SECONDS: Final = 1.0
 _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # messages of a request that sends
 _ONE_LOOK: Final = 1_000  # messages of a request that looks
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the queue")]
 
 
 @app.command("queues", help="list the queues, with how many messages each has")
@@ -231,36 +229,25 @@ def delete(
     say({"deleted": name}, json, f"deleted {name}")
 
 
-@app.command("redrive", help="move the messages of a dead-letter queue back to where they came from")
-def redrive(
-    name: Name,
-    to: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="another queue that gets them instead")
-    ] = None,
-    endpoint: Endpoint = None,
-    json: Json = False,
-) -> None:
-    """Starts a move task, as SQS's StartMessageMoveTask does, with the credentials of the environment."""
-    import os
+@app.command("pause", help="hand out no message of a queue until it is resumed; it goes on taking messages")
+def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """What is in flight may be deleted."""
+    Client(endpoint).call("POST", queue_path(name, "/pause"))
+    say({"paused": name}, json, f"{name} is paused")
 
-    import boto3
-    from botocore.exceptions import BotoCoreError, ClientError
 
-    client = Client(endpoint)
+@app.command("resume", help="hand out messages of a queue again")
+def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """It is no error if the queue is not paused."""
+    Client(endpoint).call("POST", queue_path(name, "/resume"))
+    say({"resumed": name}, json, f"{name} is resumed")
 
-    def arn(queue_name: str) -> str:
-        return str(client.call("GET", queue_path(queue_name))["arn"])
 
-    source = arn(name)
-    target = {} if to is None else {"DestinationArn": arn(to)}
-    known = "AWS_ACCESS_KEY_ID" in os.environ or "AWS_PROFILE" in os.environ
-    keys = {} if known else {"aws_access_key_id": "any", "aws_secret_access_key": "any"}
-    sqs = boto3.client("sqs", endpoint_url=client.endpoint, region_name=source.split(":")[3], **keys)
-    try:
-        task = sqs.start_message_move_task(SourceArn=source, **target)
-    except (BotoCoreError, ClientError) as error:
-        raise LocalError(str(error)) from None
-    say({"task": task["TaskHandle"]}, json, f"the messages of {name} move to {to or 'where they came from'}")
+@app.command("receivers", help="show who received from a queue in the last day")
+def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """The last one first."""
+    rows = Client(endpoint).members(queue_path(name, "/receivers"))
+    print_table(rows, json, ("caller", "user_agent", "address", "last_received_at", "messages"))
 
 
 def _delete_messages(client: Client, name: str, wanted: dict[str, object], json: bool) -> None:

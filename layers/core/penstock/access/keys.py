@@ -1,0 +1,32 @@
+"""What keys, users and their policies look like."""
+
+import re
+import secrets
+from base64 import b32encode
+from typing import Final
+
+from .policy.statements import read_policy
+from .users import BUILT_IN, LONGEST_POLICY
+
+SECRET_BYTES: Final = 30
+is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
+"""Names of users are those of IAM ("IAM and AWS STS quotas", IAM User Guide)."""
+
+
+def new_key_id(prefix: str) -> str:
+    """The prefix and 16 characters of 80 random bits, 20 in all like a key id of AWS."""
+    return prefix + b32encode(secrets.token_bytes(10)).decode()
+
+
+def policy_problem(text: str) -> str | None:
+    """Why a text is no policy of a user; None for the name of a built-in one and for JSON that allows or denies."""
+    if text in BUILT_IN:
+        return None
+    if len(text) > LONGEST_POLICY:
+        return f"a policy has at most {LONGEST_POLICY} characters"
+    statements = read_policy(text, of_user=True).statements
+    if not statements:
+        return f"a policy is {', '.join(BUILT_IN)} or IAM's JSON, not {text[:40]!r}"
+    if not all(statement.denies or statement.is_complete for statement in statements):
+        return "a statement has an element, a condition or a variable that is not understood"
+    return None

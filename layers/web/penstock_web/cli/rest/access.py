@@ -1,0 +1,95 @@
+"""Users and keys over the REST API: what `penstock users` and `penstock keys` do with --endpoint."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from penstock_web.system_account import LocalError
+
+from .client import Client
+from .printing import print_fields, print_table
+
+if TYPE_CHECKING:
+    from .client import Document
+
+_KEYS = ("id", "kind", "user", "created_at", "last_used_at", "expires_at", "revoked_at", "description")
+
+
+def list_users(endpoint: str) -> None:
+    """A line for each user."""
+    print_table(Client(endpoint).members("/users"), json=False, columns=("name", "policies", "created_at"))
+
+
+def show_user(endpoint: str, name: str) -> None:
+    """A user, with policies and keys. Raises LocalError for an unknown one."""
+    client = Client(endpoint)
+    print_fields(_named(client.members("/users"), "name", name, "user"))
+    print_table((key for key in client.members("/keys") if key["user"] == name), json=False, columns=_KEYS)
+
+
+def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> None:
+    """Makes a user, or gives one other policies. Raises LocalError for one that exists, or does not."""
+    client = Client(endpoint)
+    exists = any(user["name"] == name for user in client.members("/users"))
+    if exists == new:
+        raise LocalError(f"there is {'a' if new else 'no'} user {name!r}")
+    client.call("PUT", _user(name), {"policies": policies})
+    print(f"user {name}: {', '.join(policies) or 'no policy'}")
+
+
+def end_user(endpoint: str, name: str) -> None:
+    """Revokes a user's keys and forgets the user."""
+    Client(endpoint).call("DELETE", _user(name))
+    print(f"ended {name}")
+
+
+def list_keys(endpoint: str) -> None:
+    """A line for each key of the account."""
+    print_table(Client(endpoint).members("/keys"), json=False, columns=_KEYS)
+
+
+def show_key(endpoint: str, key_id: str) -> None:
+    """What is known of a key, but its secret. Raises LocalError for an unknown one."""
+    print_fields(_named(Client(endpoint).members("/keys"), "id", key_id, "key"))
+
+
+def create_key(
+    endpoint: str, *, bearer: bool, user: str | None, description: str, expires_at: datetime | None
+) -> None:
+    """Makes a key and shows it."""
+    given = {"bearer": bearer, "user": user, "description": description, "expires_at": expires_at}
+    made = Client(endpoint).call("POST", "/keys", {k: v for k, v in given.items() if v is not None})
+    if bearer:
+        print(f"Authorization: Bearer {made['token']}")
+    else:
+        print(f"AWS_ACCESS_KEY_ID={made['id']}\nAWS_SECRET_ACCESS_KEY={made['secret']}")
+    print("# the secret is not shown again")
+
+
+def limit_key(endpoint: str, key_id: str, expires_at: datetime | None) -> None:
+    """Sets when a key expires; None: never."""
+    Client(endpoint).call("PATCH", _key(key_id), {"expires_at": expires_at})
+    print(f"expires: {'never' if expires_at is None else expires_at}")
+
+
+def revoke_key(endpoint: str, key_id: str) -> None:
+    """Refuses a key from now on."""
+    Client(endpoint).call("DELETE", _key(key_id))
+    print(f"revoked {key_id}")
+
+
+def _named(rows: list[Document], member: str, value: str, kind: str) -> Document:
+    for row in rows:
+        if row[member] == value:
+            return row
+    raise LocalError(f"there is no {kind} {value!r}")
+
+
+def _user(name: str) -> str:
+    return f"/users/{quote(name, safe='')}"
+
+
+def _key(key_id: str) -> str:
+    return f"/keys/{quote(key_id, safe='')}"

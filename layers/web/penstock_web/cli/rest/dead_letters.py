@@ -1,0 +1,185 @@
+"""`penstock search | failures | redrive | moves`: look into a queue, and move its messages, over the REST API."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from penstock_web.system_account import LocalError
+
+from .client import Client, queue_path
+from .options import Endpoint, Json, Name
+from .printing import print_json, print_messages, print_table, say
+from .values import json_or_text, whole_number
+
+if TYPE_CHECKING:
+    from .client import Document
+
+app = typer.Typer()
+moves = typer.Typer(name="moves", help="moves of messages out of a queue")
+app.add_typer(moves)
+
+_LOOK_SECONDS: Final = 1.0
+_OVER: Final = ("completed", "cancelled", "failed")
+
+Move = Annotated[str, typer.Argument(metavar="ID", help="as `moves list` shows it")]
+Filter = Annotated[
+    str | None,
+    typer.Option(
+        "--filter", metavar="JSON", help='such as \'{"text": "timeout"}\'; docs/dead_letters.md has all'
+    ),
+]
+Rate = Annotated[
+    int | None, typer.Option(metavar="N", parser=whole_number(1, 500), help="at most so many a second")
+]
+
+
+@app.command("search", help="find messages that pass a filter, without receiving them")
+def search(
+    name: Name,
+    filter_: Filter = None,
+    limit: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="default 10")] = 10,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Looks on until it has found so many, or has looked at all."""
+    from penstock_web.native.documents import FoundPage
+
+    client, left, body = Client(endpoint), limit, {"filter": _object(filter_) or {}}
+    while left > 0:
+        path = queue_path(name, "/messages/search")
+        page = client.decoded(FoundPage, "POST", path, {**body, "limit": left})
+        print_messages(page.messages, json)
+        left -= len(page.messages)
+        if page.next is None:
+            return
+        body["after"] = page.next
+
+
+@app.command("failures", help="show dead letters in groups: those that failed alike together")
+def failures(
+    name: Name,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT", help="source, shape (both by default), receive_count or attribute; repeatable"
+        ),
+    ] = None,
+    attribute: Annotated[str | None, typer.Option(metavar="NAME", help="with --by attribute")] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """The largest group first; with --json samples and the filter of each."""
+    answer = Client(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
+    groups = answer["groups"]
+    assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
+    rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
+    shown = by or ["source", "shape"]
+    columns = [{"source": "source_queue"}.get(one, one) for one in shown if one != "shape"]
+    print_table(groups if json else rows, json, ("count", *columns, "oldest_at", "newest_at", "sample"))
+    if not json:
+        print(f"looked at {answer['looked_at']} of {answer['of'] or 'an unknown number of'} messages")
+
+
+@app.command("redrive", help="move messages of a dead-letter queue back to where they came from")
+def redrive(  # noqa: PLR0913, PLR0917 - each is an option
+    name: Name,
+    to: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="another queue that gets them instead")
+    ] = None,
+    ids: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this one; repeatable"
+        ),
+    ] = None,
+    filter_: Filter = None,
+    rate: Rate = None,
+    canary: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole_number(1, 1_000_000),
+            help="move so many, then wait for `moves continue`",
+        ),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="show the progress until the move ends or waits")
+    ] = False,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Without --id and --filter: all messages that can be received."""
+    if ids and filter_ is not None:
+        raise LocalError("either --id or --filter")
+    given = {"ids": ids or None, "filter": None if ids else _object(filter_) or {}, "to": to, "per_second": rate,
+             "canary": canary}  # fmt: skip
+    client = Client(endpoint)
+    move = client.call("POST", queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
+    if wait:
+        move = _watched(client, name, move, json)
+    say(move, json, f"move {move['id']}: {_progress(move)}, to {to or 'where they came from'}")
+
+
+@moves.command("list", help="list the last ten moves of a queue")
+def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
+    """The newest first."""
+    rows = Client(endpoint).members(queue_path(name, "/moves"), "moves")
+    print_table(rows, json, ("id", "state", "moved", "of", "skipped", "to", "started_at", "problem"))
+
+
+@moves.command("continue", help="let a move go on that waits after its canary")
+def continue_move(
+    name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False
+) -> None:
+    """With --rate at another rate."""
+    body = {} if rate is None else {"per_second": rate}
+    answer = Client(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
+    say(answer, json, f"move {move}: {_progress(answer)}")
+
+
+@moves.command("cancel", help="end a move; what it has moved stays where it is now")
+def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = False) -> None:
+    """No message is lost."""
+    answer = Client(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
+    say(answer, json, f"move {move}: {_progress(answer)}")
+
+
+def _watched(client: Client, name: str, move: Document, json: bool) -> Document:
+    """The move once it has ended or waits to be continued; its progress once a second."""
+    while move["state"] == "running":
+        time.sleep(_LOOK_SECONDS)
+        move = client.call("GET", queue_path(name, f"/moves/{move['id']}"))
+        if json:
+            print_json(move)
+        else:
+            print(_progress(move), flush=True)
+    if move["state"] == "failed":
+        raise LocalError(f"the move failed: {move['problem']}")
+    return move
+
+
+def _progress(move: Document) -> str:
+    skipped = f", {move['skipped']} skipped" if move["skipped"] else ""
+    return f"{move['state']}, {move['moved']} of {move['of']} moved{skipped}"
+
+
+def _object(text: str | None) -> object:
+    """The JSON object of an option. Raises BadParameter."""
+    if text is None:
+        return None
+    if not text.lstrip().startswith("{") or isinstance(value := json_or_text(text), str):
+        raise typer.BadParameter(f"{text!r} is not a JSON object", param_hint="--filter")
+    return value
+
+
+def _sample(group: Document) -> str:
+    import msgspec
+
+    samples = group["samples"]
+    if not isinstance(samples, list) or not samples:
+        return ""
+    text = msgspec.json.encode(samples[0]["message"]).decode()
+    return text if len(text) <= 60 else f"{text[:59]}\u2026"

@@ -1,0 +1,167 @@
+"""`penstock topics`, `publish` and `subscriptions`: topics of a running service, over the REST API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
+
+import typer
+
+from penstock_web.system_account import LocalError
+
+from .client import Client
+from .options import Endpoint, Json, Yes, confirm
+from .printing import print_fields, print_json, print_table, say
+from .values import json_or_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .client import Document
+
+app = typer.Typer()
+topics = typer.Typer(name="topics", help="topics of a running service")
+subscriptions = typer.Typer(name="subscriptions", help="who gets the messages of a topic")
+app.add_typer(topics)
+app.add_typer(subscriptions)
+
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="name of the topic")]
+
+
+@topics.command("list", help="list the topics")
+def list_topics(endpoint: Endpoint = None, json: Json = False) -> None:
+    """By name."""
+    print_table(_pages(Client(endpoint), "/topics", "topics"), json, ("name", "arn"))
+
+
+@topics.command("show", help="show a topic, its attributes and tags")
+def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
+    """One topic."""
+    shown = Client(endpoint).call("GET", _path(topic))
+    if json:
+        print_json(shown)
+        return
+    for member in ("attributes", "tags"):
+        if isinstance(found := shown.pop(member), dict):
+            shown |= {f"{member}.{key}": value for key, value in sorted(found.items())}
+    print_fields(shown)
+
+
+@topics.command("create", help="make a topic; a name that ends in .fifo makes a FIFO topic")
+def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
+    """It is no error if there is one."""
+    say(Client(endpoint).call("POST", "/topics", {"name": topic}), json, f"topic {topic} is there")
+
+
+@topics.command("delete", help="delete a topic and its subscriptions")
+def delete_topic(topic: Topic, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
+    """Asks first."""
+    client = Client(endpoint)
+    client.call("GET", _path(topic))  # 404 for a name that is written wrong
+    confirm(yes, f"Delete the topic {topic} and its subscriptions?")
+    client.call("DELETE", _path(topic))
+    say({"deleted": topic}, json, f"deleted {topic}")
+
+
+@app.command("publish", help="publish a message to a topic: a text or a JSON document")
+def publish(  # noqa: PLR0913, PLR0917 - each is an option
+    topic: Topic,
+    message: Annotated[str, typer.Argument(metavar="MESSAGE")],
+    subject: Annotated[str | None, typer.Option(metavar="TEXT", help="for e-mail")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a message attribute; repeatable")
+    ] = None,
+    group: Annotated[str | None, typer.Option(metavar="ID", help="group of a FIFO topic's message")] = None,
+    dedup: Annotated[str | None, typer.Option(metavar="ID", help="its deduplication id")] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """A header that is a number or JSON is one; any other is a text."""
+    given = {"subject": subject, "group_id": group, "dedup_id": dedup}
+    body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
+    body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
+    answer = Client(endpoint).call("POST", _path(topic, "/messages"), body)
+    say(answer, json, f"published {answer['message_id']} to {topic}")
+
+
+@subscriptions.command("list", help="list the subscriptions of a topic")
+def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
+    """One that has not confirmed yet has no ARN."""
+    rows = _pages(Client(endpoint), _path(topic, "/subscriptions"), "subscriptions")
+    print_table(rows, json, ("protocol", "endpoint", "arn"))
+
+
+@subscriptions.command("create", help="subscribe a queue or a URL to a topic")
+def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
+    topic: Topic,
+    queue: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="a queue of this account, or an ARN")
+    ] = None,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="an endpoint, which has to confirm")] = None,
+    filter_: Annotated[
+        str | None,
+        typer.Option("--filter", metavar="JSON", help='filter policy, such as \'{"region": ["eu"]}\''),
+    ] = None,
+    filter_on: Annotated[
+        str,
+        typer.Option(metavar="WHAT", help="attributes (default) or body: what the filter is compared with"),
+    ] = "attributes",
+    raw: Annotated[bool, typer.Option("--raw", help="the message alone, without envelope")] = False,
+    dead_letters: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="gets what the endpoint does not take")
+    ] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Either --queue or --url."""
+    if (queue is None) == (url is None):
+        raise LocalError("either --queue or --url")
+    given = {
+        "queue": queue, "url": url, "filter": None if filter_ is None else json_or_text(filter_),
+        "dead_letters": dead_letters,
+    }  # fmt: skip
+    body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
+    body |= {"filter_on": filter_on, "raw": raw}
+    answer = Client(endpoint).call("POST", _path(topic, "/subscriptions"), body)
+    text = (
+        f"subscribed {queue or url} to {topic}"
+        if answer["arn"]
+        else f"{url} gets a message with which it confirms"
+    )
+    say(answer, json, text)
+
+
+@subscriptions.command("delete", help="end a subscription")
+def delete_subscription(
+    arn: Annotated[str, typer.Argument(metavar="ARN", help="as `subscriptions list` shows it")],
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """It is no error if there is none."""
+    topic, _, subscription = arn.rpartition(":")
+    if arn.count(":") != 6:
+        raise LocalError(f"{arn} is not the ARN of a subscription")
+    path = _path(topic.rpartition(":")[2], f"/subscriptions/{quote(subscription, safe='')}")
+    Client(endpoint).call("DELETE", path)
+    say({"deleted": arn}, json, f"ended {arn}")
+
+
+def _pages(client: Client, path: str, member: str) -> Iterator[Document]:
+    following: object = None
+    while True:
+        page = client.call("GET", path, next=following)
+        if isinstance(rows := page[member], list):
+            yield from rows
+        if not (following := page.get("next")):
+            return
+
+
+def _path(topic: str, rest: str = "") -> str:
+    return f"/topics/{quote(topic, safe='')}{rest}"
+
+
+def _header(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--header")
+    return name, json_or_text(value)

@@ -1,0 +1,109 @@
+"""`penstock webhooks`: the URLs that messages are delivered to, and the log of attempts, over the REST API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .client import Client
+from .options import Endpoint, Json
+from .printing import print_json, print_table, say
+from .values import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .client import Document
+
+app = typer.Typer(name="webhooks", help="endpoints of a running service, and what became of each attempt")
+
+Url = Annotated[str, typer.Argument(metavar="URL", help="as it was subscribed")]
+
+
+@app.command(
+    "list", help="list endpoints: how many attempts succeeded, the last answer, whether one is paused"
+)
+def list_(endpoint: Endpoint = None, json: Json = False) -> None:
+    """Of the newest 10,000 attempts; those with most failures first."""
+    rows = Client(endpoint).members("/deliveries/endpoints")
+    columns = (
+        "endpoint",
+        "attempts",
+        "delivered",
+        "p95_ms",
+        "last_status",
+        "paused",
+        "paused_until",
+        "waiting",
+    )
+    print_table(rows, json, columns)
+
+
+@app.command("attempts", help="show what became of attempts to deliver, the newest first")
+def attempts(
+    url: Annotated[str | None, typer.Option(metavar="URL", help="only to this endpoint")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="only those without success")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="default 20")] = 20,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Looks on until it has found so many, or has looked at all."""
+    rows = _attempts(Client(endpoint), url, failed, limit)
+    columns = ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error")
+    print_table(rows, json, columns)
+
+
+@app.command("pause", help="deliver nothing to an endpoint until it is resumed; messages wait")
+def pause(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
+    """Attempts under way go on."""
+    Client(endpoint).call("POST", "/deliveries/endpoints/pause", {"endpoint": url})
+    say({"paused": url}, json, f"{url} is paused")
+
+
+@app.command("resume", help="deliver to an endpoint again; what waits is due now")
+def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
+    """Also one that was paused since it failed."""
+    Client(endpoint).call("POST", "/deliveries/endpoints/resume", {"endpoint": url})
+    say({"resumed": url}, json, f"{url} is resumed")
+
+
+@app.command("replay", help="deliver again what was given up")
+def replay(
+    url: Annotated[str | None, typer.Option(metavar="URL", help="only to this endpoint")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="only what was last tried at this time (RFC 3339) or later"),
+    ] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Each gets all its attempts again."""
+    client, given = Client(endpoint), {"endpoint": url, "since": since, "limit": 10_000}
+    body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
+    total = 0
+    while True:
+        answer = client.call("POST", "/deliveries/retry", body)
+        total += int(str(answer["retried"]))
+        if json:
+            print_json(answer)
+        if answer["next"] is None:
+            break
+        body["after"] = answer["next"]
+    if not json:
+        print(f"{total} {'delivery is' if total == 1 else 'deliveries are'} due again")
+
+
+def _attempts(client: Client, url: str | None, failed: bool, limit: int) -> Iterator[Document]:
+    before: object = None
+    while limit > 0:
+        page = client.call(
+            "GET", "/deliveries/attempts", endpoint=url, failed=str(failed).lower(), limit=min(limit, 1_000),
+            before=before,
+        )  # fmt: skip
+        found = page["attempts"]
+        if isinstance(found, list):
+            yield from found
+            limit -= len(found)
+        if (before := page["next"]) is None:
+            return

@@ -1,0 +1,66 @@
+"""Ends the database and the pooler of an ephemeral folder when the process that made it is killed; removes the folder.
+
+    python -m penstock_web.local.guardian FOLDER
+
+It reads standard input, a pipe that only that process holds open: the kernel closes it, however the process ends. After
+an orderly end there is nothing left to do. It ends only processes whose command names the folder.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from .processes import command_line
+
+_PID_FILES: Final = ("postgres/data/postmaster.pid", "pgbouncer/pid")
+_LONGEST_END_SECONDS: Final = 20.0
+
+
+@contextmanager
+def guarded(folder: Path) -> Iterator[None]:
+    """Until the end of the block a guardian waits for the death of this process."""
+    guardian = subprocess.Popen(
+        [sys.executable, "-m", __name__, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is not for it
+    )
+    try:
+        yield
+    finally:
+        guardian.communicate()
+
+
+def clean_up(folder: Path) -> None:
+    """Ends what runs in the folder, at once: its data goes with it."""
+    running = [pid for name in _PID_FILES if (pid := _pid_in(folder / name)) and _is_of(folder, pid)]
+    for pid in running:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGQUIT)
+    deadline = time.monotonic() + _LONGEST_END_SECONDS
+    while any(_is_of(folder, pid) for pid in running) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _pid_in(file: Path) -> int | None:
+    with suppress(OSError, ValueError, IndexError):
+        return int(file.read_text().split()[0])
+    return None
+
+
+def _is_of(folder: Path, pid: int) -> bool:
+    return str(folder) in command_line(pid)
+
+
+if __name__ == "__main__":
+    sys.stdin.buffer.read()
+    clean_up(Path(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""Users and keys in the native REST API."""

@@ -1,0 +1,1 @@
+"""Topics and their subscriptions in the native REST API."""

@@ -1,0 +1,124 @@
+"""/v1/users and /v1/keys: an administrator makes users and keys; nobody gets more rights than he gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import psycopg
+import pytest
+
+from tests.support.conformance.access_keys import PARTNER, SIGV4, key_ring
+from tests.support.database import Database
+from tests.support.programs.penstock_service import running_service
+from tests.support.web.requests import error_code
+
+Header = dict[str, str]
+
+
+def token(database: Database, account: str | None = None) -> Header:
+    with key_ring(database) as ring:
+        return {"authorization": next(iter(ring.create(account, "", bearer=True))).partition(": ")[2]}
+
+
+@pytest.fixture
+def root(database: Database) -> Header:
+    return token(database)
+
+
+@pytest.fixture
+def http(database: Database) -> Iterator[httpx.Client]:
+    with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
+        yield http
+
+
+def key_of(http: httpx.Client, caller: Header, **new: object) -> Header:
+    made = http.post("/v1/keys", json={"bearer": True, **new}, headers=caller)
+    assert made.status_code == 201, made.text
+    return {"authorization": f"Bearer {made.json()['token']}"}
+
+
+def test_a_user_and_his_keys_from_beginning_to_end(
+    http: httpx.Client, root: Header, database: Database
+) -> None:
+    assert http.put("/v1/users/ann", json={"policies": ["read"]}, headers=root).status_code == 204
+    ann = key_of(http, root, user="ann", description="her laptop", expires_at="2099-01-01T00:00:00Z")
+    assert http.get("/v1/queues", headers=ann).status_code == 200
+    assert http.post("/v1/queues", json={"name": "q"}, headers=ann).status_code == 403
+    assert http.put("/v1/users/ann", json={"policies": ["admin"]}, headers=root).status_code == 204
+    assert http.post("/v1/queues", json={"name": "q"}, headers=ann).status_code == 201
+    assert [(user["name"], user["policies"]) for user in http.get("/v1/users", headers=root).json()] == [
+        ("ann", ["admin"])
+    ]
+    key = next(key for key in http.get("/v1/keys", headers=root).json() if key["user"] == "ann")
+    assert (key["kind"], key["description"], key["expires_at"][:10]) == ("bearer", "her laptop", "2099-01-01")
+    assert "secret" not in key
+    assert http.patch(f"/v1/keys/{key['id']}", json={"expires_at": None}, headers=root).status_code == 204
+    assert http.delete(f"/v1/keys/{key['id']}", headers=root).status_code == 204
+    assert http.get("/v1/queues", headers=ann).status_code == 401
+    access = http.post("/v1/keys", json={"user": "ann"}, headers=root).json()
+    assert access["token"] is None
+    with psycopg.connect(database.api_dsn) as db:
+        found = db.execute("select action, target, actor from queue.audit order by audit_id").fetchall()
+        stored = db.execute("select sealed_secret from queue.access_key").fetchone()
+    assert stored is not None
+    assert access["secret"].encode() not in stored[0]  # it is encrypted
+    assert [row[:2] for row in found[:2]] == [("penstock:SetUser", "ann"), ("penstock:CreateKey", "ann")]
+    assert http.delete("/v1/users/ann", headers=root).status_code == 204
+    assert http.get("/v1/users", headers=root).json() == []
+    assert error_code(http.delete("/v1/users/ann", headers=root)) == (404, "user_not_found")
+
+
+def test_an_administrator_makes_no_key_of_the_account(http: httpx.Client, root: Header) -> None:
+    http.put("/v1/users/ann", json={"policies": ["admin"]}, headers=root).raise_for_status()
+    ann = key_of(http, root, user="ann")
+    assert http.post("/v1/keys", json={"bearer": True}, headers=ann).status_code == 403
+    account_key = next(key["id"] for key in http.get("/v1/keys", headers=ann).json() if key["user"] is None)
+    assert http.delete(f"/v1/keys/{account_key}", headers=ann).status_code == 403
+    assert http.patch(f"/v1/keys/{account_key}", json={"expires_at": None}, headers=ann).status_code == 403
+    assert http.post("/v1/keys", json={"bearer": True, "user": "ann"}, headers=ann).status_code == 201
+    assert error_code(http.post("/v1/keys", json={"bearer": True, "user": "ann"}, headers=ann))[0] == 429
+
+
+def test_accounts_do_not_see_each_other(http: httpx.Client, root: Header, database: Database) -> None:
+    http.put("/v1/users/ann", json={"policies": ["read"]}, headers=root).raise_for_status()
+    key_of(http, root, user="ann")
+    partner = token(database, PARTNER)
+    keys = http.get("/v1/keys", headers=root).json()
+    assert len(keys) == 2
+    assert http.get("/v1/users", headers=partner).json() == []
+    assert len(http.get("/v1/keys", headers=partner).json()) == 1
+    for key in keys:
+        assert error_code(http.delete(f"/v1/keys/{key['id']}", headers=partner)) == (404, "key_not_found")
+    assert http.delete("/v1/users/ann", headers=partner).status_code == 404
+    assert http.post("/v1/keys", json={"bearer": True, "user": "ann"}, headers=partner).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/v1/users/a b", {"policies": ["read"]}),
+        ("PUT", "/v1/users/ann", {"policies": ["root"]}),
+        ("PUT", "/v1/users/ann", {"policies": ["read"] * 11}),
+        ("POST", "/v1/keys", {"expires_at": "2001-01-01T00:00:00Z"}),
+        ("POST", "/v1/keys", {"expires_at": "2099-01-01T00:00:00"}),
+        ("POST", "/v1/keys", {"description": "\0"}),
+        ("POST", "/v1/keys", {"secret": "mine"}),
+    ],
+)
+def test_what_is_refused(http: httpx.Client, root: Header, method: str, path: str, body: object) -> None:
+    assert error_code(http.request(method, path, json=body, headers=root)) == (400, "bad_request")
+    assert http.get("/v1/users", headers=root).json() == []
+    assert len(http.get("/v1/keys", headers=root).json()) == 1
+
+
+def test_where_nobody_is_asked_no_key_is_made(database: Database) -> None:
+    """Else whoever reached the service then could enter once access is on."""
+    with running_service(database.api_dsn) as service, service.http() as http:
+        for method, path, body in (
+            ("POST", "/v1/keys", {"bearer": True}),
+            ("PUT", "/v1/users/ann", {"policies": ["admin"]}),
+            ("DELETE", "/v1/users/ann", None),
+        ):
+            assert error_code(http.request(method, path, json=body)) == (409, "access_is_off")
+        assert http.get("/v1/keys").json() == []
