@@ -27,12 +27,12 @@ NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_cou
 def filter_of(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
     """The filter of an address; None: it has none. Raises InvalidParameterValue for one that cannot be.
 
-    `states`: those in which messages are looked for.
+    `states`: those in which messages are looked for; empty: all.
     """
     given = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
     if not given:
         return None
-    document: dict[str, object] = {"states": states}
+    document: dict[str, object] = {"states": states} if states else {}
     document |= {member: given[name] for name, member in TEXTS.items() if name in given}
     document |= {member: number_of(given[name]) for name, member in NUMBERS.items() if name in given}
     if "path" in given:

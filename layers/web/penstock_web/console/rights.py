@@ -46,6 +46,8 @@ RIGHTS: Final[dict[str, Right]] = {
     "pause_queue": _of_queue("penstock:PauseQueue"),
     "redrive_page": _of_queue("sqs:ListMessageMoveTasks"),
     "redrive": _of_queue("sqs:StartMessageMoveTask"),
+    "continue_redrive": _of_queue("sqs:StartMessageMoveTask"),
+    "export": _of_queue("sqs:ReceiveMessage"),
     "cancel_redrive": _of_queue("sqs:CancelMessageMoveTask"),
     "failures": _of_queue("sqs:ReceiveMessage"),
     "messages": _of_queue("sqs:ReceiveMessage"),

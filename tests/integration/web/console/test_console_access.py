@@ -44,7 +44,9 @@ FIRST_ROLE = {
     "pause_queue": "operate",
     "redrive_page": "read",
     "redrive": "operate",
+    "continue_redrive": "operate",
     "cancel_redrive": "operate",
+    "export": "operate",
     "failures": "operate",
     "messages": "operate",
     "message": "operate",
@@ -75,10 +77,11 @@ PATH_VALUES = {
     "topic": "news",
     "schedule": "daily",
     "delivery": "1",
+    "move": "00000000-0000-4000-8000-000000000000",
 }
 WRITING = {
     "sign_in", "sign_out", "create", "purge", "delete", "pause_queue", "delete_messages", "send", "publish", "run_now",
-    "set_status", "retry", "retry_failed", "pause_endpoint", "redrive", "cancel_redrive",
+    "set_status", "retry", "retry_failed", "pause_endpoint", "redrive", "continue_redrive", "cancel_redrive",
 }  # fmt: skip
 
 

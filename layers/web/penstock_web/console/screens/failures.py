@@ -63,7 +63,8 @@ async def failures(name: str, page: CurrentPage) -> Response:
     found = await page.read(("failures", *map(str, wanted)), lambda: group_failures(wanted))
     return page.show(
         "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
-        attribute=attribute, groups=[shown_group(name, group) for group in found.groups],
+        attribute=attribute, may_redrive=page.may("sqs:StartMessageMoveTask", wanted.arn),
+        groups=[shown_group(name, group) for group in found.groups],
     )  # fmt: skip
 
 

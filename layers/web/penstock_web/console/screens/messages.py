@@ -1,23 +1,27 @@
 """Messages of a queue: look, send, send a copy, delete."""
 
+import msgspec
 from fastapi import APIRouter, Response
 
 from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
 from penstock.search.filters import MessageFilter
+from penstock.search.messages import MOST_SCANNED, Search, search_messages
 from penstock.sqs.send import send_message
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.console_route import HEADERS, ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, filter_of
 from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
 from penstock_web.console.snippets import as_markdown, message_snippets
 from penstock_web.native.errors import MessageNotFound
 from penstock_web.native.operations import arn_of, delete_ids
+from penstock_web.native.search import found_message
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 MOST_ATTRIBUTES = 10
 MOST_IDS = 1_000
+EXPORTED_BYTES = 4_000_000
 LAST_ID = 2**63 - 1
 LONGEST_PLACE = 160
 
@@ -35,7 +39,8 @@ async def messages(name: str, page: CurrentPage) -> Response:
     return page.show(
         "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
         messages=found[:PAGE], more=len(found) > PAGE, may_send=page.may("sqs:SendMessage", arn),
-        may_delete=page.may("sqs:DeleteMessage", arn), done=page.query.get("done", ""), count=page.query.get("n", ""),
+        may_delete=page.may("sqs:DeleteMessage", arn), may_redrive=page.may("sqs:StartMessageMoveTask", arn),
+        done=page.query.get("done", ""), count=page.query.get("n", ""),
         found=None, given=dict.fromkeys(NAMES, ""),
     )  # fmt: skip
 
@@ -48,9 +53,22 @@ async def filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
     return page.show(
         "messages.html", title=f"Messages of {name}", name=name, state=page.query.get("state", ""), states=STATES,
         after=place, messages=found.messages, more=False, found=found, may_send=page.may("sqs:SendMessage", arn),
-        may_delete=page.may("sqs:DeleteMessage", arn), done=page.query.get("done", ""), count=page.query.get("n", ""),
+        may_delete=page.may("sqs:DeleteMessage", arn), may_redrive=page.may("sqs:StartMessageMoveTask", arn),
+        done=page.query.get("done", ""), count=page.query.get("n", ""),
         given={name: page.query.get(name, "") for name in NAMES},
     )  # fmt: skip
+
+
+@router.get("/console/queues/{name}/messages/export")
+async def export(name: str, page: CurrentPage) -> Response:
+    """The messages that pass the filter, a JSON document a line: up to 1,000, and 4 MB of them."""
+    state = page.query.get("state", "")
+    wanted = filter_of(page.query, [state] if state in STATES else list(STATES)) or MessageFilter()
+    search = Search(arn_of(name, page.context), wanted, None, MOST_IDS, MOST_SCANNED)
+    found = await page.run(search_messages(search, EXPORTED_BYTES, page.context))
+    lines = b"".join(msgspec.json.encode(found_message(row)) + b"\n" for row in found.rows)
+    headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.jsonl"'}
+    return Response(lines, media_type="application/x-ndjson", headers=headers)
 
 
 @router.get("/console/queues/{name}/messages/{message_id}")

@@ -1,67 +1,117 @@
-"""Sends all dead letters of a queue back to where they came from, at a rate; shows how far it is, and stops it."""
+"""Sends dead letters back to where they came from, or elsewhere: all, a group, or chosen ones; one first, if wanted.
 
+A move is one of /v1/queues/{name}/moves: its progress is shown, it goes on after its canary, and it can be ended.
+"""
+
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
 from fastapi import APIRouter, Response
 
 from penstock.audit import Act
-from penstock.context import Context
-from penstock.effects import Operation
 from penstock.errors import InvalidParameterValue
-from penstock.sqs.move_tasks import cancel_message_move_task, list_message_move_tasks, start_message_move_task
-from penstock.sqs.types import (
-    CancelMessageMoveTaskRequest,
-    ListMessageMoveTasksRequest,
-    ListMessageMoveTasksResultEntry,
-    StartMessageMoveTaskRequest,
-)
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
+from penstock.search import moves
+from penstock.search.filters import MessageFilter
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.filters import NAMES, filter_of
 from penstock_web.console.messages import moment_of
+from penstock_web.native.moves import NewMove, checked, count_nothing, move_act, moved, start
 from penstock_web.native.operations import arn_of
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
-MOST_TASKS = 5
-MOST_RATE = 500
+OVER: Final = ("completed", "cancelled", "failed")
+
+
+class Selection(NamedTuple):
+    """What is to be moved: chosen ids, what passes a filter, or (neither) all that can be received."""
+
+    ids: list[int]
+    filter: MessageFilter | None
+    given: dict[str, str]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The filter for people."""
+        return {NAMES_IN_WORDS[name]: value for name, value in self.given.items() if value}
+
+
+NAMES_IN_WORDS: Final = {
+    "text": "text", "path": "JSON path", "value": "value", "attr": "attribute", "attr_value": "its value",
+    "group": "group", "min_receives": "receives at least", "max_receives": "receives at most", "source": "from",
+    "shape": "shape",
+}  # fmt: skip
 
 
 @router.get("/console/queues/{name}/redrive")
 async def redrive_page(name: str, page: CurrentPage) -> Response:
-    """The form, and the last tasks with their progress."""
+    """The form, and the last moves with their progress."""
     arn = arn_of(name, page.context)
-    tasks = await page.read(("tasks", name), lambda: list_tasks(arn, page.context))
+    rows = await page.read(("moves", name), lambda: moves.list_moves(arn))
+    query = page.request.query_params
     return page.show(
-        "redrive.html", title=f"Redrive {name}", name=name, tasks=tasks, done=page.query.get("done", ""),
-        moment_of=moment_of, is_running=any(task.status in ("RUNNING", "CANCELLING") for task in tasks),
+        "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
+        moment_of=moment_of, is_running=any(row.state not in OVER for row in rows), over=OVER,
+        selection=selection(query.getlist("id"), {key: query.get(key, "") for key in NAMES}),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
     )  # fmt: skip
 
 
-def list_tasks(arn: str, context: Context) -> Operation[list[ListMessageMoveTasksResultEntry]]:
-    """The last tasks of the queue, the newest first."""
-    found = yield from list_message_move_tasks(ListMessageMoveTasksRequest(arn, MOST_TASKS), context)
-    return found.results or []
+def selection(ids: list[str], given: dict[str, str]) -> Selection:
+    """Raises InvalidParameterValue for ids that are none, and for a filter that cannot be."""
+    numbers = [int(text) for text in ids if text.isascii() and text.isdigit() and len(text) < 20]
+    if len(numbers) < len(ids):
+        raise InvalidParameterValue("An id of a message is a number.")
+    return Selection(numbers, None if numbers else filter_of(given, []), given)
 
 
 @router.post("/console/queues/{name}/redrive")
 async def redrive(name: str, page: CurrentPage) -> Response:
-    """Starts a task for all messages of the queue."""
-    text = page.field("rate").strip()
-    if text and not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= MOST_RATE):
-        raise InvalidParameterValue(f"Nothing was done: the rate is a number from 1 to {MOST_RATE}.")
-    rate = int(text) if text else None
-    request = StartMessageMoveTaskRequest(arn_of(name, page.context), max_number_of_messages_per_second=rate)
-    operation = start_message_move_task(request, page.context)
-    await page.act(Act("sqs:StartMessageMoveTask", name, {"rate": rate}), operation, lambda _: None)
+    """Starts a move."""
+    wanted = selection(page.fields("id"), {key: page.field(key) for key in NAMES})
+    new = new_move(wanted, page)
+    move = checked(name, new, page.context)
+    await page.act(move_act(name, new), start(move, new.to, page.context), count_nothing)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
-@router.post("/console/queues/{name}/redrive/cancel")
-async def cancel_redrive(name: str, page: CurrentPage) -> Response:
-    """Stops the task that runs: what was moved stays moved, all else stays in the queue."""
-    tasks = await page.run(list_tasks(arn_of(name, page.context), page.context))
-    handles = [task.task_handle for task in tasks if task.task_handle is not None]
-    if not handles:
-        raise InvalidParameterValue("Nothing was done: no redrive is under way.")
-    operation = cancel_message_move_task(CancelMessageMoveTaskRequest(handles[0]), page.context)
-    act = Act("sqs:CancelMessageMoveTask", name)
-    await page.act(act, operation, lambda result: result.approximate_number_of_messages_moved)
+def new_move(wanted: Selection, page: Page) -> NewMove:
+    """The move of the form. Raises InvalidParameterValue."""
+    document: dict[str, object] = {"filter": wanted.filter or {}}
+    if wanted.ids:
+        document = {"ids": wanted.ids}
+    numbers = {"per_second": page.field("rate"), "canary": page.field("first") or page.field("canary")}
+    for member, given in numbers.items():
+        if text := given.strip():
+            document[member] = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
+    if to := page.field("to").strip():
+        document["to"] = to
+    try:
+        return msgspec.convert(msgspec.to_builtins(document), NewMove)
+    except msgspec.ValidationError as error:
+        raise InvalidParameterValue(f"Nothing was done: {error}") from error
+
+
+@router.post("/console/queues/{name}/redrive/{move}/continue")
+async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
+    """Lets a move go on that waits after its canary."""
+    operation = moves.continue_move(arn_of(name, page.context), id_of(move), None)
+    await page.act(Act("sqs:StartMessageMoveTask", name, {"move": move}), operation, moved)
+    return redirect(f"/console/queues/{name}/redrive?done=redriving")
+
+
+@router.post("/console/queues/{name}/redrive/{move}/cancel")
+async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
+    """Ends a move: what has moved stays where it is, all else stays in the queue."""
+    operation = moves.cancel_move(arn_of(name, page.context), id_of(move))
+    await page.act(Act("sqs:CancelMessageMoveTask", name, {"move": move}), operation, moved)
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
+
+
+def id_of(text: str) -> UUID:
+    """The id of a move. Raises InvalidParameterValue."""
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise InvalidParameterValue("This is not the id of a move.") from error

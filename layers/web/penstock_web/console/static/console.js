@@ -65,8 +65,11 @@
     j: () => { step(1); return true; },
     k: () => { step(-1); return true; },
     x: () => { const box = current()?.querySelector("input[type=checkbox]"); box?.click(); return box; },
+    c: () => { const button = current()?.querySelector("[data-copy]"); button?.click(); return button; },
     r: () => {
-      if (document.getElementById("live")) document.body.dispatchEvent(new Event("again"));
+      const link = current()?.querySelector("[data-redrive]");
+      if (link) link.click();
+      else if (document.getElementById("live")) document.body.dispatchEvent(new Event("again"));
       else location.reload();
       return true;
     },
