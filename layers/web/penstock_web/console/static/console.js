@@ -65,9 +65,14 @@
     j: () => { step(1); return true; },
     k: () => { step(-1); return true; },
     x: () => { const box = current()?.querySelector("input[type=checkbox]"); box?.click(); return box; },
-    c: () => { const button = current()?.querySelector("[data-copy]"); button?.click(); return button; },
+    c: () => {
+      const button = current()?.querySelector("[data-copy]");
+      button?.closest("details")?.setAttribute("open", "");
+      button?.click();
+      return button;
+    },
     r: () => {
-      const link = current()?.querySelector("[data-redrive]");
+      const link = (current() ?? main())?.querySelector("[data-redrive]");
       if (link) link.click();
       else if (document.getElementById("live")) document.body.dispatchEvent(new Event("again"));
       else location.reload();

@@ -1,0 +1,152 @@
+"""A dead-letter queue is triaged by keyboard alone, in a real browser: what failed, why, one back, then the others."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import Service, running_service
+
+from .test_console_in_a_browser import opened
+
+pytestmark = pytest.mark.browser
+
+GROUPS = {"timeout": 240, "address": 120, "stock": 53}
+"""Three ways to fail: 413 dead letters."""
+BODIES: dict[str, Callable[[int], object]] = {
+    "timeout": lambda n: {"order": n, "error": "timeout"},
+    "address": lambda n: {"order": n, "customer": {"zip": None}},
+    "stock": lambda n: {"sku": f"A-{n}", "left": 0},
+}
+LONGEST_MS = 120_000
+
+
+@pytest.fixture
+def service(postgres: TestServer) -> Iterator[Service]:
+    with postgres.database() as database, running_service(
+        database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="500", QUEUE_MOVE_INTERVAL_MS="100"
+    ) as service:  # fmt: skip
+        fill(service)
+        yield service
+
+
+def fill(service: Service) -> None:
+    """Messages of `jobs` are received once and not deleted; the next receive moves them to `jobs-dead`."""
+    sqs = service.sqs()
+    dead = sqs.create_queue(QueueName="jobs-dead")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    jobs = sqs.create_queue(QueueName="jobs", Attributes={"RedrivePolicy": policy})["QueueUrl"]
+    bodies = [json.dumps(BODIES[kind](n)) for kind, number in GROUPS.items() for n in range(number)]
+    for start in range(0, len(bodies), 10):
+        entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies[start : start + 10])]
+        assert not sqs.send_message_batch(QueueUrl=jobs, Entries=entries).get("Failed")
+    while visible(sqs, dead) < len(bodies):
+        sqs.receive_message(QueueUrl=jobs, MaxNumberOfMessages=10, VisibilityTimeout=0)
+    sqs.close()
+
+
+def visible(sqs: Any, url: str) -> int:
+    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
+    return int(found["Attributes"]["ApproximateNumberOfMessages"])
+
+
+class Triage:
+    """Somebody at the keyboard, and how long each step took."""
+
+    def __init__(self, page: Any, service: Service) -> None:
+        self.page = page
+        self.url = f"{service.url}/console"
+        self.began = 0.0
+        self.marks: list[str] = []
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def focused(self) -> str:
+        return str(self.page.evaluate("document.activeElement.textContent"))
+
+    def mark(self, what: str) -> None:
+        self.marks.append(f"{what} {time.monotonic() - self.began:.1f} s")
+
+    def see_the_badge(self) -> None:
+        self.page.goto(self.url)
+        self.page.locator(".items a", has_text="jobs-dead").wait_for()
+        self.began = time.monotonic()
+
+    def look(self) -> None:
+        """The groups, three samples of the largest side by side, and those as Markdown."""
+        self.press("j", "Enter")
+        self.page.wait_for_url(re.compile("/console/queues/jobs-dead/failures"))
+        groups = [text.split()[0] for text in self.page.locator(".failure h2").all_inner_texts()]
+        assert groups == ["240", "120", "53"]
+        self.mark("grouped")
+        self.press("j")
+        row = self.page.locator("[data-row].current")
+        assert row.locator("figure").count() == 3
+        differing = {text.partition(":")[0].strip() for text in row.locator("mark").all_inner_texts()}
+        assert differing == {'"order"'}
+        self.press("c")
+        self.page.get_by_role("button", name="Copied").wait_for()
+        copied = self.page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith("**240 dead letters in jobs-dead**")
+        self.mark("copied as Markdown")
+
+    def redrive_the_group(self) -> None:
+        """One first; once it is seen to be back, the others."""
+        self.press("r")
+        self.page.wait_for_url(re.compile("/console/queues/jobs-dead/redrive"))
+        assert self.focused() == "Redrive one first"
+        self.press("Enter")
+        self.page.locator(".badge", has_text="waiting").wait_for()
+        self.mark("one is back")
+        self.press("j")
+        assert self.focused() == "Go on"
+        self.press("Enter")
+        self.page.locator(".badge", has_text="completed").wait_for()
+        self.mark("its group is back")
+
+    def redrive_the_rest(self) -> None:
+        self.page.goto(f"{self.url}/queues/jobs-dead/failures")
+        self.press("r")
+        self.page.wait_for_url(re.compile("/console/queues/jobs-dead/redrive"))
+        self.press("Tab")
+        assert self.focused() == "Redrive all"
+        self.press("Enter")
+        self.page.locator("progress").first.wait_for()
+        self.page.locator("tbody tr:first-child .badge", has_text="completed").wait_for()
+        self.mark("all are back")
+
+
+def test_dead_letters_are_triaged_by_keyboard(
+    browser: Any, service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with opened(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.set_default_timeout(LONGEST_MS)
+        triage = Triage(page, service)
+        triage.see_the_badge()
+        triage.look()
+        triage.redrive_the_group()
+        triage.redrive_the_rest()
+        page.goto(f"{service.url}/console/audit")
+        assert page.locator("tbody").inner_text().count("StartMessageMoveTask") == 3
+    sqs = service.sqs()
+    assert (visible(sqs, "jobs"), visible(sqs, "jobs-dead")) == (sum(GROUPS.values()), 0)
+    with capsys.disabled():
+        sys.stdout.write(f"\ntriage: {', '.join(triage.marks)}\n")
+
+
+def test_keys_are_listed(browser: Any, service: Service) -> None:
+    with opened(browser) as page:
+        page.goto(f"{service.url}/console")
+        page.keyboard.press("?")
+        listed = page.locator("#help kbd").all_inner_texts()
+        assert listed == ["/", "j", "k", "Enter", "x", "c", "r", "?"]
