@@ -2051,7 +2051,7 @@ function queue.note_long_message(p_body text, p_bytes integer)
     language plpgsql stable;
 
 function queue.note_receivers(p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamp with time zone[], p_received bigint[])
-    returns void
+    returns TABLE(noted integer)
     language sql;
 
 function queue.notify_endpoint(p_subscription queue.subscription, p_kind text, p_topic text, p_text text)

@@ -3,6 +3,7 @@
 An action of which only the beginning is known was interrupted: it may have taken effect.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -16,6 +17,8 @@ from penstock.postgres.statements.access import BEGIN_AUDIT, SETTLE_AUDIT
 T = TypeVar("T")
 
 LONGEST_ERROR = 500
+# PostgreSQL stores no NUL; JSON writes it so, unless the backslash is itself escaped.
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000").sub
 
 
 class Act(msgspec.Struct, frozen=True):
@@ -45,8 +48,8 @@ def audited(
             key_id,
             context.client_address,
             act.action,
-            act.target,
-            msgspec.json.encode(act.filter).decode(),
+            act.target.replace("\0", "\ufffd"),
+            _NUL(r"\1\\ufffd", msgspec.json.encode(act.filter).decode()),
         ),
     )
     try:

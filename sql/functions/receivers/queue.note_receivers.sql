@@ -1,10 +1,11 @@
 -- queue.note_receivers(arns, callers, agents, addresses, last_at, received): adds what a process has seen since its last call,
--- one array element a receiver of a queue. Deleted queues are left out. Locks: rows of queue.receiver, in their order.
+-- one array element a receiver of a queue. Deleted queues are left out. Returns how many rows that are. Locks: rows of queue.receiver, in their order.
 -- Called by: each process of the container.
 create or replace function queue.note_receivers(
     p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamptz[], p_received bigint[])
-returns void
+returns table (noted int)
 language sql as $$
+with noted as (
 insert into queue.receiver as r (queue_id, caller, agent, address, first_at, last_at, received)
 select q.queue_id, u.caller, u.agent, u.address, min(u.last_at), max(u.last_at), sum(u.received)
 from unnest(p_arns, p_callers, p_agents, p_addresses, p_last_at, p_received) u(arn, caller, agent, address, last_at, received)
@@ -12,4 +13,6 @@ join queue.queues q on q.arn = u.arn
 group by 1, 2, 3, 4 order by 1, 2, 3, 4
 on conflict (queue_id, caller, agent, address) do update
 set last_at = greatest(r.last_at, excluded.last_at), received = r.received + excluded.received
+returning 1)
+select count(*)::int from noted
 $$;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import httpx
@@ -110,6 +111,25 @@ def test_what_is_refused(http: httpx.Client, root: Header, method: str, path: st
     assert error_code(http.request(method, path, json=body, headers=root)) == (400, "bad_request")
     assert http.get("/v1/users", headers=root).json() == []
     assert len(http.get("/v1/keys", headers=root).json()) == 1
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+def test_no_text_is_our_mistake(http: httpx.Client, root: Header, text: str) -> None:
+    for method, path, body in (
+        ("PUT", "/v1/users/ann", {"policies": [text]}),
+        (
+            "PUT",
+            "/v1/users/ann",
+            {"policies": [json.dumps({"Statement": {"Effect": "Allow", "Action": text, "Resource": "*"}})]},
+        ),
+        ("PUT", "/v1/users/a%00b", {"policies": ["read"]}),
+        ("DELETE", "/v1/users/a%00b", None),
+        ("POST", "/v1/keys", {"user": text}),
+        ("POST", "/v1/keys", {"description": text}),
+    ):
+        content = None if body is None else json.dumps(body)
+        headers = {**root, "content-type": "application/json"}
+        assert http.request(method, path, content=content, headers=headers).status_code < 500, (path, body)
 
 
 def test_where_nobody_is_asked_no_key_is_made(database: Database) -> None:

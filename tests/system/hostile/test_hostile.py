@@ -28,7 +28,16 @@ from tests.support.hostile.invalid_members import Target
 from tests.support.programs.penstock_service import running_service
 
 # Where workers are, which processes listen, and what the workers measured: processes write these by themselves.
-OF_PROCESSES = {"worker_position", "watcher", "measurement", "reading", "activity", "minute"}
+OF_PROCESSES = {
+    "worker_position",
+    "watcher",
+    "measurement",
+    "reading",
+    "activity",
+    "minute",
+    "receiver",
+    "audit",
+}
 
 
 class Arena(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from fastapi import FastAPI
 
 from .screens import (
+    attributes,
     entry,
     failures,
     messages,
@@ -24,6 +25,7 @@ SCREENS = (
     overview,
     queues,
     queue,
+    attributes,
     failures,
     redrive,
     messages,

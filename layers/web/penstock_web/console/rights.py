@@ -43,6 +43,8 @@ RIGHTS: Final[dict[str, Right]] = {
     "queue": _of_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics"),
     "purge": _of_queue("sqs:PurgeQueue"),
     "delete": _of_queue("sqs:DeleteQueue"),
+    "attributes_form": _of_queue("sqs:GetQueueAttributes", "sqs:SetQueueAttributes"),
+    "change_attributes": _of_queue("sqs:SetQueueAttributes"),
     "pause_queue": _of_queue("penstock:PauseQueue"),
     "redrive_page": _of_queue("sqs:ListMessageMoveTasks"),
     "redrive": _of_queue("sqs:StartMessageMoveTask"),

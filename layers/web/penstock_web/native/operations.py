@@ -120,9 +120,8 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
     return (yield from describe_queue(name, context))
 
 
-def set_paused(name: str, *, paused: bool, context: Context) -> Operation[None]:
+def set_paused(arn: str, *, paused: bool, context: Context) -> Operation[None]:
     """Ends or begins the handing out of messages. Raises QueueDoesNotExist."""
-    arn = arn_of(name, context)
     yield from queues.change_attributes(arn, {"paused": "true" if paused else "false"}, context)
     if not paused:
         yield Wake(arn, 1, Woken.FOR_MORE)

@@ -67,12 +67,16 @@ async def purge_queue(name: str, runner: Runner) -> Purged:
 @router.post("/{name}/pause", status_code=204)
 async def pause_queue(name: str, runner: Runner) -> None:
     """From now on receives get nothing; messages are accepted, and wait. What is in flight may be deleted."""
-    operation = operations.set_paused(name, paused=True, context=runner.context)
+    operation = operations.set_paused(
+        operations.arn_of(name, runner.context), paused=True, context=runner.context
+    )
     await runner.act(Act("penstock:PauseQueue", name, {"status": "paused"}), operation, lambda _: 1)
 
 
 @router.post("/{name}/resume", status_code=204)
 async def resume_queue(name: str, runner: Runner) -> None:
     """Receives get messages again. It is no error if the queue is not paused."""
-    operation = operations.set_paused(name, paused=False, context=runner.context)
+    operation = operations.set_paused(
+        operations.arn_of(name, runner.context), paused=False, context=runner.context
+    )
     await runner.act(Act("penstock:PauseQueue", name, {"status": "active"}), operation, lambda _: 1)

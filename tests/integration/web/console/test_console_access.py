@@ -41,6 +41,8 @@ FIRST_ROLE = {
     "queue": "read",
     "purge": "operate",
     "delete": "admin",
+    "attributes_form": "admin",
+    "change_attributes": "admin",
     "pause_queue": "operate",
     "redrive_page": "read",
     "redrive": "operate",
@@ -80,7 +82,8 @@ PATH_VALUES = {
     "move": "00000000-0000-4000-8000-000000000000",
 }
 WRITING = {
-    "sign_in", "sign_out", "create", "purge", "delete", "pause_queue", "delete_messages", "send", "publish", "run_now",
+    "sign_in", "sign_out", "create", "purge", "delete", "pause_queue",
+    "change_attributes", "delete_messages", "send", "publish", "run_now",
     "set_status", "retry", "retry_failed", "pause_endpoint", "redrive", "continue_redrive", "cancel_redrive",
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -318,6 +319,46 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     ]
     assert (
         len(console.browser.get("/console/queues/grouped/messages/export?text=json").text.splitlines()) == 1
+    )
+
+
+def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -> None:
+    url, path = console.queue("changing", VisibilityTimeout="30"), "/console/queues/changing/attributes"
+
+    def timeout() -> str:
+        found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        return str(found["Attributes"]["VisibilityTimeout"])
+
+    form = {
+        name: html.unescape(value)
+        for name, value in re.findall(
+            'name="([A-Za-z_]+)" value="([^"]*)"', console.page("/queues/changing/attributes")
+        )
+    }
+    assert "Nothing was done" in console.browser.post(path, **form).text
+    form["VisibilityTimeout"] = "90"
+    shown = console.browser.post(path, **form)
+    assert (shown.status_code, timeout()) == (200, "30")
+    assert "<del><code>30</code></del>" in shown.text
+    assert "<ins><code>90</code></ins>" in shown.text
+    console.sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "31"})
+    confirmed = {**form, "confirmed": "yes", "before.VisibilityTimeout": "30"}
+    assert "meanwhile" in console.browser.post(path, **confirmed).text
+    assert timeout() == "31"
+    confirmed["before.VisibilityTimeout"] = "31"
+    assert console.browser.post(path, **confirmed).status_code == 303
+    assert timeout() == "90"
+    assert console.audit("sqs:SetQueueAttributes")[2:5] == (
+        "changing",
+        {"attributes": {"VisibilityTimeout": "90"}},
+        1,
+    )
+    form["VisibilityTimeout"] = "-1"
+    assert (
+        console.browser.post(
+            path, **{**form, "confirmed": "yes", "before.VisibilityTimeout": "90"}
+        ).status_code
+        == 400
     )
 
 

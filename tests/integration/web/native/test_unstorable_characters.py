@@ -30,6 +30,17 @@ MOVE = "00000000-0000-4000-8000-000000000000"
 DELETABLE, BINDING = "/queues/{other}", "/events/{key}/subscriptions"
 TIMES = "from={2026-01-01T00:00:00Z}&to={2026-01-02T00:00:00Z}"
 
+# Where nobody is asked for a key, they are refused; `test_access_over_rest` tries them where somebody is.
+ACCESS: list[tuple[str, str, Any]] = [
+    ("GET", "/users", None),
+    ("PUT", "/users/{ann}", {"policies": ["read"]}),
+    ("DELETE", "/users/{ann}", None),
+    ("GET", "/keys", None),
+    ("POST", "/keys", {"user": "ann", "description": "d", "expires_at": "2099-01-01T00:00:00Z"}),
+    ("PATCH", "/keys/{PSTBIVLK22BJRDAZVJ4X}", {"expires_at": "2099-01-01T00:00:00Z"}),
+    ("DELETE", "/keys/{PSTBIVLK22BJRDAZVJ4X}", None),
+]
+
 PART = re.compile(r"\{[^}]*\}")
 
 # Method, path and body. What is between braces is tried with other texts.
@@ -73,6 +84,23 @@ REQUESTS: list[tuple[str, str, Any]] = [
     }),
     ("GET", "/deliveries?state={pending}", None),
     ("POST", "/deliveries/{1}/retry", None),
+    ("GET", "/deliveries/attempts?endpoint={https://a.example/}&since={2026-01-01T00:00:00Z}", None),
+    ("GET", "/deliveries/endpoints", None),
+    ("POST", "/deliveries/endpoints/pause", {"endpoint": "https://a.example/"}),
+    ("POST", "/deliveries/endpoints/resume", {"endpoint": "https://a.example/"}),
+    ("POST", "/deliveries/retry", {"endpoint": "https://a.example/", "since": "2026-01-01T00:00:00Z"}),
+    ("POST", "/queues/{q}/pause", None),
+    ("POST", "/queues/{q}/resume", None),
+    ("GET", "/queues/{q}/receivers", None),
+    ("GET", "/topics?next={x}", None),
+    ("POST", "/topics", {"name": "t", "attributes": {"DisplayName": "d"}, "tags": {"a": "b"}}),
+    ("GET", "/topics/{t}", None),
+    ("POST", "/topics/{t}/messages", {**MESSAGE, "subject": "s", "group_id": "g", "dedup_id": "d"}),
+    ("POST", "/topics/{t}/subscriptions", {"queue": "q", "filter": {"a": ["b"]}, "dead_letters": "q"}),
+    ("GET", "/topics/{t}/subscriptions?next={x}", None),
+    ("DELETE", f"/topics/{{t}}/subscriptions/{{{MOVE}}}", None),
+    ("DELETE", "/topics/{other}", None),
+    *ACCESS,
     ("GET", "/schedules?queue={q}&topic={bound}&status={active}&next={x}", None),
     *(
         ("POST", "/schedules", {**SCHEDULE, "name": "new", "cron": None, one: "x"})

@@ -175,9 +175,9 @@ LIST_RECEIVERS = Statement("queue.list_receivers", ("text", "int4"), ReceiverRow
 
 
 class NotedRow(NamedTuple):
-    """Nothing."""
+    """How many receivers were noted."""
 
-    note_receivers: None
+    noted: int
 
 
 NOTE_RECEIVERS = Statement(

@@ -64,7 +64,8 @@ async def queue(name: str, page: CurrentPage) -> Response:
         done=page.query.get("done", ""), count=page.query.get("n", ""), at=now.seen.facts.measured_at,
         may_send=page.may("sqs:SendMessage", now.queue.arn), may_look=page.may("sqs:ReceiveMessage", now.queue.arn),
         may_purge=page.may("sqs:PurgeQueue", now.queue.arn), may_delete=page.may("sqs:DeleteQueue", now.queue.arn),
-        paused=attributes.get("paused") == "true", may_pause=page.may("penstock:PauseQueue", now.queue.arn),
+        paused=attributes.get("paused") == "true", may_change=page.may("sqs:SetQueueAttributes", now.queue.arn),
+        may_pause=page.may("penstock:PauseQueue", now.queue.arn),
     )  # fmt: skip
 
 
@@ -150,7 +151,7 @@ async def pause_queue(name: str, page: CurrentPage) -> Response:
     wanted = page.field("status")
     if wanted not in ("paused", "active"):
         raise InvalidParameterValue("status is paused or active.")
-    operation = set_paused(name, paused=wanted == "paused", context=page.context)
+    operation = set_paused(arn_of(name, page.context), paused=wanted == "paused", context=page.context)
     await page.act(Act("penstock:PauseQueue", name, {"status": wanted}), operation, lambda _: 1)
     return redirect(f"/console/queues/{name}?done={'paused' if wanted == 'paused' else 'resumed'}")
 

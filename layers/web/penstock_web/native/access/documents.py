@@ -1,12 +1,13 @@
 """Documents of /v1/users and /v1/keys."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from penstock.postgres.statements.access import KeyRow, UserRow
 
+USER_NAME: Final = "[A-Za-z0-9_+=,.@-]{1,64}"
 Policy = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -31,7 +32,7 @@ class NewKey(msgspec.Struct, forbid_unknown_fields=True):
     """
 
     bearer: bool = False
-    user: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    user: Annotated[str, msgspec.Meta(pattern=f"^{USER_NAME}$")] | None = None
     description: Annotated[str, msgspec.Meta(max_length=256)] = ""
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 

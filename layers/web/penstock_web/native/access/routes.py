@@ -11,11 +11,11 @@ from penstock_web.native.native_route import NativeRoute, Runner, json_response
 from penstock_web.native.openapi import json_answers, request_body_schema
 
 from . import operations
-from .documents import KeyExpiry, MadeKey, NewKey, ShownKey, ShownUser, UserPolicies
+from .documents import USER_NAME, KeyExpiry, MadeKey, NewKey, ShownKey, ShownUser, UserPolicies
 
 router = APIRouter(tags=["access"], route_class=NativeRoute)
 
-User = Annotated[str, Path(min_length=1, max_length=64)]
+User = Annotated[str, Path(pattern=f"^{USER_NAME}$")]
 KeyId = Annotated[str, Path(pattern="^[A-Z0-9]{20}$")]
 
 _policies = msgspec.json.Decoder(UserPolicies)

@@ -15,6 +15,8 @@ from penstock_web.native.native_route import NativeRoute, Runner
 
 router = APIRouter(prefix="/deliveries/attempts", tags=["deliveries"], route_class=NativeRoute)
 
+URL: Final = "^[!-~]{1,2048}$"
+"""What the address of a webhook consists of; more of it is checked when somebody subscribes it."""
 MOST_LOOKED_AT: Final = 10_000
 """At how many attempts one request looks."""
 
@@ -57,7 +59,7 @@ class AttemptPage(BaseModel):
 @router.get("")
 async def list_attempts(
     runner: Runner,
-    endpoint: Annotated[str | None, Query(max_length=2_048)] = None,
+    endpoint: Annotated[str | None, Query(pattern=URL)] = None,
     failed: bool = False,
     since: AwareDatetime | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,

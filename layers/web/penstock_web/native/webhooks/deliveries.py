@@ -22,6 +22,8 @@ from penstock_web.native.errors import DeliveryNotFound
 from penstock_web.native.native_route import NativeRoute, Runner
 from penstock_web.native.shapes import Body, DeliveryDescription, MessageId, Retried
 
+from .attempts import URL
+
 router = APIRouter(prefix="/deliveries", tags=["deliveries"], route_class=NativeRoute)
 
 
@@ -31,7 +33,7 @@ class GivenUp(Body):
     Up to `limit` at once, in the order of their ids, those after `after`.
     """
 
-    endpoint: Annotated[str, Field(min_length=1, max_length=2_048)] | None = None
+    endpoint: Annotated[str, Field(pattern=URL)] | None = None
     since: Annotated[AwareDatetime, Field(strict=False)] | None = None
     limit: Annotated[int, Field(ge=1, le=10_000)] = 1_000
     after: MessageId | None = None

@@ -20,7 +20,7 @@ from penstock_web.native.errors import EndpointNotFound
 from penstock_web.native.native_route import NativeRoute, Runner
 from penstock_web.native.shapes import Body
 
-from .attempts import MOST_LOOKED_AT
+from .attempts import MOST_LOOKED_AT, URL
 
 router = APIRouter(prefix="/deliveries/endpoints", tags=["deliveries"], route_class=NativeRoute)
 
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/deliveries/endpoints", tags=["deliveries"], route_cl
 class NamedEndpoint(Body):
     """A URL, as it was subscribed."""
 
-    endpoint: Annotated[str, Field(min_length=1, max_length=2_048)]
+    endpoint: Annotated[str, Field(pattern=URL)]
 
 
 class EndpointDescription(BaseModel):

@@ -1,0 +1,80 @@
+"""Attributes of a queue: a form, the difference that it would make, and only then the change."""
+
+from typing import Final, NamedTuple
+
+from fastapi import APIRouter, Response
+
+from penstock.audit import Act
+from penstock.errors import InvalidParameterValue
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.native.operations import arn_of, change_queue, describe_queue
+from penstock_web.native.shapes import Attributes
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+FIELDS: Final = {
+    "VisibilityTimeout": "seconds that a received message is hidden, 0 to 43,200",
+    "MessageRetentionPeriod": "seconds that a message is kept, 60 to 1,209,600",
+    "DelaySeconds": "seconds before a new message can be received, 0 to 900",
+    "ReceiveMessageWaitTimeSeconds": "seconds that a receive waits, 0 to 20",
+    "MaximumMessageSize": "bytes, 1,024 to 1,048,576",
+    "archive": "whether what is deleted is kept: true or false",
+    "archive_seconds": "how long it is kept",
+    "history": "whether what became of each message is kept for metrics: true or false",
+    "RedrivePolicy": "JSON with deadLetterTargetArn and maxReceiveCount; empty: none",
+    "RedriveAllowPolicy": "JSON: which queues may have this one for their dead letters",
+    "Policy": "JSON: who else may use the queue",
+}
+"""What the form shows, with what it is. The last three have a field of several lines."""
+LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
+
+
+class Difference(NamedTuple):
+    """An attribute as it is and as it would be; empty: it is not set."""
+
+    name: str
+    before: str
+    after: str
+
+
+@router.get("/console/queues/{name}/attributes")
+async def attributes_form(name: str, page: CurrentPage) -> Response:
+    """The form."""
+    return show(page, name, await present(name, page), [])
+
+
+@router.post("/console/queues/{name}/attributes")
+async def change_attributes(name: str, page: CurrentPage) -> Response:
+    """Shows what would change; with `confirmed`, changes it, if nobody has changed these attributes meanwhile."""
+    there = await present(name, page)
+    given = {field: page.field(field).strip().replace("\r\n", "\n") for field in FIELDS}
+    differences = [
+        Difference(field, there.get(field, ""), value)
+        for field, value in given.items()
+        if value != there.get(field, "")
+    ]
+    if not differences:
+        raise InvalidParameterValue("Nothing was done: nothing differs from what is set.")
+    if page.field("confirmed") != "yes":
+        return show(page, name, given, differences)
+    if any(page.field(f"before.{one.name}").replace("\r\n", "\n") != one.before for one in differences):
+        raise InvalidParameterValue("Nothing was done: somebody has changed the attributes meanwhile.")
+    changed: Attributes = {one.name: one.after for one in differences}
+    operation = change_queue(name, changed, page.context)
+    act = Act("sqs:SetQueueAttributes", name, {"attributes": changed})
+    await page.act(act, operation, lambda _: len(differences))
+    return redirect(f"/console/queues/{name}?done=changed")
+
+
+async def present(name: str, page: Page) -> dict[str, str]:
+    """The attributes that are set. Raises QueueDoesNotExist."""
+    arn_of(name, page.context)
+    return dict((await page.run(describe_queue(name, page.context))).attributes)
+
+
+def show(page: Page, name: str, values: dict[str, str], differences: list[Difference]) -> Response:
+    """The form with these values, or the differences that it would make."""
+    return page.show(
+        "attributes.html", title=f"Attributes of {name}", name=name, values=values, differences=differences,
+        fields=FIELDS, long=LONG,
+    )  # fmt: skip
