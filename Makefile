@@ -35,7 +35,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow test-browser test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ test-slow: .venv/test.stamp ## run only the tests that take minutes
 
 test-browser: .venv/browser.stamp ## run the tests of the console in a real browser, Debian's Chromium (CHROMIUM=PATH)
 	@$(BIN)/python -m pytest -q -m browser tests/system/console $(ARGS)
+
+screenshots: .venv/browser.stamp ## take the pictures of docs/console anew, in a real browser
+	@$(BIN)/python -m tests.support.web.screenshots docs/console
 
 test-docs: .venv/test.stamp ## run the code blocks of README.md and docs/, page by page, each page on a fresh installation
 	@$(BIN)/python -m pytest tests/system/pages -m docs -n 2 $(ARGS)

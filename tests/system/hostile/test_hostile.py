@@ -27,7 +27,8 @@ from tests.support.hostile.connection import Connection, Outcome
 from tests.support.hostile.invalid_members import Target
 from tests.support.programs.penstock_service import running_service
 
-# Where workers are, which processes listen, and what the workers measured: processes write these by themselves.
+# Where workers are, which processes listen, what the workers measured: processes write these by themselves. The audit
+# has who tried what.
 OF_PROCESSES = {
     "worker_position",
     "watcher",

@@ -92,9 +92,9 @@ def attention(known: Iterable[tuple[OverviewRow, Observed]]) -> Iterator[Item]:
             grew = queue.total("sent", HOUR)
             level = "bad" if grew else "info"
             text = (
-                f"{plural(row.visible, 'dead letter')}, {grew:,} of them in the last hour"
+                f"{plural(row.visible, 'dead letter')}; {grew:,} came in the last hour"
                 if grew
-                else (f"{plural(row.visible, 'dead letter')}, none new in the last hour")
+                else (f"{plural(row.visible, 'dead letter')}; none came in the last hour")
             )
             yield Item(level, DEAD_LETTER_QUEUE_GREW, name, text, f"{path}/failures", queue)
         elif queue.verdict.kind in WORST:

@@ -1,0 +1,145 @@
+"""How long the console's pages take on a large installation.
+
+    python -m benchmarks.costs.console_pages                     # 100,000 queues, 5,000,000 messages in one of them
+    python -m benchmarks.costs.console_pages --queues 1000 --messages 10000
+
+Fills the database of a `penstock up --ephemeral` by SQL: queues, a topic with subscriptions, schedules, messages, dead
+letters in three groups. Then asks for each page. The first answer reads everything from the database (and compiles the
+template); the others share what was read for some seconds, as viewers do. Prints both times until the last byte, in
+milliseconds, and the bytes on the wire (gzip).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import closing
+from statistics import median
+from typing import Annotated, Final
+
+import psycopg
+import typer
+import urllib3
+
+from benchmarks.load.fleet import Fleet
+from benchmarks.penstock import Penstock
+
+CHUNK: Final = 10_000
+PAGES: Final = (
+    "",
+    "/queues",
+    "/queues?q=777",
+    "/queues?sort=visible",
+    "/queues?page=900",
+    "/queues/large",
+    "/queues/large/messages",
+    "/queues/large/messages?text=nothing",
+    "/queues/dead/failures",
+    "/queues/dead/redrive",
+    "/topics",
+    "/topics/news",
+    "/topics/news?body=%7B%22a%22%3A1%7D",
+    "/schedules",
+    "/schedules?q=s77",
+    "/schedules/s77",
+    "/webhooks",
+    "/webhooks?view=attempts",
+    "/system",
+    "/keys",
+    "/audit",
+)
+"""Below /console."""
+QUEUES: Final = """
+with made as (
+    insert into queue.queues (account_id, region, name, shards, attributes)
+    select '000000000000', 'us-east-1', 'queue-' || n, 1, queue.default_attributes(false) from generate_series(1, %s) n
+    returning queue_id, name),
+leased as (
+    insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids)
+    select 0, 1, '-infinity', '-infinity', 0, queue_id, 0, 0, '{}' from made)
+insert into queue.noise (queue_id) select queue_id from made
+"""
+SUBSCRIPTIONS: Final = """
+with topic as (
+    insert into queue.topic (account_id, region, name, attributes)
+    values ('000000000000', 'us-east-1', 'news', '{}') returning topic_id, arn)
+insert into queue.subscription (subscription_id, topic_id, arn, owner, protocol, endpoint, attributes, confirmed)
+select s.id, t.topic_id, t.arn || ':' || s.id, '000000000000', 'sqs', q.arn, '{}', true
+from topic t, (select q.arn from queue.queues q where q.name like 'queue-%%' limit %s) q
+cross join lateral (select gen_random_uuid() as id where q.arn is not null) s
+"""
+SCHEDULES: Final = """
+insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone, target, next_fire_at,
+    due_at)
+select '000000000000', 'us-east-1', 's' || n, 'native', 'cron', '0 3 * * *', '0 3 * * *', 'UTC',
+    '{"queue": "large", "message": {"a": 1}}', now() + interval '1 day', now() + interval '1 day'
+from generate_series(1, %s) n
+"""
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+def fill(dsn: str, queues: int, rows: int, messages: int) -> None:
+    """Makes everything; says how long each took."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for what, statement, number in (
+            ("queues", QUEUES, queues), ("subscriptions", SUBSCRIPTIONS, rows), ("schedules", SCHEDULES, rows),
+        ):  # fmt: skip
+            began = time.monotonic()
+            connection.execute(statement.encode(), [number])
+            print(f"{number:,} {what}: {time.monotonic() - began:.1f} s", file=sys.stderr)
+        began = time.monotonic()
+        connection.execute("select queue.create('large'), queue.create('dead')")
+        body = '{"order": 1, "customer": "c", "lines": [{"sku": "a", "count": 2}]}'
+        for _ in range(0, messages, CHUNK):
+            connection.execute("select queue.send_batch('large', array_fill(%s::jsonb, %s))", [body, [CHUNK]])
+        for group in ('{"order": 1}', '{"customer": {"zip": null}}', '{"sku": "a"}'):
+            connection.execute("select queue.send_batch('dead', array_fill(%s::jsonb, %s))", [group, [CHUNK]])
+        print(f"{messages:,} messages: {time.monotonic() - began:.1f} s", file=sys.stderr)
+        connection.execute("vacuum analyze")
+
+
+def measured(endpoint: str, times: int) -> list[dict[str, float | str]]:
+    """A row a page: milliseconds and bytes."""
+    pool = urllib3.PoolManager(retries=False, timeout=60)
+    found: list[dict[str, float | str]] = []
+    for page in PAGES:
+        spent, size = [], 0
+        for number in range(times + 1):
+            address = f"{endpoint}/console{page}{'&' if '?' in page else '?'}_={number}"
+            began = time.perf_counter()
+            answer = pool.request("GET", address, headers={"accept-encoding": "gzip"}, decode_content=False)
+            spent.append((time.perf_counter() - began) * 1000)
+            size = len(answer.data)
+            if answer.status != 200:
+                raise RuntimeError(f"{page}: {answer.status}")
+        found.append(
+            {"page": page, "first_ms": round(spent[0], 1), "shared_ms": round(median(spent[1:]), 1), "bytes": size}
+        )  # fmt: skip
+        print(json.dumps(found[-1]), flush=True)
+    return found
+
+
+@app.command()
+def main(
+    queues: Annotated[int, typer.Option(metavar="N")] = 100_000,
+    rows: Annotated[int, typer.Option(metavar="N", help="subscriptions, and schedules")] = 10_000,
+    messages: Annotated[int, typer.Option(metavar="N", help="of the largest queue")] = 5_000_000,
+    times: Annotated[int, typer.Option(metavar="N")] = 5,
+) -> None:
+    with closing(Fleet(1)) as fleet:
+        service = Penstock(fleet)
+        service.start()
+        try:
+            fill(service.dsn, queues, rows, messages)
+            time.sleep(60)  # the worker `measure` goes through the queues
+            pages = measured(service.endpoint, times)
+        finally:
+            service.stop()
+    slow = [page["page"] for page in pages if float(str(page["first_ms"])) > 300]
+    print(f"over 300 ms: {slow or 'none'}")
+
+
+if __name__ == "__main__":
+    app()

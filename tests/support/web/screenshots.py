@@ -1,0 +1,210 @@
+"""Pictures of the console for docs/console: python -m tests.support.web.screenshots FOLDER (`make screenshots`).
+
+Three installations, each with a service and a database of its own: empty, typical, and one with trouble. Figures and
+times are those of the moment, so each run makes other pictures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from playwright.sync_api import Browser, sync_playwright
+
+from penstock_web.local.postgres import free_port
+from tests.support.programs.penstock_up import Up, running
+from tests.support.wait import wait_until
+
+SIZE: Final = {"width": 1280, "height": 800}
+LARGEST_BYTES: Final = 1_600_000
+"""Of all pictures together."""
+
+
+class Picture(NamedTuple):
+    """A file's name, the page below /console, and the theme."""
+
+    name: str
+    path: str
+    theme: str = "light"
+
+
+EMPTY: Final = (Picture("empty", ""),)
+TYPICAL: Final = (
+    Picture("overview", ""),
+    Picture("overview-dark", "", "dark"),
+    Picture("queues", "/queues"),
+    Picture("queue", "/queues/orders"),
+    Picture("queue-dark", "/queues/orders", "dark"),
+    Picture("messages", "/queues/orders/messages"),
+    Picture("topic", "/topics/news?body=x&attribute=region&type=String&value=eu"),
+    Picture("schedules", "/schedules"),
+    Picture("webhooks", "/webhooks"),
+    Picture("system", "/system"),
+)
+TROUBLE: Final = (
+    Picture("trouble", ""),
+    Picture("trouble-dark", "", "dark"),
+    Picture("trouble-queues", "/queues"),
+    Picture("failures", "/queues/orders-dead/failures"),
+    Picture("failures-dark", "/queues/orders-dead/failures", "dark"),
+    Picture("redrive", "/queues/orders-dead/redrive"),
+    Picture("audit", "/audit"),
+)
+
+
+class Installation:
+    """A running service, and clients of it."""
+
+    def __init__(self, up: Up) -> None:
+        import boto3
+        import httpx
+
+        keys = {
+            "region_name": "us-east-1",
+            "aws_access_key_id": "orders-worker",
+            "aws_secret_access_key": "x",
+        }
+        self.url = up.address
+        self.sqs: Any = boto3.client("sqs", endpoint_url=up.address, **keys)
+        self.http = httpx.Client(base_url=up.address)
+
+    def queue(self, name: str, dead: str | None = None) -> str:
+        attributes = {}
+        if dead is not None:
+            arn = f"arn:aws:sqs:us-east-1:000000000000:{dead}"
+            attributes["RedrivePolicy"] = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+        return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+    def send(self, url: str, bodies: Sequence[object]) -> None:
+        for start in range(0, len(bodies), 10):
+            self.sqs.send_message_batch(
+                QueueUrl=url,
+                Entries=[
+                    {"Id": str(n), "MessageBody": json.dumps(body),
+                     "MessageAttributes": {"region": {"DataType": "String", "StringValue": "eu"}}}
+                    for n, body in enumerate(bodies[start : start + 10])
+                ],
+            )  # fmt: skip
+
+    def receive(self, url: str, number: int, *, delete: bool) -> None:
+        while number > 0:
+            found = self.sqs.receive_message(
+                QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=30 if delete else 0, WaitTimeSeconds=1
+            ).get("Messages", [])
+            if not found:
+                return
+            for message in found if delete else ():
+                self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+            number -= len(found)
+
+
+def typical(there: Installation) -> None:
+    """Orders are worked off, news go out, a report is due at night."""
+    for name in ("orders-dead", "mails", "invoices", "thumbnails", "reports", "imports.fifo"):
+        there.http.post("/v1/queues", json={"name": name}).raise_for_status()
+    orders = there.queue("orders", "orders-dead")
+    there.send(orders, [order(n) for n in range(160)])
+    there.receive(orders, 120, delete=True)
+    there.send(f"{there.url}/000000000000/mails", [{"to": f"customer{n}@example.com"} for n in range(40)])
+    there.http.post("/v1/topics", json={"name": "news"}).raise_for_status()
+    for queue, region in (("mails", "eu"), ("invoices", "us")):
+        subscription = {"queue": queue, "filter": {"region": [region]}, "raw": True}
+        there.http.post("/v1/topics/news/subscriptions", json=subscription).raise_for_status()
+    for name, cron in (
+        ("nightly-report", "0 3 * * *"),
+        ("hourly-import", "0 * * * *"),
+        ("weekly", "0 8 * * 1"),
+    ):
+        target = {"queue": "reports", "message": {"report": name}}
+        there.http.post(
+            "/v1/schedules", json={"name": name, "cron": cron, "target": target}
+        ).raise_for_status()
+    hook = {"protocol": "https", "endpoint": "https://hooks.example.com/orders"}
+    there.http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
+    there.http.post("/v1/events/order.paid", json={"message": order(1)}).raise_for_status()
+    measured(there, "orders", 40)
+
+
+def trouble(there: Installation) -> None:
+    """Handlers fail in three ways, and one message is sent back to see whether it is done now."""
+    typical(there)
+    orders = there.queue("orders", "orders-dead")
+    failing = [{"order": n, "error": "payment timed out", "customer": f"c{n}"} for n in range(26)]
+    failing += [{"order": n, "address": {"zip": None, "city": "Springfield"}} for n in range(11)]
+    failing += [{"sku": f"A-{n}", "left": 0} for n in range(6)]
+    there.send(orders, failing)
+    for _ in range(2):
+        there.receive(orders, 400, delete=False)
+    move = {"filter": {"text": "payment"}, "per_second": 50, "canary": 1}
+    there.http.post("/v1/queues/orders-dead/moves", json=move).raise_for_status()
+    wait_until(lambda: moves(there)[0]["state"] == "waiting")
+
+
+def order(number: int) -> dict[str, object]:
+    lines = [{"sku": f"A-{number % 7}", "count": 1 + number % 3}]
+    return {
+        "order": 4000 + number,
+        "customer": f"c{number % 13}",
+        "lines": lines,
+        "total": 19.5 * (1 + number % 3),
+    }
+
+
+def moves(there: Installation) -> Any:
+    return there.http.get("/v1/queues/orders-dead/moves").json()["moves"]
+
+
+def measured(there: Installation, name: str, messages: int) -> None:
+    """Waits until the worker has measured the queue."""
+
+    def backlog() -> Any:
+        queues = there.http.get("/v1/metrics/lag").json()["queues"]
+        return {queue["name"]: (queue["verdict"] or {}).get("backlog") for queue in queues}.get(name)
+
+    wait_until(lambda: backlog() == messages)
+
+
+@contextmanager
+def installation() -> Iterator[Installation]:
+    with running("--ephemeral", port=free_port(), QUEUE_METRICS_INTERVAL_MS="500") as up:
+        yield Installation(up)
+
+
+def take(browser: Browser, there: Installation, pictures: tuple[Picture, ...], folder: Path) -> None:
+    for picture in pictures:
+        context = browser.new_context(viewport=SIZE, color_scheme=picture.theme)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{there.url}/console{picture.path}")
+        page.screenshot(path=folder / f"{picture.name}.png")
+        context.close()
+
+
+def main() -> None:
+    """Writes the pictures. Raises SystemExit when they are too large for the repository."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox"]
+        )
+        for fill, pictures in ((None, EMPTY), (typical, TYPICAL), (trouble, TROUBLE)):
+            with installation() as there:
+                if fill is not None:
+                    fill(there)
+                take(browser, there, pictures, folder)
+        browser.close()
+    size = sum(file.stat().st_size for file in folder.glob("*.png"))
+    sys.stdout.write(f"{size:,} bytes in {folder}\n")
+    if size > LARGEST_BYTES:
+        sys.exit(f"these are more than {LARGEST_BYTES:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
