@@ -23,14 +23,14 @@ HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log/")
 
 @cache
 def texts() -> dict[str, str]:
-    """Every text file that git knows, or would know; no lock files, which are long and cite nothing."""
+    """Every text file that git knows, or would know; no lock files and pictures, which cite nothing."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     found = {}
     for name in filter(None, listed.split("\0")):
-        if not name.endswith((".lock", "package-lock.json", ".svg")) and (ROOT / name).is_file():
+        if not name.endswith((".lock", "package-lock.json", ".svg", ".png")) and (ROOT / name).is_file():
             found[name] = (ROOT / name).read_text()
     return found
 
