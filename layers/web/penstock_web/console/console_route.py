@@ -1,8 +1,10 @@
 """Admits the requests of the console: the host, the page that sent them, who is signed in, and what he may do."""
 
+import asyncio
 import gzip
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -54,6 +56,7 @@ LONGEST_FORM: Final = 1_400_000
 WORTHWHILE_BYTES: Final = 1_400
 GZIP_LEVEL: Final = 4
 """A page of 50 queues takes a millisecond."""
+REFRESH_SECONDS: Final = 0.15
 HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": (
@@ -184,10 +187,15 @@ class Page:
         return await readings.get((*owner, *key), lambda: self.run(operation()))
 
     async def refresh(self) -> None:
-        """Returns when the queues have been measured, in a process whose worker `measure` sleeps."""
+        """Returns when the queues have been measured, in a process whose worker `measure` sleeps, or after a moment.
+
+        The page says when they were measured; the next poll knows the rest.
+        """
         refresh: Callable[[], Awaitable[None]] | None = self.request.app.state.console_refresh
         if refresh is not None:
-            await refresh()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH_SECONDS):
+                    await refresh()
 
     def show(self, template: str, http_status: int = 200, **values: object) -> Response:
         """A page, or only its live part where a poll asks for it."""
