@@ -182,9 +182,11 @@ create table queue.dropped_queue (
     queue_id integer not null,
     arn text not null,
     dropped_at timestamp with time zone not null default clock_timestamp(),
+    cleaned_at timestamp with time zone,
     constraint dropped_queue_pkey PRIMARY KEY (queue_id)
 );
 CREATE INDEX dropped_queue_arn ON queue.dropped_queue USING btree (arn, dropped_at);
+CREATE INDEX dropped_queue_not_cleaned ON queue.dropped_queue USING btree (queue_id) WHERE (cleaned_at IS NULL);
 
 create table queue.fifo_group (
     group_key bigint not null generated always as identity,

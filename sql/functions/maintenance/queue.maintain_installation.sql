@@ -2,7 +2,7 @@
 -- messages of deleted queues, endpoints of deleted platform applications, expired deduplication ids and
 -- ReceiveRequestAttemptIds, registrations of watchers that ended, counts of past firings, expired rows of topics,
 -- receivers and ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of the histories for the days ahead, and drops those beyond p_history_days.
--- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Returns rows removed.
+-- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Of one with metrics the name stays. Returns rows removed.
 -- Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
 language plpgsql as $$
@@ -36,12 +36,20 @@ begin
     v_removed := v_removed + v_rows;
     v_removed := v_removed + queue.maintain_topics(p_limit);
     v_removed := v_removed + queue.clean_platform_applications(p_limit);
-    for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by random() loop
+    for v_dropped in
+        select d.queue_id, d.dropped_at from queue.dropped_queue d where d.cleaned_at is null order by random()
+    loop
         exit when v_removed >= p_limit;      -- in random order: queues without rows do not hold up the others
         v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
         if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
-            delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;
+            update queue.dropped_queue d set cleaned_at = v_now
+            where d.queue_id = v_dropped.queue_id and exists (
+                select from queue.metrics_window w
+                where w.window_seconds in (60, 3600, 86400) and w.queue_id = v_dropped.queue_id);
+            if not found then
+                delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;
+            end if;
         end if;
     end loop;
     for v_day in 0 .. 2 loop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from tests.support.sql.calls import (
     send,
     value,
 )
+from tests.support.sql.metric_rows import add_window
 
 # Messages done behind an open lease for which no sweep begins.
 UNSWEPT = 4_000
@@ -249,6 +251,19 @@ def test_a_deleted_queue_is_cleaned_in_pieces(db: Connection, name: str) -> None
     db.execute("update queue.dropped_queue set dropped_at = dropped_at - interval '11 minutes'")
     installation(db)
     assert value(db, "select count(*) from queue.dropped_queue") == 0
+
+
+def test_the_name_of_a_deleted_queue_stays_with_its_metrics(db: Connection) -> None:
+    """For as long as there are any; it is cleaned once, and does not keep another queue of this name out."""
+    arn = create(db, "q")
+    add_window(db, queue_id(db, arn), datetime(2026, 1, 1, tzinfo=UTC), seconds=3_600)
+    call(db, DROP_QUEUE, arn)
+    db.execute("update queue.dropped_queue set dropped_at = dropped_at - interval '11 minutes'")
+    for _ in range(2):
+        installation(db)
+    left = db.execute("select arn, cleaned_at is not null from queue.dropped_queue").fetchall()
+    assert left == [(arn, True)]
+    assert create(db, "q") == arn
 
 
 def test_a_deleted_queue_is_cleaned_around_an_open_sender(db: Connection, connect: Connect) -> None:
