@@ -4,33 +4,49 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 
 import httpx
 import psycopg
 import pytest
 
-from tests.support.conformance.access_keys import PARTNER, SIGV4, key_ring
-from tests.support.database import Database
+from tests.support.conformance.access_keys import SIGV4, key_ring
+from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.web.requests import error_code
 
 Header = dict[str, str]
 
 
-def token(database: Database, account: str | None = None) -> Header:
+def token(database: Database, account: str | None) -> Header:
     with key_ring(database) as ring:
         return {"authorization": next(iter(ring.create(account, "", bearer=True))).partition(": ")[2]}
 
 
-@pytest.fixture
-def root(database: Database) -> Header:
-    return token(database)
+ACCOUNTS = count(100_000_000_000)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def database(postgres: TestServer) -> Iterator[Database]:
+    with postgres.database() as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
 def http(database: Database) -> Iterator[httpx.Client]:
     with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
         yield http
+
+
+@pytest.fixture
+def account() -> str:
+    """An account of the test's own."""
+    return str(next(ACCOUNTS))
+
+
+@pytest.fixture
+def root(database: Database, account: str) -> Header:
+    return token(database, account)
 
 
 def key_of(http: httpx.Client, caller: Header, **new: object) -> Header:
@@ -40,7 +56,7 @@ def key_of(http: httpx.Client, caller: Header, **new: object) -> Header:
 
 
 def test_a_user_and_his_keys_from_beginning_to_end(
-    http: httpx.Client, root: Header, database: Database
+    http: httpx.Client, root: Header, database: Database, account: str
 ) -> None:
     assert http.put("/v1/users/ann", json={"policies": ["read"]}, headers=root).status_code == 204
     ann = key_of(http, root, user="ann", description="her laptop", expires_at="2099-01-01T00:00:00Z")
@@ -60,11 +76,15 @@ def test_a_user_and_his_keys_from_beginning_to_end(
     access = http.post("/v1/keys", json={"user": "ann"}, headers=root).json()
     assert access["token"] is None
     with psycopg.connect(database.api_dsn) as db:
-        found = db.execute("select action, target, actor from queue.audit order by audit_id").fetchall()
-        stored = db.execute("select sealed_secret from queue.access_key").fetchone()
+        found = db.execute(
+            "select action, target from queue.audit where account_id = %s order by audit_id", (account,)
+        ).fetchall()
+        stored = db.execute(
+            "select sealed_secret from queue.access_key where account_id = %s", (account,)
+        ).fetchone()
     assert stored is not None
     assert access["secret"].encode() not in stored[0]  # it is encrypted
-    assert [row[:2] for row in found[:2]] == [("penstock:SetUser", "ann"), ("penstock:CreateKey", "ann")]
+    assert found[:2] == [("penstock:SetUser", "ann"), ("penstock:CreateKey", "ann")]
     assert http.delete("/v1/users/ann", headers=root).status_code == 204
     assert http.get("/v1/users", headers=root).json() == []
     assert error_code(http.delete("/v1/users/ann", headers=root)) == (404, "user_not_found")
@@ -84,7 +104,7 @@ def test_an_administrator_makes_no_key_of_the_account(http: httpx.Client, root: 
 def test_accounts_do_not_see_each_other(http: httpx.Client, root: Header, database: Database) -> None:
     http.put("/v1/users/ann", json={"policies": ["read"]}, headers=root).raise_for_status()
     key_of(http, root, user="ann")
-    partner = token(database, PARTNER)
+    partner = token(database, str(next(ACCOUNTS)))
     keys = http.get("/v1/keys", headers=root).json()
     assert len(keys) == 2
     assert http.get("/v1/users", headers=partner).json() == []

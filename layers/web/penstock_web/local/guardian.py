@@ -19,7 +19,8 @@ from typing import Final
 
 from .processes import command_line
 
-_PID_FILES: Final = ("postgres/data/postmaster.pid", "pgbouncer/pid")
+# PgBouncer leaves SIGQUIT as it was inherited: ignored, where a shell started all this in the background.
+_SIGNALS: Final = {"postgres/data/postmaster.pid": signal.SIGQUIT, "pgbouncer/pid": signal.SIGKILL}
 _LONGEST_END_SECONDS: Final = 20.0
 
 
@@ -41,10 +42,11 @@ def guarded(folder: Path) -> Iterator[None]:
 
 def clean_up(folder: Path) -> None:
     """Ends what runs in the folder, at once: its data goes with it."""
-    running = [pid for name in _PID_FILES if (pid := _pid_in(folder / name)) and _is_of(folder, pid)]
+    found = {pid: number for name, number in _SIGNALS.items() if (pid := _pid_in(folder / name))}
+    running = [pid for pid in found if _is_of(folder, pid)]
     for pid in running:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGQUIT)
+            os.kill(pid, found[pid])
     deadline = time.monotonic() + _LONGEST_END_SECONDS
     while any(_is_of(folder, pid) for pid in running) and time.monotonic() < deadline:
         time.sleep(0.05)

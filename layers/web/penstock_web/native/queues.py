@@ -42,13 +42,16 @@ async def describe_queue(name: str, runner: Runner) -> QueueDescription:
 @router.patch("/{name}")
 async def change_queue(name: str, change: QueueChange, runner: Runner) -> QueueDescription:
     """Change attributes; those that are not named stay as they are."""
-    return await runner.run(operations.change_queue(name, change.attributes, runner.context))
+    operation = operations.change_queue(name, change.attributes, runner.context)
+    act = Act("sqs:SetQueueAttributes", name, {"attributes": change.attributes})
+    return await runner.act(act, operation, lambda _: len(change.attributes))
 
 
 @router.delete("/{name}", status_code=204)
 async def delete_queue(name: str, runner: Runner) -> None:
     """Delete a queue and its messages."""
-    await runner.run(queues.delete_queue(DeleteQueueRequest(name), runner.context))
+    operation = queues.delete_queue(DeleteQueueRequest(name), runner.context)
+    await runner.act(Act("sqs:DeleteQueue", name), operation, lambda _: 1)
 
 
 @router.get("/{name}/receivers")
@@ -60,8 +63,8 @@ async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]
 @router.post("/{name}/purge")
 async def purge_queue(name: str, runner: Runner) -> Purged:
     """Delete every message of a queue."""
-    deleted = await runner.run(queues.purge(operations.arn_of(name, runner.context), runner.context))
-    return Purged(deleted=deleted)
+    operation = queues.purge(operations.arn_of(name, runner.context), runner.context)
+    return Purged(deleted=await runner.act(Act("sqs:PurgeQueue", name), operation, int))
 
 
 @router.post("/{name}/pause", status_code=204)

@@ -30,6 +30,15 @@ def processes_of(folder: str) -> set[int]:
 
 
 def test_nothing_is_left_when_it_is_killed(parent: Path) -> None:
+    """Also where a shell has started it in the background, with SIGQUIT and SIGINT ignored."""
+    before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    try:
+        check_that_nothing_is_left(parent)
+    finally:
+        signal.signal(signal.SIGQUIT, before)
+
+
+def check_that_nothing_is_left(parent: Path) -> None:
     with running("--ephemeral", TMPDIR=str(parent)) as up:
         (folder,) = (path for path in parent.iterdir() if path.name.startswith("penstock-"))
         started = processes_of(str(folder))

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
+from penstock.audit import Act
 from penstock_web.native.native_route import NativeRoute, Runner, json_response
 from penstock_web.native.openapi import json_answers, request_body_schema
 
@@ -107,7 +108,8 @@ async def change_schedule(name: str, runner: Runner) -> Response:
 @router.delete("/schedules/{name}", status_code=204)
 async def delete_schedule(name: str, runner: Runner) -> None:
     """Delete a schedule. It is no error if there is none of this name."""
-    await runner.run(scheduling.delete(name, runner.context))
+    act = Act("scheduler:DeleteSchedule", name)
+    await runner.act(act, scheduling.delete(name, runner.context), lambda _: 1)
 
 
 @router.post(
@@ -118,7 +120,8 @@ async def delete_schedule(name: str, runner: Runner) -> None:
 )
 async def run_schedule(name: str, runner: Runner) -> Response:
     """Fire a schedule now, also a paused one. Its next time stays as it is."""
-    return json_response(await runner.run(scheduling.run(name, runner.context)), 202)
+    act = Act("penstock:RunSchedule", name)
+    return json_response(await runner.act(act, scheduling.run(name, runner.context), lambda _: 1), 202)
 
 
 @router.get("/schedules/{name}/runs", response_class=Response, responses=json_answers(RunPage))
