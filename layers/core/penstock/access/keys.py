@@ -3,12 +3,14 @@
 import re
 import secrets
 from base64 import b32encode
-from typing import Final
+from typing import Final, NamedTuple
 
+from .authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_of_secret
 from .policy.statements import read_policy
+from .secret_encryption import SecretCipher
 from .users import BUILT_IN, LONGEST_POLICY
 
-SECRET_BYTES: Final = 30
+_SECRET_BYTES: Final = 30
 is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 """Names of users are those of IAM ("IAM and AWS STS quotas", IAM User Guide)."""
 
@@ -16,6 +18,25 @@ is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 def new_key_id(prefix: str) -> str:
     """The prefix and 16 characters of 80 random bits, 20 in all like a key id of AWS."""
     return prefix + b32encode(secrets.token_bytes(10)).decode()
+
+
+class NewKey(NamedTuple):
+    """A key that is to be stored. `stored`: of its secret, encrypted, or its hash for a bearer key."""
+
+    key_id: str
+    secret: str
+    stored: bytes
+
+
+def new_key(*, bearer: bool, account_id: str, encryption_key: str) -> NewKey:
+    """Raises SettingError without an encryption key, which bearer keys do not need."""
+    key_id, secret = (
+        new_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX),
+        secrets.token_urlsafe(_SECRET_BYTES),
+    )
+    if bearer:
+        return NewKey(key_id, secret, hash_of_secret(secret))
+    return NewKey(key_id, secret, SecretCipher(encryption_key).encrypt(secret, key_id, account_id))
 
 
 def policy_problem(text: str) -> str | None:

@@ -5,15 +5,13 @@ Methods return lines, which `penstock keys` and `penstock users` print and tests
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from penstock.access.authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_of_secret
-from penstock.access.keys import SECRET_BYTES, is_user_name, new_key_id, policy_problem
-from penstock.access.secret_encryption import SecretCipher
+from penstock.access.keys import is_user_name, policy_problem
+from penstock.access.keys import new_key as new_api_key
 from penstock.access.users import BUILT_IN, user_arn
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
@@ -75,12 +73,8 @@ class KeyRing:
         account_id = self._account(account)
         if "\0" in description:
             raise LocalError("a description cannot contain NUL")
-        key_id = new_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX)
-        secret = secrets.token_urlsafe(SECRET_BYTES)
-        stored = (
-            hash_of_secret(secret)
-            if bearer
-            else SecretCipher(self._settings.queue_encryption_key).encrypt(secret, key_id, account_id)
+        key_id, secret, stored = new_api_key(
+            bearer=bearer, account_id=account_id, encryption_key=self._settings.queue_encryption_key
         )
         kind = "bearer" if bearer else "access"
         (row,) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description, user, expires_at)
@@ -95,8 +89,9 @@ class KeyRing:
     def create_first(self) -> Iterator[str]:
         """Makes an access key of QUEUE_ACCOUNT_ID if there has never been a key, and shows it. Raises SettingError."""
         account_id = self._account(None)
-        key_id, secret = new_key_id(ACCESS_PREFIX), secrets.token_urlsafe(SECRET_BYTES)
-        stored = SecretCipher(self._settings.queue_encryption_key).encrypt(secret, key_id, account_id)
+        key_id, secret, stored = new_api_key(
+            bearer=False, account_id=account_id, encryption_key=self._settings.queue_encryption_key
+        )
         (row,) = self._call(CREATE_FIRST_KEY, key_id, account_id, stored, "the first key")
         if row.created:
             yield "there was no key yet, so here is the first one, which may do everything in its account:"

@@ -46,6 +46,17 @@ def print_fields(document: Mapping[str, object]) -> None:
         print(f"{key:{width}}  {_cell(value)}".rstrip())
 
 
+def print_described(document: Document, json: bool) -> None:
+    """JSON; or a line a member, its attributes and tags each on one of their own."""
+    if json:
+        print_json(document)
+        return
+    for member in ("attributes", "tags"):
+        if isinstance(found := document.pop(member), dict):
+            document |= {f"{member}.{key}": value for key, value in sorted(found.items())}
+    print_fields(document)
+
+
 def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) -> None:
     """A line a row: JSON with everything, or the columns, those of numbers to the right."""
     if json:

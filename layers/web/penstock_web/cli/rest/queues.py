@@ -15,7 +15,7 @@ from penstock_web.system_account import LocalError
 
 from .client import Client, queue_path
 from .options import Endpoint, Json, Name, Yes, confirm
-from .printing import print_fields, print_json, print_messages, print_table, say
+from .printing import print_described, print_json, print_messages, print_table, say
 from .values import json_or_text, whole_number
 
 if TYPE_CHECKING:
@@ -39,14 +39,7 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
 @app.command("queue", help="show a queue: its counts, attributes and tags")
 def queue(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """One queue."""
-    shown = Client(endpoint).call("GET", queue_path(name))
-    if json:
-        print_json(shown)
-        return
-    for member in ("attributes", "tags"):
-        if isinstance(found := shown.pop(member), dict):
-            shown |= {f"{member}.{key}": value for key, value in sorted(found.items())}
-    print_fields(shown)
+    print_described(Client(endpoint).call("GET", queue_path(name)), json)
 
 
 @app.command("create", help="make a queue")

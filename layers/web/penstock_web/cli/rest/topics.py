@@ -11,7 +11,7 @@ from penstock_web.system_account import LocalError
 
 from .client import Client
 from .options import Endpoint, Json, Yes, confirm
-from .printing import print_fields, print_json, print_table, say
+from .printing import print_described, print_table, say
 from .values import json_or_text
 
 if TYPE_CHECKING:
@@ -37,14 +37,7 @@ def list_topics(endpoint: Endpoint = None, json: Json = False) -> None:
 @topics.command("show", help="show a topic, its attributes and tags")
 def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """One topic."""
-    shown = Client(endpoint).call("GET", _path(topic))
-    if json:
-        print_json(shown)
-        return
-    for member in ("attributes", "tags"):
-        if isinstance(found := shown.pop(member), dict):
-            shown |= {f"{member}.{key}": value for key, value in sorted(found.items())}
-    print_fields(shown)
+    print_described(Client(endpoint).call("GET", _path(topic)), json)
 
 
 @topics.command("create", help="make a topic; a name that ends in .fifo makes a FIFO topic")

@@ -4,13 +4,10 @@ Whoever may make users or keys may give himself every right, as with IAM: of the
 it. A key of the account itself may do everything and is made with such a key only.
 """
 
-import secrets
 from datetime import UTC, datetime
 
 from penstock import errors
-from penstock.access.authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_of_secret
-from penstock.access.keys import SECRET_BYTES, is_user_name, new_key_id, policy_problem
-from penstock.access.secret_encryption import SecretCipher
+from penstock.access.keys import is_user_name, new_key, policy_problem
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.access import (
@@ -75,13 +72,10 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
     if new.user is None and not context.caller.principal.is_root:
         raise errors.AccessDenied("A key of the account itself is made with such a key only; name a user.")
-    key_id = new_key_id(BEARER_PREFIX if new.bearer else ACCESS_PREFIX)
-    secret = secrets.token_urlsafe(SECRET_BYTES)
-    if new.bearer:
-        stored = hash_of_secret(secret)
-    else:
-        cipher = SecretCipher(context.environment.settings.queue_encryption_key)
-        stored = cipher.encrypt(secret, key_id, context.account_id)
+    key_id, secret, stored = new_key(
+        bearer=new.bearer, account_id=context.account_id,
+        encryption_key=context.environment.settings.queue_encryption_key,
+    )  # fmt: skip
     kind = "bearer" if new.bearer else "access"
     (row,) = yield from Call(
         CREATE_KEY, (kind, key_id, context.account_id, stored, new.description, new.user, new.expires_at)
