@@ -55,7 +55,8 @@ def audited(
     try:
         result = yield from operation
     except AwsError as error:
-        yield from Call(SETTLE_AUDIT, (row.audit_id, None, error.message[:LONGEST_ERROR]))
+        text = error.message[:LONGEST_ERROR].replace("\0", "\ufffd").encode(errors="replace").decode()
+        yield from Call(SETTLE_AUDIT, (row.audit_id, None, text))
         raise
     yield from Call(SETTLE_AUDIT, (row.audit_id, count(result), None))
     return result
