@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -30,7 +30,7 @@ class Picture(NamedTuple):
 
     name: str
     path: str
-    theme: str = "light"
+    theme: Literal["light", "dark"] = "light"
 
 
 EMPTY: Final = (Picture("empty", ""),)
@@ -177,7 +177,7 @@ def installation() -> Iterator[Installation]:
 
 def take(browser: Browser, there: Installation, pictures: tuple[Picture, ...], folder: Path) -> None:
     for picture in pictures:
-        context = browser.new_context(viewport=SIZE, color_scheme=picture.theme)  # type: ignore[arg-type]
+        context = browser.new_context(viewport=SIZE, color_scheme=picture.theme)
         page = context.new_page()
         page.goto(f"{there.url}/console{picture.path}")
         page.screenshot(path=folder / f"{picture.name}.png")
