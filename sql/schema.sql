@@ -1792,6 +1792,10 @@ function queue.list_keys()
     returns TABLE(kind text, key_id text, account_id text, user_name text, created_at timestamp with time zone, last_used_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, description text)
     language sql stable;
 
+function queue.list_missed_runs(p_account_id text, p_region text, p_group text, p_limit integer)
+    returns TABLE(name text, scheduled_for timestamp with time zone, attempts integer, error text, recorded_at timestamp with time zone)
+    language sql stable;
+
 function queue.list_move_tasks(p_source text, p_limit integer)
     returns TABLE(error text, task_id text, status text, destination_arn text, maximum_per_second integer, moved bigint, to_move bigint, failure_reason text, started_at_ms bigint)
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -2231,6 +2235,10 @@ function queue.read_archive(p_arn text, p_after bigint, p_limit integer, p_bytes
 function queue.read_busiest_queues(p_account_id text, p_region text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer, p_zone text DEFAULT 'UTC'::text)
     returns TABLE(name text, arrivals bigint, greatest_depth bigint)
     language sql stable;
+
+function queue.read_calendar(p_account_id text, p_region text, p_group text, p_until timestamp with time zone, p_limit integer)
+    returns TABLE(form text, expression text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, schedules bigint, names text[], next_fire_at timestamp with time zone, late bigint, looked_at bigint, expressions bigint, read_at timestamp with time zone)
+    language sql stable set jit=off;
 
 function queue.read_hot_groups(p_account_id text, p_region text, p_name text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer, p_zone text DEFAULT 'UTC'::text)
     returns TABLE(name text, group_id text, arrivals bigint, arrivals_of_all bigint)

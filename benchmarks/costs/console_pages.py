@@ -43,6 +43,7 @@ PAGES: Final = (
     "/topics/news?body=%7B%22a%22%3A1%7D",
     "/schedules",
     "/schedules?q=s77",
+    "/schedules?view=calendar",
     "/schedules/s77",
     "/webhooks",
     "/webhooks?view=attempts",

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from penstock_web.local.postgres import free_port
 from tests.support.programs.penstock_up import Up, running
 from tests.support.wait import wait_until
 
-SIZE: Final = {"width": 1280, "height": 800}
+SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
 LARGEST_BYTES: Final = 1_600_000
 """Of all pictures together."""
 

@@ -30,6 +30,7 @@ PAGES = (
     "/console/topics/news",
     "/console/topics/news?body=x&attribute=a&type=String&value=b",
     "/console/schedules",
+    "/console/schedules?view=calendar",
     "/console/schedules/daily",
     "/console/webhooks",
     "/console/system",

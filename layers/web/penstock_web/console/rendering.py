@@ -66,6 +66,17 @@ def ago(at: datetime | None, now: datetime) -> str:
     )
 
 
+def until(at: datetime, now: datetime) -> str:
+    """In how long that will be; what has passed was due."""
+    left = (at - now).total_seconds()
+    return f"in {seconds(left)}" if left >= 1 else "now" if left > -1 else f"due for {seconds(-left)}"
+
+
+def clock(at: datetime) -> str:
+    """The time of the day in UTC, with seconds if it has any."""
+    return f"{at.astimezone(UTC):{'%H:%M:%S' if at.second else '%H:%M'}}"
+
+
 def moment(at: datetime | None) -> str:
     """UTC, to the second."""
     return NOT_KNOWN if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -108,6 +119,7 @@ def query(parameters: dict[str, object], **changes: object) -> str:
 FILTERS: Final[dict[str, Callable[..., str]]] = {
     "age": age,
     "ago": ago,
+    "clock": clock,
     "count": count,
     "moment": moment,
     "plural": plural,
@@ -115,5 +127,6 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
     "rate": rate,
     "seconds": seconds,
     "segment": segment,
+    "until": until,
     "words": words,
 }

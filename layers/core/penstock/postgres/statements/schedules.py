@@ -108,3 +108,40 @@ LIST_SCHEDULE_RUNS = Statement(
 DROP_SCHEDULE_ONCE = Statement(
     "queue.drop_schedule_once", ("text", "text", "text", "text", "text"), DroppedScheduleRow
 )
+
+
+class CalendarRow(NamedTuple):
+    """Active schedules that fire at the same times. `late`: how many are due for more than a minute.
+
+    `looked_at` and `expressions` are the same in each row: schedules that were looked at, and rows without a limit.
+    """
+
+    form: str
+    expression: str
+    canonical: str
+    timezone: str
+    anchor_at: datetime | None
+    end_at: datetime | None
+    schedules: int
+    names: list[str]
+    next_fire_at: datetime
+    late: int
+    looked_at: int
+    expressions: int
+    read_at: datetime
+
+
+READ_CALENDAR = Statement("queue.read_calendar", ("text", "text", "text", "timestamptz", "int4"), CalendarRow)
+
+
+class MissedRunRow(NamedTuple):
+    """An occurrence that did not fire, and why."""
+
+    name: str
+    scheduled_for: datetime
+    attempts: int
+    error: str | None
+    recorded_at: datetime
+
+
+LIST_MISSED_RUNS = Statement("queue.list_missed_runs", ("text", "text", "text", "int4"), MissedRunRow)

@@ -1,6 +1,7 @@
 """Schedules: when each fires, what came of it; run one now, pause and resume one."""
 
-from typing import Final, Literal
+from datetime import datetime, timedelta
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 from fastapi import APIRouter, Response
@@ -9,7 +10,8 @@ from penstock.audit import Act
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
-from penstock.scheduler.rows import row_of
+from penstock.scheduler.rows import ScheduleRow, row_of
+from penstock_web.console.calendar import read_calendar
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
 from penstock_web.console.rendering import segment
 from penstock_web.native.documents import parse_timestamp
@@ -22,12 +24,24 @@ router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 PAGE: Final = 50
 FIRES: Final = 3
 STATES: Final = ("", "active", "paused")
+VIEWS: Final = ("list", "calendar")
 MOST_RUNS: Final = 50
+LATE: Final = timedelta(minutes=1)
+
+
+class Listed(NamedTuple):
+    """A schedule of the list. `is_late`: it has been due for more than a minute."""
+
+    schedule: ShownSchedule
+    is_late: bool
 
 
 @router.get("/console/schedules")
 async def schedules(page: CurrentPage) -> Response:
-    """Schedules of the group `default`, by name."""
+    """Schedules of the group `default`: by name, or when they fire in seven days."""
+    if page.choice("view", VIEWS) == "calendar":
+        calendar = await page.read(("calendar",), lambda: read_calendar(page.context))
+        return page.show("calendar.html", title="Schedules", calendar=calendar, view="calendar", views=VIEWS)
     status, prefix = page.choice("status", STATES), page.query.get("q", "").strip()[:64]
     after = page.query.get("after", "")[:64]
     found = await page.read(
@@ -35,32 +49,29 @@ async def schedules(page: CurrentPage) -> Response:
     )
     return page.show(
         "schedules.html", title="Schedules", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
-        prefix=prefix,
+        prefix=prefix, view="list", views=VIEWS,
         after=after, states=STATES, moment=parse_timestamp, done=page.query.get("done", ""),
     )  # fmt: skip
 
 
-def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[ShownSchedule]]:
+def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[Listed]]:
     """A page and one more."""
     place = scheduling.group_key(context)
-    rows = yield from Call(
-        LIST_SCHEDULES,
-        (
-            *place,
-            prefix or None,
-            status or None,
-            None,
-            None,
-            place[2] if after else None,
-            after or None,
-            PAGE + 1,
-        ),
-    )
+    names = (prefix or None, status or None, None, None, place[2] if after else None, after or None)
     found = []
-    for number, row in enumerate(rows):
-        found.append(to_shown_schedule(row_of(row.schedule), FIRES))
+    for number, row in enumerate((yield from Call(LIST_SCHEDULES, (*place, *names, PAGE + 1)))):
+        read = row_of(row.schedule)
+        found.append(Listed(to_shown_schedule(read, FIRES), is_late(read, row.now)))
         yield from scheduling.yield_to_others(number)
     return found
+
+
+def is_late(row: ScheduleRow, now: datetime) -> bool:
+    """Whether it should have fired a minute ago, with its jitter and its window."""
+    if row.next_fire_at is None or row.status != "active":
+        return False
+    may_wait = timedelta(seconds=row.jitter_seconds, minutes=row.window_minutes or 0)
+    return row.next_fire_at + may_wait + LATE < now
 
 
 @router.get("/console/schedules/{schedule}")

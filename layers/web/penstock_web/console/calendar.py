@@ -1,0 +1,129 @@
+"""Seven days of schedules: which fires when. One that fires often is one line, whatever its number of times."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, NamedTuple
+
+from penstock.context import Context
+from penstock.effects import Call, Operation, Pause
+from penstock.postgres.statements.schedules import (
+    LIST_MISSED_RUNS,
+    READ_CALENDAR,
+    CalendarRow,
+    MissedRunRow,
+)
+from penstock.scheduler.expressions.expression import ScheduleInvalid, stored
+from penstock.scheduler.rows import Period, next_fire
+from penstock_web.native.schedules.operations import group_key
+
+DAYS: Final = 7
+DAY: Final = timedelta(days=1)
+MOST_EXPRESSIONS: Final = 200
+MOST_OFTEN: Final = 25
+MOST_A_DAY: Final = 12
+"""Lines of a day; what else fires is counted."""
+SELDOM: Final = 4
+"""Times a day: what fires more often is one line above the days."""
+MOST_MISSED: Final = 20
+A_TURN: Final = 16
+"""Expressions that are evaluated before other requests have a turn."""
+
+
+class Fires(NamedTuple):
+    """Schedules that fire at a time. `names`: the first three of them."""
+
+    at: datetime
+    schedules: int
+    names: Sequence[str]
+
+
+class Often(NamedTuple):
+    """Schedules that fire more than four times a day. `words`: when, in English."""
+
+    words: str
+    next_at: datetime
+    schedules: int
+    names: Sequence[str]
+
+
+class Day(NamedTuple):
+    """A day in UTC. `more`: further times that are not listed."""
+
+    date: date
+    fires: Sequence[Fires]
+    more: int
+
+
+class Calendar(NamedTuple):
+    """`looked_at`: schedules; `left_out`: expressions beyond the first 200; `more_often`: lines beyond the first 25."""
+
+    days: Sequence[Day]
+    often: Sequence[Often]
+    more_often: int
+    late: int
+    looked_at: int
+    left_out: int
+    missed: Sequence[MissedRunRow]
+
+
+def read_calendar(context: Context) -> Operation[Calendar]:
+    """Two statements; the expressions of at most 200 rows are evaluated, each at most 29 times."""
+    until = midnight(datetime.now(UTC)) + DAYS * DAY
+    rows = yield from Call(READ_CALENDAR, (*group_key(context), until, MOST_EXPRESSIONS))
+    missed = yield from Call(LIST_MISSED_RUNS, (*group_key(context), MOST_MISSED))
+    often: list[Often] = []
+    fires: list[Fires] = []
+    for number, row in enumerate(rows, 1):
+        times = times_of(row, until)
+        if times is None:
+            often.append(Often(words_of(row), row.next_fire_at, row.schedules, row.names))
+        else:
+            fires += [Fires(at, row.schedules, row.names) for at in times]
+        if number % A_TURN == 0:
+            yield from Pause(0)
+    return Calendar(
+        list(days_of(fires, until - DAYS * DAY)), often[:MOST_OFTEN], max(0, len(often) - MOST_OFTEN),
+        sum(row.late for row in rows), rows[0].looked_at if rows else 0,
+        rows[0].expressions - len(rows) if rows else 0, missed,
+    )  # fmt: skip
+
+
+def times_of(row: CalendarRow, until: datetime) -> list[datetime] | None:
+    """When these schedules fire before `until`; None: more than four times in 24 hours.
+
+    Of times that have passed only the stored one is listed, at which they are still to fire.
+    """
+    expression = stored(row.form, row.expression, row.canonical, row.timezone)
+    period = Period(end=row.end_at, anchor=row.anchor_at)
+    found: list[datetime] = [row.next_fire_at]
+    try:
+        at = next_fire(expression, max(row.next_fire_at, row.read_at), period)
+        while at is not None and at < until:
+            found.append(at)
+            if len(found) > SELDOM and at - found[-1 - SELDOM] < DAY:
+                return None
+            at = next_fire(expression, at, period)
+    except ScheduleInvalid:  # of a later release: its next time is what is known
+        return found[:1]
+    return found
+
+
+def words_of(row: CalendarRow) -> str:
+    """When they fire, in English."""
+    return stored(row.form, row.expression, row.canonical, row.timezone).description()
+
+
+def days_of(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
+    """Seven days from `start`; what should have fired before belongs to the first."""
+    by_day: dict[date, list[Fires]] = {}
+    for each in sorted(fires, key=lambda each: (each.at, each.names)):
+        by_day.setdefault(max(each.at, start).date(), []).append(each)
+    for number in range(DAYS):
+        day = (start + number * DAY).date()
+        listed = by_day.get(day, [])
+        yield Day(day, listed[:MOST_A_DAY], max(0, len(listed) - MOST_A_DAY))
+
+
+def midnight(at: datetime) -> datetime:
+    """The beginning of the day."""
+    return at.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,0 +1,33 @@
+-- queue.read_calendar(account, region, group, until, limit): the active schedules of a group that fire before p_until, those
+-- that fire at the same times together: a row for each expression, the one that fires first before the others, at most
+-- p_limit. Looks at the 10,000 schedules of the account that are due first.
+--   schedules      how many have this expression; names: the first three of them
+--   next_fire_at   the first of their times
+--   late           how many of them are due for more than a minute
+--   looked_at      how many schedules of the account were looked at; expressions: how many rows there would be without
+--                  p_limit; the same in each row
+-- Index: schedule_account_due. Called by: GET /console/schedules.
+create or replace function queue.read_calendar(
+    p_account_id text, p_region text, p_group text, p_until timestamptz, p_limit int)
+returns table (form text, expression text, canonical text, timezone text, anchor_at timestamptz, end_at timestamptz,
+    schedules bigint, names text[], next_fire_at timestamptz, late bigint, looked_at bigint, expressions bigint,
+    read_at timestamptz)
+language sql stable set jit = off as $$
+with looked as materialized (
+    select s.* from queue.schedule s
+    where s.account_id = p_account_id and s.status = 'active'
+    order by s.due_at limit 10000),
+alike as (
+    select s.form, min(s.expression) as expression, s.canonical, s.timezone,
+        case when s.form = 'rate' then date_trunc('second', s.anchor_at) end as anchor_at,
+        case when s.end_at < p_until then s.end_at end as end_at,
+        count(*) as schedules, (array_agg(s.name order by s.name))[:3] as names, min(s.next_fire_at) as next_fire_at,
+        count(*) filter (where s.due_at < clock_timestamp() - interval '1 minute') as late
+    from looked s
+    where s.region = p_region and s.group_name = p_group and s.next_fire_at < p_until
+    group by s.form, s.canonical, s.timezone, 5, 6)
+select a.*, (select count(*) from looked), count(*) over (), clock_timestamp()
+from alike a
+order by a.next_fire_at, a.names
+limit p_limit
+$$;
