@@ -2276,6 +2276,10 @@ function queue.read_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text, receiver text)
     language sql stable;
 
+function queue.read_queue_history(p_arn text, p_from timestamp with time zone, p_to timestamp with time zone)
+    returns TABLE(starts_at timestamp with time zone, ends_at timestamp with time zone, arrivals bigint, finished bigint, depth bigint, oldest_age_us bigint, lag_p50_us bigint, lag_p99_us bigint)
+    language sql stable;
+
 function queue.read_queue_page(p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip integer, p_limit integer)
     returns TABLE(name text, arn text, fifo boolean, created_at timestamp with time zone, total bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, measured_at timestamp with time zone, dead_letter_name text, source_name text, sources bigint)
     language plpgsql stable set jit=off set enable_hashjoin=off set enable_seqscan=off set work_mem=32MB set plan_cache_mode=force_generic_plan set enable_bitmapscan=off set enable_mergejoin=off;

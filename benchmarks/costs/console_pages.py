@@ -34,6 +34,7 @@ PAGES: Final = (
     "/queues?sort=visible",
     "/queues?page=900",
     "/queues/large",
+    "/queues/large?span=30d",
     "/queues/large/messages",
     "/queues/large/messages?text=nothing",
     "/queues/dead/failures",
@@ -78,6 +79,23 @@ select '000000000000', 'us-east-1', 's' || n, 'native', 'cron', '0 3 * * *', '0 
     '{"queue": "large", "message": {"a": 1}}', now() + interval '1 day', now() + interval '1 day'
 from generate_series(1, %s) n
 """
+WINDOWS: Final = """
+with run as (
+    insert into queue.metrics_run (mode, started_at, finished_at) values ('once', now(), now()) returning run_id),
+hours as (
+    select q.queue_id, date_trunc('hour', now()) - n * interval '1 hour' as at, n
+    from queue.queues q, generate_series(1, 720) n where q.name = 'large'),
+lags as (
+    insert into queue.metrics_latency (window_seconds, queue_id, measure, starts_at, ends_at, count, sum_us, p50_us,
+        p90_us, p95_us, p99_us, max_us, sketch_buckets, sketch_counts)
+    select 3600, queue_id, 'lag', at, at + interval '1 hour', 100, 100, n, n, n, n * 50, n * 60, '{1}', '{100}'
+    from hours)
+insert into queue.metrics_window (window_seconds, queue_id, starts_at, ends_at, arrivals, deliveries, redeliveries,
+    deletions, dead_lettered, purged, expired, moved, depth, waiting, received, oldest_age_us)
+select 3600, queue_id, at, at + interval '1 hour', n, n, 0, n, 0, 0, 0, 0, n %% 100, 0, n, 1000000 + n from hours
+where %s > 0
+"""
+"""Hours of the large queue, as the metrics job stores them."""
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -99,6 +117,7 @@ def fill(dsn: str, queues: int, rows: int, messages: int) -> None:
         for group in ('{"order": 1}', '{"customer": {"zip": null}}', '{"sku": "a"}'):
             connection.execute("select queue.send_batch('dead', array_fill(%s::jsonb, %s))", [group, [CHUNK]])
         print(f"{messages:,} messages: {time.monotonic() - began:.1f} s", file=sys.stderr)
+        connection.execute(WINDOWS.encode(), [rows])
         connection.execute("vacuum analyze")
 
 

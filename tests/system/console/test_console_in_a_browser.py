@@ -19,6 +19,7 @@ PAGES = (
     "/console/queues",
     "/console/queues?sort=visible&q=queue",
     "/console/queues/orders",
+    "/console/queues/orders?span=30d",
     "/console/queues/hostile",
     "/console/queues/hostile/messages",
     "/console/queues/empty/messages?state=delayed",

@@ -1,15 +1,17 @@
-"""Charts of a queue's minutes, by the report's own writer."""
+"""Charts of a queue's minutes, and of the hours that the metrics job stored, by the report's own writer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from penstock.postgres.statements.metrics import QueueHistoryRow
 from penstock.verdicts import Minute
 from penstock_web.report.charts import Period, Series, count_chart, duration_chart
 
 MINUTE: Final = timedelta(minutes=1)
+HOUR: Final = timedelta(hours=1)
 MICROSECONDS: Final = 1_000_000
 
 
@@ -49,6 +51,51 @@ def charts_of(minutes: Sequence[Minute], start: datetime, end: datetime) -> list
         picture = duration_chart("Age of the oldest message", {"first": found.ages}, period)
         charts.append(Chart("Age of the oldest message", trusted(picture)))
     return charts
+
+
+class History(NamedTuple):
+    """`charts` of what the metrics job stored. `computed_at`: when it last ended without an error; None: never."""
+
+    charts: Sequence[Chart]
+    computed_at: datetime | None
+    is_kept: bool
+
+
+def history_of(rows: Sequence[QueueHistoryRow], start: datetime, end: datetime) -> History:
+    """`rows`: of queue.read_queue_history; none: the queue is gone."""
+    if not rows:
+        return History((), None, is_kept=False)
+    first, *hours = rows
+    charts = [*history_charts(hours, Period(start, end, 1.5 * HOUR))]
+    return History(charts, first.ends_at, is_kept=bool(first.depth))
+
+
+def history_charts(hours: Sequence[QueueHistoryRow], period: Period) -> Iterator[Chart]:
+    """Depth, messages an hour, age and lag; an hour that was not stored is a gap, as is what is not known of one."""
+    rows = [(row.ends_at, row) for row in hours if row.ends_at is not None]
+    if not rows:
+        return
+    lines: dict[str, Series] = {"first": [(at, row.depth) for at, row in rows]}
+    name = "Messages in the queue, each hour"
+    yield Chart(name, trusted(count_chart(name, lines, period, filled=False)))
+    lines = {
+        "first": [(at, row.arrivals) for at, row in rows],
+        "second": [(at, row.finished) for at, row in rows],
+    }
+    picture = count_chart("Messages an hour", lines, period, filled=False)
+    yield Chart("Messages an hour", trusted(picture), (("first", "in"), ("second", "out")))
+    ages = [(at, max(1.0, row.oldest_age_us)) for at, row in rows if row.oldest_age_us]
+    if ages:
+        picture = duration_chart("Age of the oldest message", {"first": ages}, period)
+        yield Chart("Age of the oldest message", trusted(picture))
+    lags = [(at, row.lag_p50_us, row.lag_p99_us) for at, row in rows]
+    lines = {
+        "first": [(at, max(1.0, half)) for at, half, _ in lags if half is not None],
+        "second": [(at, max(1.0, most)) for at, _, most in lags if most is not None],
+    }
+    if lines["first"]:
+        picture = duration_chart("From sending to deletion", lines, period)
+        yield Chart("From sending to deletion", trusted(picture), (("first", "median"), ("second", "99 %")))
 
 
 def gathered(minutes: Sequence[Minute], start: datetime, end: datetime) -> Gathered:

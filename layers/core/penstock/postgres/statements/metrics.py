@@ -44,6 +44,28 @@ READ_METRICS = Statement(
 )
 
 
+class QueueHistoryRow(NamedTuple):
+    """An hour of a queue. `finished`: messages that left it, however; `lag_...`: from sending to deletion.
+
+    The first row has no `starts_at`: its `ends_at` is when the job last ended without an error (None: never), its
+    `depth` 1 if the queue keeps a history, else 0.
+    """
+
+    starts_at: datetime | None
+    ends_at: datetime | None
+    arrivals: int
+    finished: int
+    depth: int
+    oldest_age_us: int | None
+    lag_p50_us: int | None
+    lag_p99_us: int | None
+
+
+READ_QUEUE_HISTORY = Statement(
+    "queue.read_queue_history", ("text", "timestamptz", "timestamptz"), QueueHistoryRow
+)
+
+
 class LagRow(NamedTuple):
     """A queue's lag and its forecast. `latencies`: JSON, by measure. `outlook`: JSON, how the forecast was made
     (`outlook`) and what will happen within days (`warnings`), with the names of queue.metrics_forecast.

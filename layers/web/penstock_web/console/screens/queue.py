@@ -1,6 +1,7 @@
 """A queue: how it is, what is set, who subscribes; make, purge and delete one."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -8,13 +9,14 @@ from fastapi import APIRouter, Response
 
 from penstock.audit import Act
 from penstock.context import Context
-from penstock.effects import Call, Operation
+from penstock.effects import Call, Compute, Operation
 from penstock.errors import InvalidParameterValue, QueueDoesNotExist
+from penstock.postgres.statements.metrics import READ_QUEUE_HISTORY
 from penstock.postgres.statements.minutes import READ_MINUTES
 from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock.sqs import queues
 from penstock.sqs.types import DeleteQueueRequest
-from penstock_web.console.charts import Chart, charts_of
+from penstock_web.console.charts import Chart, History, charts_of, history_of
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.snippets import queue_snippets
@@ -27,6 +29,8 @@ from penstock_web.queue_verdicts import by_queue
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
+MONTH: Final = "30d"
+MONTH_LENGTH: Final = timedelta(days=30)
 MOST_SUBSCRIPTIONS: Final = 100
 SHOWN_RECEIVERS: Final = 10
 
@@ -47,17 +51,23 @@ class Subscribed(NamedTuple):
 
 @router.get("/console/queues/{name}")
 async def queue(name: str, page: CurrentPage) -> Response:
-    """A queue."""
-    span = page.choice("span", tuple(SPANS))
+    """A queue; its last hours, or 30 days out of what the metrics job stored."""
+    span = page.choice("span", (*SPANS, MONTH))
     context = page.context
     await page.refresh()
     now = await page.read(("queue", name), lambda: read_queue(name, context))
-    charts = await page.read(("charts", name, span), lambda: read_charts(now.queue.arn, SPANS[span]))
+    history = None
+    if span == MONTH:
+        history = await page.read(("history", name), lambda: read_history(now.queue.arn))
+        charts = history.charts
+    else:
+        charts = await page.read(("charts", name, span), lambda: read_charts(now.queue.arn, SPANS[span]))
     subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
     receiving = await page.read(("receivers", name), lambda: receivers(name, context))
     attributes = dict(now.queue.attributes)
     return page.show(
-        "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=list(SPANS),
+        "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=[*SPANS, MONTH],
+        history=history,
         redrive=dead_letters_of(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
         attributes=attributes, subscribed=subscribed, moment=parse_timestamp,
         receivers=receiving[:SHOWN_RECEIVERS], snippets=queue_snippets(name, context),
@@ -83,6 +93,13 @@ def read_charts(arn: str, span: timedelta) -> Operation[list[Chart]]:
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     rows = yield from Call(READ_MINUTES, ([arn], end - span - timedelta(hours=1), end))
     return charts_of(by_queue(rows).get(1, ()), end - span, end)
+
+
+def read_history(arn: str) -> Operation[History]:
+    """What the metrics job stored of the last 30 days, at most 720 hours, in one statement."""
+    end = datetime.now(UTC)
+    rows = yield from Call(READ_QUEUE_HISTORY, (arn, end - MONTH_LENGTH, end))
+    return (yield from Compute(partial(history_of, rows, end - MONTH_LENGTH, end)))
 
 
 def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:

@@ -1,0 +1,25 @@
+-- queue.read_queue_history(arn, from, to): what the metrics job stored of a queue by the hour, for the hours that begin in
+-- [p_from, p_to), in their order; no group's. Before them one row with starts_at null: its ends_at is the end of the job's
+-- last run that did not fail (null: none), its depth 1 if the queue keeps a history, else 0. Of a queue that does not
+-- exist, no row. lag: from sending to deletion, in microseconds; null when nothing was deleted in that hour.
+-- Cost: a row an hour. Index: metrics_window_pkey, metrics_latency_pkey. Called by: GET /console/queues/{name}.
+create or replace function queue.read_queue_history(p_arn text, p_from timestamptz, p_to timestamptz)
+returns table (starts_at timestamptz, ends_at timestamptz, arrivals bigint, finished bigint, depth bigint,
+    oldest_age_us bigint, lag_p50_us bigint, lag_p99_us bigint)
+language sql stable as $$
+with one as materialized (select q.queue_id, q.keeps_history from queue.queues q where q.arn = p_arn)
+select null::timestamptz,
+    (select r.finished_at from queue.metrics_run r
+     where r.finished_at is not null and r.error is null order by r.run_id desc limit 1),
+    null::bigint, null::bigint, q.keeps_history::int::bigint, null::bigint, null::bigint, null::bigint
+from one q
+union all
+(select w.starts_at, w.ends_at, w.arrivals, w.deletions + w.dead_lettered + w.expired + w.purged + w.moved, w.depth,
+    w.oldest_age_us, l.p50_us, l.p99_us
+from one q
+join queue.metrics_window w on w.queue_id = q.queue_id and w.window_seconds = 3600 and w.group_id = '' and w.zone = ''
+    and w.starts_at >= p_from and w.starts_at < p_to
+left join queue.metrics_latency l on l.queue_id = q.queue_id and l.window_seconds = 3600 and l.group_id = ''
+    and l.zone = '' and l.measure = 'lag' and l.starts_at = w.starts_at and l.count > 0
+order by w.starts_at)
+$$;
