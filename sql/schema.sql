@@ -1628,6 +1628,10 @@ function queue.find_role_problems(p_service_roles text[])
     returns TABLE(problem text)
     language sql stable;
 
+function queue.find_test_target(p_account_id text, p_region text, p_endpoint text)
+    returns TABLE(topic_arn text, signature_version text, subscription_arn text, binding_id bigint, raw boolean)
+    language sql stable;
+
 function queue.find_webhook_excess(p_most integer)
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -2518,6 +2522,10 @@ function queue.send_moved(p_targets text[], p_messages queue.delivery[])
 
 function queue.send_outgoing(p_account_id text, p_region text, p_protocol text, p_kind text, p_destination text, p_message_id uuid, p_subject text, p_body text, p_attributes jsonb)
     returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.send_test_webhook(p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text, p_tail text)
+    returns TABLE(webhook_id bigint, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)

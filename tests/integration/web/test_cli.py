@@ -128,11 +128,12 @@ OPTIONS: dict[str, list[str]] = {
         "--json",
     ],
     "subscriptions delete": ["ARN", "--endpoint URL", "--json"],
-    "webhooks": ["list", "attempts", "pause", "resume", "replay"],
+    "webhooks": ["list", "attempts", "pause", "resume", "test", "replay"],
     "webhooks list": ["--endpoint URL", "--json"],
     "webhooks attempts": ["--url URL", "--failed", "--limit N", "--endpoint URL", "--json"],
     "webhooks pause": ["URL", "--endpoint URL", "--json"],
     "webhooks resume": ["URL", "--endpoint URL", "--json"],
+    "webhooks test": ["URL", "--endpoint URL", "--json"],
     "webhooks replay": ["--url URL", "--since TIME", "--endpoint URL", "--json"],
     "apply": [
         "--file FILE",

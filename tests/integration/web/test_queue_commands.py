@@ -243,6 +243,7 @@ def test_fifo(penstock: Command) -> None:
         (["subscriptions", "delete", "news"], "news is not the ARN of a subscription"),
         (["publish", "missing", "x"], "Topic does not exist. Create it"),
         (["webhooks", "pause", "https://a.example/"], "The account delivers nothing to this endpoint."),
+        (["webhooks", "test", "https://a.example/"], "No topic and no routing key delivers to this URL"),
         (["queues", "--endpoint", "nowhere"], "nowhere is no address of a service"),
     ],
 )

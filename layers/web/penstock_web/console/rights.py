@@ -68,6 +68,7 @@ RIGHTS: Final[dict[str, Right]] = {
     "retry": Right(("penstock:RetryDelivery",)),
     "retry_failed": Right(("penstock:RetryDelivery",)),
     "pause_endpoint": Right(("penstock:PauseEndpoint",)),
+    "send_test_event": Right(("penstock:TestEndpoint",)),
     "system": Right(("penstock:GetMetrics",)),
     "keys": Right(("penstock:ReadKeys",)),
     "audit": Right(("penstock:ReadAudit",)),

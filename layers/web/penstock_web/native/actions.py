@@ -42,6 +42,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "list_endpoints": ("penstock:ListDeliveries",),
     "pause_endpoint": ("penstock:PauseEndpoint",),
     "resume_endpoint": ("penstock:PauseEndpoint",),
+    "test_endpoint": ("penstock:TestEndpoint",),
     "list_outbox": ("penstock:ReadOutbox",),
     "opt_out": ("penstock:OptOutPhoneNumber",),
     "publish": ("penstock:PublishEvent",),

@@ -23,7 +23,7 @@ from .metrics import routes as metrics
 from .native_route import NativeApi, RunOperation
 from .schedules import routes as schedules
 from .topics import routes as topics
-from .webhooks import attempts, deliveries, endpoints
+from .webhooks import attempts, deliveries, endpoint_test, endpoints
 
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
@@ -40,6 +40,7 @@ MODULES: Final = (
     deliveries,
     attempts,
     endpoints,
+    endpoint_test,
     outbox,
     schedules,
     metrics,

@@ -90,6 +90,7 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "list_endpoints": (),
     "pause_endpoint": (EndpointNotFound,),
     "resume_endpoint": (EndpointNotFound,),
+    "test_endpoint": (EndpointNotFound,),
     "list_outbox": (),
     "opt_out": (errors.OverLimit,),
     "publish": (),

@@ -66,6 +66,7 @@ FIRST_ROLE = {
     "retry": "operate",
     "retry_failed": "operate",
     "pause_endpoint": "operate",
+    "send_test_event": "operate",
     "system": "read",
     "keys": "admin",
     "audit": "admin",
@@ -84,7 +85,8 @@ PATH_VALUES = {
 WRITING = {
     "sign_in", "sign_out", "create", "purge", "delete", "pause_queue",
     "change_attributes", "delete_messages", "send", "publish", "run_now",
-    "set_status", "retry", "retry_failed", "pause_endpoint", "redrive", "continue_redrive", "cancel_redrive",
+    "set_status", "retry", "retry_failed", "pause_endpoint", "send_test_event",
+    "redrive", "continue_redrive", "cancel_redrive",
 }  # fmt: skip
 
 

@@ -88,6 +88,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "/deliveries/endpoints", None),
     ("POST", "/deliveries/endpoints/pause", {"endpoint": "https://a.example/"}),
     ("POST", "/deliveries/endpoints/resume", {"endpoint": "https://a.example/"}),
+    ("POST", "/deliveries/endpoints/test", {"endpoint": "https://a.example/"}),
     ("POST", "/deliveries/retry", {"endpoint": "https://a.example/", "since": "2026-01-01T00:00:00Z"}),
     ("POST", "/queues/{q}/pause", None),
     ("POST", "/queues/{q}/resume", None),

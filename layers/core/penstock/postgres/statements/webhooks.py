@@ -181,3 +181,28 @@ class KnownEndpointRow(NamedTuple):
 
 PAUSE_WEBHOOK_ENDPOINT = Statement("queue.pause_webhook_endpoint", ("text", "text"), KnownEndpointRow)
 RESUME_WEBHOOK_ENDPOINT = Statement("queue.resume_webhook_endpoint", ("text", "text"), KnownEndpointRow)
+
+
+class TestTargetRow(NamedTuple):
+    """For whom a test event to a URL would be: a subscription to a topic, or a binding. `raw`: without an envelope."""
+
+    topic_arn: str | None
+    signature_version: str | None
+    subscription_arn: str | None
+    binding_id: int | None
+    raw: bool
+
+
+FIND_TEST_TARGET = Statement("queue.find_test_target", ("text", "text", "text"), TestTargetRow)
+
+
+class SentTestRow(NamedTuple):
+    """The webhook that was stored; or an error: the account has too many."""
+
+    webhook_id: int
+    error: str | None
+
+
+SEND_TEST_WEBHOOK = Statement(
+    "queue.send_test_webhook", ("text", "text", "int8", "uuid", "text", "text", "text"), SentTestRow
+)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from penstock_web.system_account import LocalError
 
 from .client import Client
 from .options import Endpoint, Json
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .client import Document
+
+_LOOK_SECONDS = 0.5
+_LONGEST_LOOK_SECONDS = 20
+"""An endpoint may take 15 seconds to answer."""
 
 app = typer.Typer(name="webhooks", help="endpoints of a running service, and what became of each attempt")
 
@@ -68,6 +75,19 @@ def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     say({"resumed": url}, json, f"{url} is resumed")
 
 
+@app.command("test", help="send a test event to an endpoint, and show what it answers")
+def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
+    """As what is delivered to it: signed, guarded and logged. Waits 20 s; fails unless it was delivered."""
+    client = Client(endpoint)
+    sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
+    answer = _answered(client, url, str(sent["message_id"]))
+    if answer is None:
+        raise LocalError(f"no attempt within {_LONGEST_LOOK_SECONDS} s: is {url} paused, or delivery off?")
+    if answer["outcome"] != "delivered":
+        raise LocalError(f"not delivered: {answer['status'] or answer['error']}")
+    say(answer, json, f"{url} answered {answer['status']} after {answer['duration_ms']} ms")
+
+
 @app.command("replay", help="deliver again what was given up")
 def replay(
     url: Annotated[str | None, typer.Option(metavar="URL", help="only to this endpoint")] = None,
@@ -92,6 +112,16 @@ def replay(
         body["after"] = answer["next"]
     if not json:
         print(f"{total} {'delivery is' if total == 1 else 'deliveries are'} due again")
+
+
+def _answered(client: Client, url: str, message_id: str) -> Document | None:
+    """The first attempt to deliver this message; None: there was none in 20 seconds."""
+    for _ in range(round(_LONGEST_LOOK_SECONDS / _LOOK_SECONDS)):
+        for attempt in _attempts(client, url, failed=False, limit=100):
+            if attempt["message_id"] == message_id:
+                return attempt
+        time.sleep(_LOOK_SECONDS)
+    return None
 
 
 def _attempts(client: Client, url: str | None, failed: bool, limit: int) -> Iterator[Document]:

@@ -1,15 +1,18 @@
 """Webhooks: their endpoints, the log of attempts, what waits, what was given up; deliver again, pause."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from fastapi import APIRouter, Response
 
 from penstock.audit import Act
+from penstock.delivery.webhooks.endpoint import MAXIMUM_URL_CHARACTERS
 from penstock.errors import InvalidParameterValue
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.rendering import query
 from penstock_web.native.documents import parse_timestamp
 from penstock_web.native.errors import DeliveryNotFound
-from penstock_web.native.webhooks.attempts import attempts
+from penstock_web.native.webhooks.attempts import URL, attempts
 from penstock_web.native.webhooks.deliveries import (
     GivenUp,
     list_webhooks,
@@ -17,6 +20,7 @@ from penstock_web.native.webhooks.deliveries import (
     retry_given_up,
     retry_webhook,
 )
+from penstock_web.native.webhooks.endpoint_test import send_test
 from penstock_web.native.webhooks.endpoints import endpoints, pause, resume
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
@@ -40,6 +44,7 @@ async def webhooks(page: CurrentPage) -> Response:
         endpoint=page.query.get("endpoint", ""), failed=bool(page.query.get("failed")), moment=parse_timestamp,
         may_retry=page.may("penstock:RetryDelivery"), may_pause=page.may("penstock:PauseEndpoint"), since=SINCE,
         done=page.query.get("done", ""), count=page.query.get("count", ""),
+        may_test=page.may("penstock:TestEndpoint"), test=page.query.get("test", ""),
     )  # fmt: skip
 
 
@@ -88,9 +93,23 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
 async def pause_endpoint(page: CurrentPage) -> Response:
     """Pauses or resumes an endpoint."""
     endpoint, wanted = page.field("endpoint"), page.field("status")
-    if wanted not in ("paused", "active") or not 0 < len(endpoint) <= 2_048:
+    if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAXIMUM_URL_CHARACTERS:
         raise InvalidParameterValue("endpoint and status (paused or active) are needed.")
     operation = (pause if wanted == "paused" else resume)(endpoint, page.context)
     act = Act("penstock:PauseEndpoint", endpoint, {"status": wanted})
     await page.act(act, operation, lambda _: 1)
     return redirect(f"/console/webhooks?done={'paused' if wanted == 'paused' else 'resumed'}")
+
+
+@router.post("/console/webhooks/test")
+async def send_test_event(page: CurrentPage) -> Response:
+    """Sends a test event to an endpoint, and leads to its attempts, where the answer is shown."""
+    endpoint = page.field("endpoint").strip()
+    if not re.fullmatch(URL, endpoint):
+        raise InvalidParameterValue("The URL of an endpoint is needed.")
+    sent = await page.act(
+        Act("penstock:TestEndpoint", endpoint), send_test(endpoint, page.context), lambda _: 1
+    )
+    return redirect(
+        "/console/webhooks" + query({"view": "attempts", "endpoint": endpoint, "test": sent.message_id})
+    )

@@ -1,0 +1,19 @@
+-- queue.find_test_target(account, region, URL): for whom a test event to a URL would be: a confirmed subscription to a topic of
+-- the account, with the topic's signature version; else a binding of routing keys. raw: without an envelope. No row: neither
+-- exists. Index: topic_account_id_region_name_key, subscription_topic_id_protocol_endpoint_key, binding_endpoint.
+-- Called by: POST /v1/deliveries/endpoints/test.
+create or replace function queue.find_test_target(p_account_id text, p_region text, p_endpoint text)
+returns table (topic_arn text, signature_version text, subscription_arn text, binding_id bigint, raw boolean)
+language sql stable as $$
+(select t.arn, coalesce(t.attributes ->> 'SignatureVersion', '1'), s.arn, null::bigint, s.raw
+from queue.topic t
+join queue.subscription s on s.topic_id = t.topic_id and s.protocol in ('http', 'https') and s.endpoint = p_endpoint
+where t.account_id = p_account_id and t.region = p_region and s.confirmed
+limit 1)
+union all
+(select null, null, null, b.binding_id, not b.envelope
+from queue.binding b
+where b.endpoint = p_endpoint and b.account_id = p_account_id and b.region = p_region and b.protocol <> 'queue'
+limit 1)
+limit 1
+$$;

@@ -1,0 +1,38 @@
+-- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores one webhook for a subscribed
+-- URL, which the worker delivers as any other; no dead-letter queue gets it. p_subscription_arn or p_binding_id says which, as
+-- find_test_target has found it; the text is JSON, head and tail are those of its envelope.
+-- Returns its id, or the error RequestThrottled: the account has too many webhooks; no row: what was found has ended.
+-- Index: subscription_arn_key, binding_pkey, webhook_excess_pkey. Called by: POST /v1/deliveries/endpoints/test.
+create or replace function queue.send_test_webhook(
+    p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text, p_tail text)
+returns table (webhook_id bigint, error text)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    if exists (select from queue.webhook_excess e where e.account_id = p_account_id) then
+        return query select null::bigint, 'RequestThrottled'::text;
+        return;
+    end if;
+    perform queue.wake_webhooks();
+    return query
+    with target as materialized (
+        select 'Notification' as kind, t.arn as topic_arn, null as routing_key, s.arn as subscription_arn,
+            null::bigint as binding_id, s.endpoint, s.raw, s.attributes ->> 'DeliveryPolicy' as own,
+            t.attributes ->> 'DeliveryPolicy' as topics
+        from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
+        where s.arn = p_subscription_arn and s.confirmed and t.account_id = p_account_id
+        union all
+        select 'event', concat_ws(':', 'arn:aws:sns', b.region, b.account_id, 'penstock.test'), 'penstock.test', null,
+            b.binding_id, b.endpoint, not b.envelope, null, null
+        from queue.binding b
+        where b.binding_id = p_binding_id and b.account_id = p_account_id),
+    notice as (
+        insert into queue.notice (kind, topic_arn, routing_key, message_id, raw, head, tail)
+        select t.kind, t.topic_arn, t.routing_key, p_message_id, p_raw, p_head, p_tail from target t
+        returning notice_id)
+    insert into queue.webhook as w (notice_id, account_id, subscription_arn, binding_id, endpoint, raw,
+        subscription_policy, topic_policy)
+    select n.notice_id, p_account_id, t.subscription_arn, t.binding_id, t.endpoint, t.raw, t.own, t.topics
+    from notice n, target t
+    returning w.webhook_id, null::text;
+end $$;
