@@ -2296,6 +2296,10 @@ function queue.read_schedule_group(p_account_id text, p_region text, p_name text
     returns TABLE(schedule_group jsonb)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.read_server()
+    returns TABLE(server_version text, migrations integer[], sees_sessions boolean, snapshot_seconds double precision, connections bigint, most_connections integer, wal_bytes bigint, slots bigint, kept_bytes bigint)
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.read_topic_page(p_account_id text, p_region text, p_search text, p_skip integer, p_limit integer)
     returns TABLE(name text, arn text, fifo boolean, created_at timestamp with time zone, confirmed bigint, pending bigint, total bigint)
     language sql stable;

@@ -109,7 +109,7 @@ class Application(RestApplication):
         if self._has_console:
             from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
 
-            add_console(self, resources.refresh_gauges)
+            add_console(self, resources.refresh_gauges, resources.pool.stats)
         else:
             self.include_router(welcome.router)
 

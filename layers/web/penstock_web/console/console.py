@@ -1,6 +1,6 @@
 """Adds the console to an application: the container's, or the one that Mangum runs on Lambda."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from fastapi import FastAPI
 
@@ -37,9 +37,17 @@ SCREENS = (
 )
 
 
-def add_console(app: FastAPI, refresh: Callable[[], Awaitable[None]] | None = None) -> None:
-    """Adds the routes below /console, and `/`. `refresh`: returns when the queues have been measured."""
+def add_console(
+    app: FastAPI,
+    refresh: Callable[[], Awaitable[None]] | None = None,
+    pool: Callable[[], Mapping[str, int]] | None = None,
+) -> None:
+    """Adds the routes below /console, and `/`. `refresh`: returns when the queues have been measured.
+
+    `pool`: the counters of the process's pool of connections; None: it has none.
+    """
     app.state.console_refresh = refresh
+    app.state.console_pool = pool
     for screen in SCREENS:
         app.include_router(screen.router)
     app.include_router(entry.last_router)

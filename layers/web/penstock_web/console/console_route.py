@@ -197,6 +197,11 @@ class Page:
                 async with asyncio.timeout(REFRESH_SECONDS):
                     await refresh()
 
+    def pool(self) -> Mapping[str, int] | None:
+        """The counters of the process's pool of connections; None: a function, which has one connection."""
+        stats: Callable[[], Mapping[str, int]] | None = self.request.app.state.console_pool
+        return None if stats is None else stats()
+
     def show(self, template: str, http_status: int = 200, **values: object) -> Response:
         """A page, or only its live part where a poll asks for it."""
         is_part = self.request.headers.get("hx-request-type") == "partial"

@@ -51,6 +51,17 @@ def seconds(value: float | None) -> str:
     return "0 s" if value < 1 else duration(value * MILLION)
 
 
+def size(value: float | None) -> str:
+    """Bytes in their largest unit."""
+    if value is None:
+        return NOT_KNOWN
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:,.0f} {unit}" if unit == "B" or value >= 9.95 else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:,.1f} TiB"
+
+
 def age(at: datetime | None, now: datetime) -> str:
     """How long ago that was."""
     return NOT_KNOWN if at is None else seconds(max(0.0, (now - at).total_seconds()))

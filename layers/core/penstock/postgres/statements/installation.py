@@ -97,6 +97,26 @@ class InstallationRow(NamedTuple):
 READ_INSTALLATION = Statement("queue.read_installation", (), InstallationRow)
 
 
+class ServerRow(NamedTuple):
+    """The database's server. What the service's role may not see is None.
+
+    `migrations`: numbers. `sees_sessions`: also those of other roles, so `snapshot_seconds` is of all of them.
+    """
+
+    server_version: str
+    migrations: list[int]
+    sees_sessions: bool
+    snapshot_seconds: float
+    connections: int
+    most_connections: int
+    wal_bytes: int | None
+    slots: int | None
+    kept_bytes: int | None
+
+
+READ_SERVER = Statement("queue.read_server", (), ServerRow)
+
+
 class DeletedQueueRow(NamedTuple):
     """One of the given ARNs whose queue is gone."""
 

@@ -1,14 +1,16 @@
-"""The installation: what its workers are behind with, snapshots, dead rows. Of all accounts together."""
+"""The installation: what its workers are behind with, the server, migrations, the pool, dead rows. Of all accounts."""
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Final, NamedTuple
 
 from fastapi import APIRouter, Response
 
 from penstock import __version__
 from penstock.effects import Call
-from penstock.postgres.statements.installation import READ_INSTALLATION
+from penstock.postgres.statements.installation import READ_INSTALLATION, READ_SERVER, ServerRow
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage
-from penstock_web.console.rendering import count, seconds
+from penstock_web.console.rendering import count, seconds, size
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -34,7 +36,7 @@ class Rows(NamedTuple):
 
 @router.get("/console/system")
 async def system(page: CurrentPage) -> Response:
-    """What the worker `measure` read last."""
+    """What the worker `measure` read last, and the server as it is now."""
     await page.refresh()
     rows = await page.read(("installation",), lambda: iter(Call(READ_INSTALLATION, ())))
     known = {(row.name, row.label): row.value for row in rows}
@@ -42,11 +44,13 @@ async def system(page: CurrentPage) -> Response:
         Rows(label, known.get(("live_rows", label)), known.get(("dead_rows", label)))
         for label in sorted({label for name, label in known if name in ("live_rows", "dead_rows")})
     ]
+    server = (await page.read(("server",), lambda: iter(Call(READ_SERVER, ()))))[0]
     figures = {name: value for (name, label), value in known.items() if not label}
     return page.show(
         "system.html", title="System", facts=facts_of(figures),
         tables=sorted(tables, key=lambda table: -(table.dead or 0)), version=__version__,
-        settings=page.context.environment.settings,
+        settings=page.context.environment.settings, server=server, migrated=migrated(server.migrations, expected()),
+        database=database_facts(server), pool=pool_facts(page.pool()),
     )  # fmt: skip
 
 
@@ -61,4 +65,61 @@ def facts_of(known: dict[str, float]) -> list[Fact]:
         Fact("oldest transaction", seconds(oldest), (oldest or 0) > OLD_SNAPSHOT_SECONDS),
         Fact("transactions since the oldest snapshot", count(known.get("oldest_xmin"))),
         Fact("failed runs of the metrics job", count(known.get("metrics_job_failures"))),
+    ]
+
+
+# --- the server ------------------------------------------------------------------------------------------------------
+class Migrated(NamedTuple):
+    """Migrations: how many are applied, which of this release are missing, and how many a newer release has applied.
+
+    `missing` None: the release's own are not on this machine, as in a function.
+    """
+
+    applied: int
+    last: str | None
+    missing: list[str] | None
+    newer: int
+
+
+@cache
+def expected() -> dict[int, str]:
+    """The names of this release's migrations by number; none where they are not installed."""
+    try:  # what migrates is not in every function
+        from penstock.postgres.migrations import read_migrations, sql_directory  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return {}
+    return {script.number: script.name.removesuffix(".sql") for script in read_migrations(sql_directory())}
+
+
+def migrated(applied: list[int], known: Mapping[int, str]) -> Migrated:
+    """Compares the numbers that were applied with this release's migrations."""
+    missing = [name for number, name in known.items() if number not in applied]
+    last = known.get(applied[-1]) if applied else None
+    newer = sum(number > max(known, default=0) for number in applied) if known else 0
+    return Migrated(len(applied), last, missing if known else None, newer)
+
+
+def database_facts(server: ServerRow) -> list[Fact]:
+    """What the role sees of the server."""
+    snapshot = server.snapshot_seconds
+    return [
+        Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SNAPSHOT_SECONDS),
+        Fact("connections, of at most", f"{server.connections:,} / {server.most_connections:,}"),
+        Fact("WAL on disk", size(server.wal_bytes)),
+        Fact("replication slots", count(server.slots)),
+        Fact("WAL that a slot holds back", "none" if server.slots == 0 else size(server.kept_bytes)),
+    ]
+
+
+def pool_facts(stats: Mapping[str, int] | None) -> list[Fact]:
+    """The pool of this process; empty: it has none."""
+    if stats is None:
+        return []
+    open_, idle, waiting = (
+        stats.get(name, 0) for name in ("pool_size", "pool_available", "requests_waiting")
+    )
+    return [
+        Fact("open", count(open_)),
+        Fact("in use", count(max(0, open_ - idle))),
+        Fact("calls that wait for one", count(waiting), waiting > 0),
     ]

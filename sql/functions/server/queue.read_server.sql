@@ -1,0 +1,31 @@
+-- queue.read_server(): what the page of the installation says of the server: one row. What the caller's role may not see is null.
+--   migrations        the numbers of those that were applied
+--   sees_sessions     whether the role sees what sessions of other roles do (pg_read_all_stats, of pg_monitor)
+--   snapshot_seconds  the age of the oldest transaction of this database, among the sessions seen, that holds a snapshot;
+--                     0: there is none
+--   connections       of clients to any database
+--   wal_bytes         the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
+--   slots, kept_bytes replication slots, and how much of the log the one that is furthest behind holds back
+-- Cost: a look at each session and each file of the log. Called by: GET /console/system.
+create or replace function queue.read_server()
+returns table (server_version text, migrations int[], sees_sessions boolean, snapshot_seconds double precision,
+    connections bigint, most_connections int, wal_bytes bigint, slots bigint, kept_bytes bigint)
+language plpgsql stable as $$
+begin
+    server_version := current_setting('server_version');
+    migrations := array(select m.number from queue.migration m where m.number > 0 order by m.number);
+    sees_sessions := pg_has_role(current_user, 'pg_read_all_stats', 'usage');
+    select coalesce(extract(epoch from clock_timestamp() - min(a.xact_start)), 0) into snapshot_seconds
+    from pg_stat_activity a
+    where a.datname = current_database() and a.pid <> pg_backend_pid() and a.backend_xmin is not null;
+    select count(*) into connections from pg_stat_activity a where a.datid is not null and a.usesysid is not null;
+    most_connections := current_setting('max_connections')::int;
+    if has_function_privilege('pg_ls_waldir()', 'execute') then
+        select sum(w.size)::bigint into wal_bytes from pg_ls_waldir() w;
+    end if;
+    if not pg_is_in_recovery() then
+        select count(*), max(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn))::bigint into slots, kept_bytes
+        from pg_replication_slots s;
+    end if;
+    return next;
+end $$;
