@@ -188,6 +188,28 @@ create table queue.dropped_queue (
 CREATE INDEX dropped_queue_arn ON queue.dropped_queue USING btree (arn, dropped_at);
 CREATE INDEX dropped_queue_not_cleaned ON queue.dropped_queue USING btree (queue_id) WHERE (cleaned_at IS NULL);
 
+create table queue.event_source_mapping (
+    mapping_id uuid not null default gen_random_uuid(),
+    account_id text not null,
+    region text not null,
+    queue_arn text not null,
+    function_arn text not null,
+    user_name text,
+    options jsonb not null,
+    filters jsonb,
+    enabled boolean not null,
+    reason text not null default 'USER_INITIATED'::text,
+    last_result text not null default 'No records processed'::text,
+    tags jsonb not null default '{}'::jsonb,
+    updated_at timestamp with time zone not null default clock_timestamp(),
+    revision bigint not null default 1,
+    poller_id uuid,
+    constraint event_source_mapping_pkey PRIMARY KEY (mapping_id),
+    constraint event_source_mapping_queue_arn_function_arn_key UNIQUE (queue_arn, function_arn)
+);
+CREATE INDEX event_source_mapping_account ON queue.event_source_mapping USING btree (account_id, region, mapping_id);
+CREATE INDEX event_source_mapping_poller ON queue.event_source_mapping USING btree (poller_id) WHERE enabled;
+
 create table queue.fifo_group (
     group_key bigint not null generated always as identity,
     queue_id integer not null,
@@ -680,6 +702,12 @@ create unlogged table queue.poll_slot (
     ends_at timestamp with time zone not null,
     constraint poll_slot_pkey PRIMARY KEY (function_name, slot)
 ) with (fillfactor=50);
+
+create unlogged table queue.poller (
+    poller_id uuid not null,
+    alive_until timestamp with time zone not null,
+    constraint poller_pkey PRIMARY KEY (poller_id)
+);
 
 create type queue.publication as (
     n integer,
@@ -1248,6 +1276,10 @@ function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit integer, p_unt
     returns bigint[]
     language plpgsql;
 
+function queue.claim_mappings(p_poller_id uuid, p_seconds integer)
+    returns TABLE(mapping_id uuid, revision bigint, now_ms bigint)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.claim_schedule_retries(p_limit integer, p_per_second integer DEFAULT 0)
     returns TABLE(retry_id bigint, topic text, input text, name text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1350,6 +1382,10 @@ function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secre
 
 function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text, p_expires_at timestamp with time zone)
     returns TABLE(created boolean, error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.create_mapping(p_account_id text, p_region text, p_queue_arn text, p_function_arn text, p_user_name text, p_options jsonb, p_filters jsonb, p_enabled boolean, p_tags jsonb)
+    returns TABLE(error text, mapping jsonb)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_platform_application(p_account_id text, p_region text, p_platform text, p_name text, p_credentials text, p_attributes jsonb)
@@ -1496,6 +1532,10 @@ function queue.drop_history_days(p_days integer)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
+function queue.drop_mapping(p_account_id text, p_region text, p_mapping_id uuid)
+    returns TABLE(mapping jsonb)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.drop_platform_application(p_arn text)
     returns TABLE(dropped boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1590,6 +1630,10 @@ function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids
 
 function queue.filter_limit_reached(p_topic_id integer, p_owner text, p_topic_filters integer, p_account_filters integer)
     returns boolean
+    language sql stable;
+
+function queue.filter_messages(p_policies jsonb[], p_facts jsonb[])
+    returns TABLE(n integer)
     language sql stable;
 
 function queue.find_access_key(p_access_key_id text)
@@ -1794,6 +1838,10 @@ function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit intege
 
 function queue.list_keys()
     returns TABLE(kind text, key_id text, account_id text, user_name text, created_at timestamp with time zone, last_used_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, description text)
+    language sql stable;
+
+function queue.list_mappings(p_account_id text, p_region text, p_mapping_id uuid, p_queue_arn text, p_function_arn text, p_after uuid, p_limit integer)
+    returns TABLE(mapping jsonb)
     language sql stable;
 
 function queue.list_missed_runs(p_account_id text, p_region text, p_group text, p_limit integer)
@@ -2260,6 +2308,10 @@ function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p
     returns TABLE(name text, slot timestamp with time zone, count bigint, p95_us bigint)
     language sql stable;
 
+function queue.read_mappings(p_mapping_ids uuid[])
+    returns TABLE(mapping jsonb)
+    language sql stable;
+
 function queue.read_measurements(p_limit integer)
     returns TABLE(arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision, noisy_groups bigint, dead_lettered bigint, measured_seconds double precision)
     language sql stable;
@@ -2406,6 +2458,10 @@ function queue.replace_policy(p_arn text, p_old text, p_new text, p_allowed uuid
 
 function queue.replace_topic_policy(p_arn text, p_old text, p_new text)
     returns TABLE(replaced boolean)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.report_mapping(p_mapping_id uuid, p_revision bigint, p_result text, p_reason text)
+    returns TABLE(known boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.require_read_committed()
@@ -2584,6 +2640,10 @@ function queue.shared_secret(p_name text, p_new bytea)
     returns TABLE(value bytea)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.show_mapping(p_mapping queue.event_source_mapping)
+    returns jsonb
+    language sql immutable;
+
 function queue.sms_attributes(p_account_id text, p_region text, p_attributes jsonb)
     returns TABLE(attributes text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -2631,6 +2691,10 @@ function queue.sync_schedules(p_account_id text, p_region text, p_names text[], 
 function queue.system_attributes(p_group text, p_trace text)
     returns jsonb
     language sql immutable;
+
+function queue.tag_mapping(p_account_id text, p_region text, p_mapping_id uuid, p_tags jsonb, p_removed text[])
+    returns TABLE(error text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text, detail text)
@@ -2739,6 +2803,14 @@ function queue.update_groups(p_group_keys bigint[])
 function queue.update_in_flight_counting(p_queue_id integer, p_suspected boolean DEFAULT false)
     returns void
     language plpgsql;
+
+function queue.update_mapping(p_account_id text, p_region text, p_mapping_id uuid, p_function_arn text, p_user_name text, p_options jsonb, p_filters jsonb, p_enabled boolean)
+    returns TABLE(error text, mapping jsonb)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.user_policies(p_account_id text, p_name text)
+    returns TABLE(policies text[])
+    language sql stable;
 
 function queue.verify_sandbox_number(p_account_id text, p_region text, p_phone_number text, p_password text)
     returns TABLE(error text)

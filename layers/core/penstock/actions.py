@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr
 
 from .context import Context
 from .effects import Operation
+from .mappings import types as mappings
 from .scheduler import types as scheduler
 from .sns import types as sns
 from .sqs import types as sqs
@@ -55,6 +56,7 @@ class LazyOperation:
 
 
 if TYPE_CHECKING:  # a misspelt operation is an error of mypy, and so is one of another request or result
+    from .mappings import operations as mapping_operations
     from .scheduler import groups as scheduler_groups
     from .scheduler import schedules as scheduler_schedules
     from .sns import permissions as topic_permissions
@@ -73,6 +75,7 @@ if TYPE_CHECKING:  # a misspelt operation is an error of mypy, and so is one of 
 else:
     dead_letters = OperationModule("sqs.dead_letter_sources")
     deleting = OperationModule("sqs.delete")
+    mapping_operations = OperationModule("mappings.operations")
     move_tasks = OperationModule("sqs.move_tasks")
     peeking = OperationModule("sqs.peek")
     permissions = OperationModule("sqs.permissions")
@@ -107,7 +110,9 @@ class Service(Struct, frozen=True):
 
 
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
-    """One row of the table. `name` is AWS's spelling; `route`: method and path of an action of REST-JSON."""
+    """One row of the table. `name` is AWS's spelling; `route`: method and path of an action of REST-JSON; `status`: of
+    its answer.
+    """
 
     service: str
     name: str
@@ -115,6 +120,7 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     result: type[ResultT] | None
     operation: Callable[[RequestT, Context], Operation[ResultT]]
     route: str = ""
+    status: int = 200
     label: str = ""
     """sqs:SendMessage, as policies write it. Computed from `service` and `name`."""
 
@@ -129,6 +135,7 @@ SERVICES = {
     "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
     "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31"),
     "scheduler": Service("scheduler", "", "", "2021-06-30"),
+    "lambda": Service("lambda", "", "", "2015-03-31"),
     "sts": Service("sts", "", "https://sts.amazonaws.com/doc/2011-06-15/", "2011-06-15"),
 }
 
@@ -276,6 +283,30 @@ STS_ACTIONS = (
            sts.AssumeRoleWithWebIdentityResult, sts_credentials.assume_role_with_web_identity),
 )  # fmt: skip
 
+# Event source mappings: the part of Lambda's API that is about queues. The container polls for them, so they have no
+# functions of their own.
+_MAPPINGS = "/2015-03-31/event-source-mappings"
+MAPPING_ACTIONS = (
+    Action("lambda", "CreateEventSourceMapping", mappings.CreateEventSourceMappingRequest,
+           mappings.EventSourceMapping, mapping_operations.create_event_source_mapping, f"POST {_MAPPINGS}", 202),
+    Action("lambda", "GetEventSourceMapping", mappings.GetEventSourceMappingRequest, mappings.EventSourceMapping,
+           mapping_operations.get_event_source_mapping, f"GET {_MAPPINGS}/{{UUID}}"),
+    Action("lambda", "ListEventSourceMappings", mappings.ListEventSourceMappingsRequest,
+           mappings.ListEventSourceMappingsResult, mapping_operations.list_event_source_mappings, f"GET {_MAPPINGS}"),
+    Action("lambda", "UpdateEventSourceMapping", mappings.UpdateEventSourceMappingRequest,
+           mappings.EventSourceMapping, mapping_operations.update_event_source_mapping,
+           f"PUT {_MAPPINGS}/{{UUID}}", 202),
+    Action("lambda", "DeleteEventSourceMapping", mappings.DeleteEventSourceMappingRequest,
+           mappings.EventSourceMapping, mapping_operations.delete_event_source_mapping,
+           f"DELETE {_MAPPINGS}/{{UUID}}", 202),
+    Action("lambda", "ListTags", mappings.ListTagsRequest, mappings.ListTagsResult, mapping_operations.list_tags,
+           "GET /2017-03-31/tags/{Resource}"),
+    Action("lambda", "TagResource", mappings.TagResourceRequest, None, mapping_operations.tag_resource,
+           "POST /2017-03-31/tags/{Resource}", 204),
+    Action("lambda", "UntagResource", mappings.UntagResourceRequest, None, mapping_operations.untag_resource,
+           "DELETE /2017-03-31/tags/{Resource}", 204),
+)  # fmt: skip
+
 # What `/_aws/sqs/messages` does: no action of the service, but authorized and answered like ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
 
@@ -283,7 +314,7 @@ PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult
 UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
 
 BY_NAME: dict[tuple[str, str], AnyAction] = {
-    (action.service, action.name): action for action in (*ACTIONS, *STS_ACTIONS)
+    (action.service, action.name): action for action in (*ACTIONS, *STS_ACTIONS, *MAPPING_ACTIONS)
 }
 BY_TARGET: dict[bytes, AnyAction] = {
     f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action
@@ -295,18 +326,18 @@ BY_TARGET: dict[bytes, AnyAction] = {
 def _route(text: str) -> tuple[str, str, bool]:
     """Method, kind of resource, and whether the path names one resource of that kind."""
     method, path = text.split()
-    kind, _, label = path.removeprefix("/").partition("/")
+    kind, label, _ = path.removeprefix("/").partition("/{")
     return method, kind, label != ""
 
 
 BY_ROUTE: dict[tuple[str, str, bool], AnyAction] = {
-    _route(action.route): action for action in ACTIONS if action.route
+    _route(action.route): action for action in (*ACTIONS, *MAPPING_ACTIONS) if action.route
 }
 
 
 def load_operations() -> None:
     """Imports the operations of all actions. A process that serves all of them calls it when it starts."""
-    for action in (*ACTIONS, *STS_ACTIONS, PEEK):
+    for action in (*ACTIONS, *STS_ACTIONS, *MAPPING_ACTIONS, PEEK):
         load_operation(action)
 
 

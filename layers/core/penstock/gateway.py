@@ -4,9 +4,9 @@
     result = run(call.operation())            # drivers.run, or the container's own driver
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
-AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler) by method and path; everything else is
-the Query protocol, whose parameters come in the query string, a form body or both, on `/` and on a queue's own path,
-which then is the QueueUrl and takes the actions that have one.
+AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler, Lambda) by method and path; everything
+else is the Query protocol, whose parameters come in the query string, a form body or both, on `/` and on a queue's own
+path, which then is the QueueUrl and takes the actions that have one.
 
 A request that must be signed is not decoded here: looking up its key is an effect, so `call.operation()` verifies the
 signature first and decodes the request afterwards. A client that cannot sign learns nothing about its other errors.
@@ -26,8 +26,9 @@ from penstock.access.request_rate import CHUNK_BYTES, count_answer
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
-from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
+from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource, rest_service
 from penstock.aws.queue_url import is_queue_path
+from penstock.mappings.errors import as_lambda_error
 from penstock.scheduler.errors import (
     UnknownOperationException,
     ValidationException,
@@ -230,8 +231,8 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
     kind, label = rest_resource(http.path) or ("", None)
     action = BY_ROUTE.get((http.method, kind, label is not None))
-    if action is None:
-        raise UnknownOperationException
+    if action is None or (action.service == "lambda" and http.response_limit is not None):
+        raise UnknownOperationException  # only the container polls for event source mappings
     try:
         request = rest_json.decoder(action.request)(label, http.query, http.body)
     except rest_json.ConstraintViolation as violation:
@@ -292,7 +293,7 @@ _DECODERS = {
 def service_of(http: HttpRequest) -> str:
     """The service that an undecodable request was most likely meant for: each has its own form of errors."""
     if rest_resource(http.path) is not None:
-        return "scheduler"
+        return rest_service(http.path)
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
     if target.startswith(b"AmazonSNS."):
@@ -438,7 +439,7 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
             content_type, body = query_json.CONTENT_TYPE, query_json.json_of_xml(body)
     if len(body) > CHUNK_BYTES:
         count_answer(context, len(body))
-    return HttpResponse(200, [*_headers(content_type, context.request_id), *headers], body)
+    return HttpResponse(action.status, [*_headers(content_type, context.request_id), *headers], body)
 
 
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
@@ -461,7 +462,7 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
         body = json.encode_error(error)
     elif protocol is Protocol.REST_JSON:
-        error = as_scheduler_error(error)
+        error = as_lambda_error(error) if service == "lambda" else as_scheduler_error(error)
         kind, body = rest_json.encode_error(error, rest_type(error))
         headers = [*_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
     elif isinstance(error, UnknownOperationException):

@@ -216,6 +216,12 @@ SETTINGS: Final = (
             "separated by a blank: both sign.", secret=True),
     Setting("WEBHOOK_LOG_ANSWERS", False, "", "Keep the first 256 bytes of each answer of an endpoint in the log of "
             "attempts, for administrators. Answers from networks of `WEBHOOK_ALLOW_CIDRS` are never kept."),
+    Setting("QUEUE_LAMBDA_ENDPOINT", "", "address", "Where event source mappings invoke functions: "
+            "`https://lambda.eu-central-1.amazonaws.com`, or an emulator such as `sam local start-lambda`. Empty: a "
+            "mapping can only have a URL."),
+    Setting("QUEUE_LAMBDA_FUNCTIONS", "", "names or ARNs", "The functions that event source mappings may invoke, "
+            "separated by commas: names or ARNs, with `*` for any characters. Empty: any if `QUEUE_ACCESS` is `off`, "
+            "else none."),
     Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long the history of each message (without its body) is kept, for "
             "metrics.", 1),
     Setting("QUEUE_METRICS_DAYS", 30, "days", "How long the metrics job's windows of a minute are kept; those of an "
@@ -341,6 +347,8 @@ class Settings:
     webhook_allow_cidrs: str
     webhook_signing_secret: str = field(repr=False)
     webhook_log_answers: bool
+    queue_lambda_endpoint: str
+    queue_lambda_functions: str
     queue_history_days: int
     queue_metrics_days: int
     queue_metrics_timezone: str

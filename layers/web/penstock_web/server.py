@@ -38,6 +38,7 @@ from penstock_web.http.http_server import HttpServer
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
+from penstock_web.polling.poller import polling
 
 from .access_log.writer import open_access_log
 from .activity import Activity
@@ -126,6 +127,7 @@ async def run(
     async with (
         open_traces(settings) as tracing,
         open_resources(settings, write_backpressure, metrics_folder, tracing) as resources,
+        polling(environment, resources) as poller,
     ):
         application = Application(environment, resources)
         http_server = HttpServer(
@@ -141,7 +143,10 @@ async def run(
             on_ready()
             await signals.stop.wait()
             resources.long_polls.drain()
-            await http_server.stop(settings.queue_drain_seconds, signals.stop_at_once)
+            await asyncio.gather(
+                http_server.stop(settings.queue_drain_seconds, signals.stop_at_once),
+                poller.close(settings.queue_drain_seconds),
+            )
             application.stop()
 
 

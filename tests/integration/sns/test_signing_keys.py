@@ -22,8 +22,8 @@ import pytest
 from penstock.context import Context
 from penstock.effects import Call
 from penstock.errors import InternalFailure
+from penstock.postgres.statements.access import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
-from penstock.postgres.statements.signing_keys import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
 from penstock.sns import signing_keys
 from penstock.sns.signatures import SigningKeyCache, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, current_signer

@@ -29,7 +29,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from infra.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
-from penstock.actions import BY_ROUTE, BY_TARGET
+from penstock.actions import BY_ROUTE, BY_TARGET, MAPPING_ACTIONS
 from penstock.aws.codec.protocol import rest_resource
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -53,6 +53,7 @@ def function_for(request: Request) -> str:
         return "rest"
     kind, label = rest_resource(request.path) or ("", None)
     route = BY_ROUTE.get((request.method, kind, label is not None))
+    route = None if route in MAPPING_ACTIONS else route  # the container's alone
     action = route or BY_TARGET.get(request.header("x-amz-target").encode())
     return f"{action.service}/{file_name(action.name)}" if action else "gateway"
 

@@ -8,7 +8,16 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from penstock.actions import ACTIONS, BY_NAME, BY_ROUTE, BY_TARGET, SERVICES, STS_ACTIONS, AnyAction
+from penstock.actions import (
+    ACTIONS,
+    BY_NAME,
+    BY_ROUTE,
+    BY_TARGET,
+    MAPPING_ACTIONS,
+    SERVICES,
+    STS_ACTIONS,
+    AnyAction,
+)
 from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, structure
 
 FIRST_ISSUE = {
@@ -92,7 +101,8 @@ def assert_same_structure(ours: Structure, theirs: Any) -> None:
 
 def test_the_first_actions_are_all_there() -> None:
     assert {action.name for action in ACTIONS if action.service == "sqs"} >= FIRST_ISSUE
-    assert len(BY_NAME) - len(STS_ACTIONS) == len(BY_TARGET) + len(BY_ROUTE) == len(ACTIONS)
+    assert len(BY_NAME) - len(STS_ACTIONS) == len(BY_TARGET) + len(BY_ROUTE)
+    assert len(BY_TARGET) + len(BY_ROUTE) == len(ACTIONS) + len(MAPPING_ACTIONS)
 
 
 def test_the_service_is_called_as_in_the_model() -> None:

@@ -133,6 +133,8 @@ def authorize_other(service: str, action: str, request: object, context: Request
     if service == "scheduler":
         check_user("scheduler", action, schedules_of(action, request, context), context)
         yield from authorize_targets(request, context)
+    elif service == "lambda":  # the operations ask for the queue
+        check_user("lambda", action, mapping_of(request, context), context)
     elif action != "GetCallerIdentity":
         raise AccessDenied(NO_TOKENS)
 
@@ -314,6 +316,13 @@ def topics_of(request: object, context: RequestContext) -> list[str]:  # noqa: A
         if arn and parse(arn) is not None:
             return [arn]
     return []
+
+
+def mapping_of(request: object, context: RequestContext) -> str:
+    """The ARN of the event source mapping that a request is about; with `*` for its id where it names none."""
+    given = getattr(request, "resource", None)
+    name = getattr(request, "uuid", None) or "*"
+    return str(given or f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{name}")
 
 
 def schedules_of(action: str, request: object, context: RequestContext) -> str:

@@ -17,8 +17,8 @@ from .policy.evaluation import Verdict, evaluate_user
 from .policy.requests import AccessRequest, Principal, root_of
 
 READ = (
-    "sqs:Get*", "sqs:List*", "sns:Get*", "sns:List*", "scheduler:Get*", "scheduler:List*", "penstock:Get*",
-    "penstock:List*", "penstock:Match*", "penstock:Preview*",
+    "sqs:Get*", "sqs:List*", "sns:Get*", "sns:List*", "scheduler:Get*", "scheduler:List*", "lambda:Get*",
+    "lambda:List*", "penstock:Get*", "penstock:List*", "penstock:Match*", "penstock:Preview*",
 )  # fmt: skip
 OPERATE = (
     *READ, "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",

@@ -4,11 +4,11 @@ A member without a default is required. Limits are the model's; `aws/codec/rest_
 violations as AWS does. Times are seconds since 1970, with fractions.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from penstock.aws.codec.names import in_path, in_query
+from penstock.aws.codec.names import Unsupported, in_path, in_query
 
 
 class Message(Struct, rename="pascal", omit_defaults=True, gc=False):
@@ -22,7 +22,6 @@ ClientToken = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"[a-zA-Z
 Expression = Annotated[str, Meta(min_length=1, max_length=256)]
 Timezone = Annotated[str, Meta(min_length=1, max_length=50)]
 Description = Annotated[str, Meta(min_length=0, max_length=512)]
-Unsupported = Any  # parameters of targets that Penstock refuses
 KmsKeyArn = Annotated[
     str,
     Meta(

@@ -4,7 +4,7 @@ import re
 
 from penstock.effects import Call, Operation
 from penstock.http import HttpResponse
-from penstock.postgres.statements.signing_keys import FIND_CERTIFICATE
+from penstock.postgres.statements.access import FIND_CERTIFICATE
 
 CURRENT = ("/SimpleNotificationService.pem", "/v1/cert")
 NOT_FOUND = HttpResponse(404, [(b"content-type", b"text/plain")], b"There is no such certificate.\n")

@@ -10,7 +10,7 @@ from penstock.access.secret_encryption import DecryptionError, SecretCipher
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.errors import InternalFailure
-from penstock.postgres.statements.signing_keys import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
+from penstock.postgres.statements.access import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
 from penstock.settings import SettingError
 
 from .signatures import NewKey, Signer, SigningKeyCache

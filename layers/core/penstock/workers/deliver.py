@@ -12,7 +12,6 @@ import asyncio
 import ssl
 from collections import Counter
 from contextlib import suppress
-from ipaddress import ip_network
 from time import monotonic
 from typing import Final
 from uuid import UUID
@@ -21,7 +20,7 @@ import psycopg
 
 from penstock.delivery.carrier import NO_CARRIER, Carrier
 from penstock.delivery.webhooks.carrier import HttpCarrier
-from penstock.delivery.webhooks.guard import AddressGuard, read_networks
+from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard, read_networks
 from penstock.delivery.webhooks.request import GATEWAY, MAIL, read_secrets
 from penstock.delivery.webhooks.resolver import resolve
 from penstock.delivery.webhooks.run import WAIT_FOR_MORE_MS, DeliveryRun
@@ -37,8 +36,6 @@ from . import Counts
 
 LONGEST_RUN_SECONDS = 20.0
 """After this time a run claims nothing; requests under way end within 15 seconds."""
-EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
-"""The gateway's address is a setting of the operator, and no subscriber's choice: it may be anywhere."""
 LOGGED_BYTES: Final = 256
 """Of the body of an answer, where WEBHOOK_LOG_ANSWERS is on."""
 MOST_PER_HOST: Final = 20

@@ -10,9 +10,12 @@ REST-JSON has some members outside of the body: `Annotated[str, in_path()]`, `An
 Source: the `location` and `locationName` traits of the models.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+
+Unsupported = Any
+"""A member of AWS's model that Penstock refuses, whatever it is."""
 
 
 class Naming(msgspec.Struct, frozen=True):

@@ -20,8 +20,14 @@ class Protocol(Enum):
     PAGE = "page"
 
 
-# The paths of EventBridge Scheduler: the kind of a resource, and the name of one.
-_RESOURCE = re.compile(r"/(schedules|schedule-groups|tags)(?:/(.*))?", re.DOTALL).fullmatch
+# The paths of EventBridge Scheduler, and of event source mappings of Lambda: the kind of a resource, and the name of
+# one. Older clients end the path of all mappings with a slash.
+_RESOURCE = re.compile(
+    r"/(schedules|schedule-groups|tags|2015-03-31/event-source-mappings|2017-03-31/tags)(?:/(.*))?", re.DOTALL
+).fullmatch
+_PREFIXES = ("/schedule", "/tags", "/2015-03-31/event", "/2017-03-31/tags")
+_MAPPINGS = "2015-03-31/event-source-mappings"
+_LAMBDA = ("/2015-03-31/", "/2017-03-31/")
 FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 
@@ -31,12 +37,17 @@ def rest_resource(path: str) -> tuple[str, str | None] | None:
 
     Some servers pass a path on as the client wrote it, others decode it; no label has a percent sign, so both work.
     """
-    match = _RESOURCE(path) if path.startswith(("/schedule", "/tags")) else None
+    match = _RESOURCE(path) if path.startswith(_PREFIXES) else None
     if match is None:
         return None
-    if match[2] is None:
+    if match[2] is None or (match[2] == "" and match[1] == _MAPPINGS):
         return match[1], None
     return match[1], unquote_to_bytes(match[2].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+
+def rest_service(path: str) -> str:
+    """The service that a path of REST-JSON belongs to."""
+    return "lambda" if path.startswith(_LAMBDA) else "scheduler"
 
 
 def protocol_of(headers: Mapping[bytes, bytes], path: str) -> Protocol:

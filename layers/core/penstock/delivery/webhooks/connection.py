@@ -6,22 +6,27 @@ implemented, so none has to be switched off. Parser: llhttp (httptools), in its 
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple, cast
 
 import httptools
 
 MOST_ANSWER_BYTES: Final = 65_536
-"""Head and body of an answer that are read; beyond that the connection is closed."""
+"""Head and body of an answer that are read, beside what is kept; beyond that the connection is closed."""
 DRAIN_SECONDS: Final = 1.0
 """How long the body of an answer may take before the connection is closed. The status counts all the same."""
 
 
 class Answer(NamedTuple):
-    """What an endpoint answered. `start`: the first bytes of the body, None where nobody wants them."""
+    """What an endpoint answered. `start`: the first bytes of the body, None where nobody wants them.
+
+    `headers`: names in lower case; empty where nobody wants the body.
+    """
 
     status: int
     start: bytes | None
+    headers: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 class ConnectionLost(OSError):  # noqa: N818 - named for the event
@@ -41,7 +46,9 @@ class Connection(asyncio.Protocol):
     def __init__(self, on_idle: Callable[["Connection"], None], kept_bytes: int = 0) -> None:
         self._on_idle = on_idle
         self._kept_bytes = kept_bytes
+        self._most_bytes = MOST_ANSWER_BYTES + kept_bytes
         self._start = b""
+        self._headers: dict[bytes, bytes] = {}
         self._status = 0  # of the answer that is read; 0: its head has not come
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
@@ -58,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._answer = asyncio.get_running_loop().create_future()
         self._received = 0
         self._start = b""
+        self._headers = {}
         self._status = 0
         self._complete = False
         self._transport.write(request)
@@ -70,7 +78,7 @@ class Connection(asyncio.Protocol):
     @property
     def partial_answer(self) -> Answer | None:
         """What came of the answer, if the status did: it counts, also when the time is over."""
-        return Answer(self._status, self._start) if self._status else None
+        return Answer(self._status, self._start, self._headers) if self._status else None
 
     @property
     def usable(self) -> bool:
@@ -86,26 +94,30 @@ class Connection(asyncio.Protocol):
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the type checker
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
 
     def data_received(self, data: bytes) -> None:
         if self._complete:
             self.abort()  # the endpoint answers without a request
             return
-        capacity = MOST_ANSWER_BYTES - self._received
+        capacity = self._most_bytes - self._received
         self._received += len(data)
         try:
             self._parser.feed_data(data[:capacity])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._fail("the answer is not HTTP/1.1")
-        if self._received > MOST_ANSWER_BYTES:
-            self._fail("the answer is longer than 64 KiB")
+        if self._received > self._most_bytes:
+            self._fail("the answer is too long")
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._fail("the endpoint closed the connection")
 
     # --- called by the parser ----------------------------------------------------------------------------------------
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header of the answer."""
+        if self._kept_bytes:
+            self._headers[name.lower()] = value
+
     def on_headers_complete(self) -> None:
         """The status is the outcome, also when the body never arrives."""
         status = self._parser.get_status_code()
@@ -143,7 +155,7 @@ class Connection(asyncio.Protocol):
     def _give_answer(self) -> None:
         """With as much of the body as came."""
         if self._status and self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(self._status, self._start))
+            self._answer.set_result(Answer(self._status, self._start, self._headers))
 
     def _fail(self, text: str) -> None:
         self._give_answer()

@@ -16,6 +16,9 @@ from .endpoint import Address, EndpointRefused
 
 Network = IPv4Network | IPv6Network
 
+EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+"""For an address that is a setting of the operator, and no subscriber's choice: it may be anywhere."""
+
 _NEVER_PUBLIC_4: Final = tuple(
     IPv4Network(network)
     for network in (

@@ -41,7 +41,8 @@ class Sender:
     """Posts requests in one event loop; `close` ends its connections.
 
     `kept_bytes`: how much of the body of each answer is returned, but of answers from public addresses only: an answer
-    from the operator's own network is not for subscribers to read.
+    from the operator's own network is not for subscribers to read. `keeps_private`: of those, too, since nobody reads
+    them but this process.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Sender:
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
         kept_bytes: int = 0,
+        keeps_private: bool = False,
     ) -> None:
         self._kept_bytes = kept_bytes
+        self._keeps_private = keeps_private
         self._guard = guard
         self._resolve = resolver
         self._tls = tls
@@ -128,7 +131,8 @@ class Sender:
         secure = endpoint.scheme == "https"
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: Connection(
-                lambda idle: self._keep(origin, idle), self._kept_bytes if is_public(address) else 0
+                lambda idle: self._keep(origin, idle),
+                self._kept_bytes if self._keeps_private or is_public(address) else 0,
             ),
             str(address),  # never the name, which the resolver would look up a second time
             endpoint.port,

@@ -236,3 +236,25 @@ class AuditRow(NamedTuple):
 
 
 LIST_AUDIT = Statement("queue.list_audit", ("text", "int8", "int4"), AuditRow)
+
+
+# --- keys that sign notifications ------------------------------------------------------------------------------------
+class SigningKeyRow(NamedTuple):
+    """The key that signs now. `sealed`: whether `private_key` is encrypted."""
+
+    key_id: str
+    sealed: bool
+    private_key: bytes
+
+
+CURRENT_SIGNING_KEY = Statement("queue.current_signing_key", (), SigningKeyRow)
+ADD_SIGNING_KEY = Statement("queue.add_signing_key", ("text", "bool", "bytea", "text", "bool"), SigningKeyRow)
+
+
+class CertificateRow(NamedTuple):
+    """A certificate, PEM."""
+
+    certificate: str
+
+
+FIND_CERTIFICATE = Statement("queue.find_certificate", ("text",), CertificateRow)

@@ -1,0 +1,59 @@
+"""Which messages of a batch a function's answer reports as failed.
+
+Source: "Handling errors for an SQS event source in Lambda", the conditions of success and failure of
+ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. That an unknown
+identifier fails the whole batch is our choice. So is that on a FIFO queue what stands behind a failed message of its
+group fails with it, whatever the answer says of it: AWS asks the function to stop there.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.postgres.statements.messages import ReceivedRow
+
+
+class Malformed(Exception):  # noqa: N818 - named for the answer
+    """The answer cannot be read: the whole batch has failed."""
+
+
+def failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
+    """The ids of messages that an answer reports as failed. Raises Malformed."""
+    if not body.strip():
+        return frozenset()
+    try:
+        answer = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        raise Malformed("the answer is not JSON") from None
+    if answer is None or answer == {}:
+        return frozenset()
+    if not isinstance(answer, dict):
+        raise Malformed("the answer is not an object")
+    failures = answer.get("batchItemFailures")
+    if failures is None:
+        return frozenset()
+    if not isinstance(failures, list):
+        raise Malformed("batchItemFailures is not a list")
+    found = frozenset(str(one.get("itemIdentifier")) if isinstance(one, dict) else "" for one in failures)
+    if not found <= message_ids:
+        raise Malformed("an itemIdentifier is not the id of a message of the batch")
+    return found
+
+
+def succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fifo: bool) -> list[ReceivedRow]:
+    """The messages that may be deleted."""
+    stopped: set[str] = set()
+    done: list[ReceivedRow] = []
+    for row in rows:
+        group = group_of(row) if fifo else ""
+        if row.message_id in failed:
+            stopped.add(group)
+        elif not fifo or group not in stopped:
+            done.append(row)
+    return done
+
+
+def group_of(row: ReceivedRow) -> str:
+    """The message group of a message of a FIFO queue."""
+    system = msgspec.json.decode(row.system or "{}")
+    return str(system.get("MessageGroupId", ""))

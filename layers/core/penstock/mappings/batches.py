@@ -1,0 +1,133 @@
+"""A batch of messages for a mapping: received as a consumer would, with the rights of who made the mapping."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+
+from penstock.access.authorization import authorize_one
+from penstock.access.users import caller
+from penstock.aws.arn import ResolvedQueue
+from penstock.context import Context
+from penstock.effects import Call, JsonObject, Operation
+from penstock.environment import Environment
+from penstock.errors import AccessDenied
+from penstock.http import HttpRequest
+from penstock.postgres.statements.mappings import FILTER_MESSAGES, USER_POLICIES
+from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
+from penstock.sqs.delete import delete
+from penstock.sqs.receive import receive_messages, receive_of
+
+from . import filters
+from .checks import DEFAULT_BATCH
+from .event import Record, encoded, record_of
+from .types import Options
+
+MOST_A_RECEIVE = 10
+CONCURRENCY = 5
+"""Invocations at once of a mapping without ScalingConfig: as many as AWS begins with ("Configuring scaling behavior",
+https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html)."""
+
+
+class Mapping(msgspec.Struct, kw_only=True):
+    """A mapping as the database has it."""
+
+    mapping_id: UUID
+    account_id: str
+    region: str
+    queue_arn: str
+    function_arn: str
+    user_name: str | None
+    options: Options
+    filters: list[object] | None
+    enabled: bool
+    reason: str
+    last_result: str
+    tags: dict[str, str]
+    updated_at: float
+    revision: int
+
+    @property
+    def queue(self) -> ResolvedQueue:
+        """The queue whose messages it gets."""
+        return ResolvedQueue(self.queue_arn)
+
+    @property
+    def batch_size(self) -> int:
+        """The most messages of a batch."""
+        return self.options.batch_size or DEFAULT_BATCH
+
+    @property
+    def window_seconds(self) -> int:
+        """How long a batch gathers messages after its first ones."""
+        return self.options.maximum_batching_window_in_seconds or 0
+
+    @property
+    def concurrency(self) -> int:
+        """Invocations at once."""
+        scaling = self.options.scaling_config
+        return (scaling.maximum_concurrency if scaling is not None else None) or CONCURRENCY
+
+    @property
+    def reports_items(self) -> bool:
+        """Whether the answer says which messages have failed."""
+        return bool(self.options.function_response_types)
+
+
+def mapping_of(row: JsonObject) -> Mapping:
+    """The mapping of a row."""
+    return msgspec.convert(row, Mapping)
+
+
+def context_of(mapping: Mapping, environment: Environment) -> Context:
+    """The context in which a mapping receives and deletes: that of a request of its account."""
+    http = HttpRequest("POST", "/", b"", {}, b"")
+    return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
+
+
+def check_rights(mapping: Mapping, context: Context) -> Operation[None]:
+    """Raises AccessDenied unless who made the mapping may still receive and delete.
+
+    AWS asks the execution role for these permissions ("Configuring queue permissions").
+    """
+    if context.environment.settings.queue_access != "sigv4":
+        return
+    policies: list[str] | None = None
+    if mapping.user_name is not None:
+        rows = yield from Call(USER_POLICIES, (mapping.account_id, mapping.user_name))
+        if not rows:
+            raise AccessDenied(f"The user {mapping.user_name} does not exist any more.")
+        policies = rows[0].policies
+    context.user = caller(mapping.account_id, mapping.user_name, policies)
+    for action in ("ReceiveMessage", "DeleteMessage"):
+        yield from authorize_one("sqs", action, mapping.queue_arn, context)
+
+
+def receive(
+    mapping: Mapping, count: int, wait_seconds: float, context: Context
+) -> Operation[list[ReceivedRow]]:
+    """Up to `count` messages, for which it waits. Raises QueueDoesNotExist."""
+    effect = receive_of(mapping.queue, min(count, MOST_A_RECEIVE), None, wait_seconds, context)
+    return (yield from receive_messages(effect, context.environment.long_queues))
+
+
+def records_of(mapping: Mapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:
+    """The messages as records of an event, without those that the filter leaves out: these are deleted, as on AWS."""
+    receipts = context.environment.receipts
+    records = [record_of(row, mapping.queue, receipts) for row in rows]
+    passed = set(range(1, len(rows) + 1))
+    if mapping.filters is not None:
+        facts = [
+            None if one is None else msgspec.json.encode(one).decode() for one in filters.facts_of(records)
+        ]
+        patterns = [msgspec.json.encode(one).decode() for one in mapping.filters]
+        passed = {row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, facts)))}
+        left_out = [row for n, row in enumerate(rows, 1) if n not in passed]
+        yield from delete_messages(mapping, left_out)
+    return [encoded(rows[n - 1], records[n - 1]) for n in sorted(passed)]
+
+
+def delete_messages(mapping: Mapping, rows: Sequence[ReceivedRow]) -> Operation[None]:
+    """Deletes messages; those that others have received meanwhile stay."""
+    if rows:
+        yield from delete(mapping.queue, [ReceiptHandle._make(row.handle) for row in rows])

@@ -1,0 +1,67 @@
+"""Limits of a mapping that depend on its queue, or on several members.
+
+Sources: "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and configuring an Amazon SQS event source
+mapping", https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html; "Control which events Lambda sends
+to your function", https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html (five filters a mapping).
+Where AWS publishes no text of an error, the text is ours.
+"""
+
+from collections.abc import Mapping
+
+from msgspec.structs import fields
+
+from .errors import InvalidParameterValueException
+from .types import ChangeRequest, Options
+
+MOST_FILTERS = 5
+DEFAULT_BATCH = 10
+MOST_FIFO_BATCH = 10
+MOST_WITHOUT_WINDOW = 10
+MOST_TAGS = 50
+
+_OFFERED = frozenset(
+    (*Options.__struct_fields__, "enabled", "function_name", "event_source_arn", "tags", "uuid")
+)
+
+
+def check_members(request: ChangeRequest) -> None:
+    """Raises InvalidParameterValueException for a member that has no meaning for a queue, or that Penstock lacks."""
+    for member in fields(request):
+        if member.name not in _OFFERED and getattr(request, member.name) is not None:
+            raise InvalidParameterValueException(
+                f"{member.encode_name} is not supported: Penstock maps queues, and has no use for it."
+            )
+
+
+def check_options(options: Options, *, fifo: bool) -> None:
+    """Raises InvalidParameterValueException."""
+    size, window = options.batch_size or DEFAULT_BATCH, options.maximum_batching_window_in_seconds or 0
+    if fifo and size > MOST_FIFO_BATCH:
+        raise InvalidParameterValueException(
+            f"BatchSize of a FIFO queue must be less than or equal to {MOST_FIFO_BATCH}."
+        )
+    if fifo and window:
+        raise InvalidParameterValueException("Batching window is not supported for FIFO queues")
+    if size > MOST_WITHOUT_WINDOW and not window:
+        raise InvalidParameterValueException(
+            "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10"
+        )
+    criteria = options.filter_criteria
+    if criteria is not None and len(criteria.filters or ()) > MOST_FILTERS:
+        raise InvalidParameterValueException(f"A mapping has at most {MOST_FILTERS} filters.")
+
+
+def check_tags(tags: Mapping[str, str]) -> None:
+    """Raises InvalidParameterValueException ("Tag your Lambda functions", AWS Lambda Developer Guide)."""
+    for key, value in tags.items():
+        if not 1 <= len(key) <= 128 or len(value) > 256 or key.lower().startswith("aws:"):
+            raise InvalidParameterValueException(
+                "Keys of tags have 1 to 128 characters and do not begin with aws:, values have at most 256."
+            )
+    if len(tags) > MOST_TAGS:
+        raise too_many_tags()
+
+
+def too_many_tags() -> InvalidParameterValueException:
+    """The error for more tags than a mapping may have."""
+    return InvalidParameterValueException(f"A mapping has at most {MOST_TAGS} tags.")

@@ -1,0 +1,46 @@
+"""The errors of event source mappings. Names and statuses: botocore's model `lambda/2015-03-31`."""
+
+# ruff: noqa: N818 - the classes are called as AWS calls the errors
+
+from penstock import errors
+from penstock.errors import AwsError
+
+
+class LambdaError(AwsError):
+    """What all errors of this API share."""
+
+    namespace = "com.amazonaws.lambda"
+
+
+class InvalidParameterValueException(LambdaError):
+    json_type = query_code = "InvalidParameterValueException"
+
+
+class ResourceConflictException(LambdaError):
+    json_type = query_code = "ResourceConflictException"
+    status = 409
+
+
+class ResourceNotFoundException(LambdaError):
+    json_type = query_code = "ResourceNotFoundException"
+    status = 404
+    default_message = "The resource you requested does not exist."
+
+
+class TooManyRequestsException(LambdaError):
+    json_type = query_code = "TooManyRequestsException"
+    status = 429
+    retry_after_seconds = 1
+
+
+class ServiceException(LambdaError):
+    json_type = query_code = "ServiceException"
+    status = 500
+    sender_fault = False
+
+
+def as_lambda_error(error: AwsError) -> AwsError:
+    """The error as Lambda has it, where its name or its status is another one."""
+    if isinstance(error, errors.RequestThrottled):
+        return TooManyRequestsException(error.message)
+    return ServiceException(error.message) if type(error) is errors.InternalFailure else error

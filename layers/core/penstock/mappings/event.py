@@ -1,0 +1,84 @@
+"""A batch as the event that a function gets.
+
+Source: "Using Lambda with Amazon SQS", the examples of a standard queue and of a FIFO queue,
+https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html. md5OfMessageAttributes, which the examples lack and the
+event types of Java and Powertools have, is there for messages with attributes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from penstock.aws.arn import ResolvedQueue
+from penstock.effects import JsonObject
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock.receipt_handle import ReceiptHandles
+from penstock.sqs.attributes import ALL_ATTRIBUTES
+from penstock.sqs.receive import message_result
+from penstock.sqs.types import MessageAttributeValue
+
+MOST_BYTES = 6 * 1_048_576
+"""Of the event of one invocation ("payload limit", 6 MB: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
+
+_START, _END = b'{"Records":[', b"]}"
+
+
+class Record(NamedTuple):
+    """A received message and its part of the event, in JSON."""
+
+    row: ReceivedRow
+    encoded: bytes
+
+
+def record_of(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles) -> JsonObject:
+    """The message as a record of the event."""
+    message = message_result(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+    record: JsonObject = {
+        "messageId": message.message_id,
+        "receiptHandle": message.receipt_handle,
+        "body": message.body,
+        "attributes": message.attributes,
+        "messageAttributes": _message_attributes(message.message_attributes or {}),
+        "md5OfBody": message.md5_of_body,
+    }
+    if message.md5_of_message_attributes:
+        record["md5OfMessageAttributes"] = message.md5_of_message_attributes
+    region = queue.arn.split(":")[3]
+    return record | {"eventSource": "aws:sqs", "eventSourceARN": queue.arn, "awsRegion": region}
+
+
+def _message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, JsonObject]:
+    found: dict[str, JsonObject] = {}
+    for name, value in attributes.items():
+        given = (
+            {"binaryValue": value.binary_value}
+            if value.binary_value is not None
+            else {"stringValue": value.string_value}
+        )
+        found[name] = given | {"stringListValues": [], "binaryListValues": [], "dataType": value.data_type}
+    return found
+
+
+def encoded(row: ReceivedRow, record: JsonObject) -> Record:
+    """The record in JSON."""
+    return Record(row, msgspec.json.encode(record))
+
+
+def events_of(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """The records in parts, in their order, each of which is an event of 6 MB at most."""
+    part: list[Record] = []
+    size = len(_START) + len(_END)
+    for record in records:
+        if part and size + len(record.encoded) + 1 > MOST_BYTES:
+            yield part
+            part, size = [], len(_START) + len(_END)
+        part.append(record)
+        size += len(record.encoded) + 1
+    if part:
+        yield part
+
+
+def event_of(records: Sequence[Record]) -> bytes:
+    """The event in JSON."""
+    return _START + b",".join(record.encoded for record in records) + _END

@@ -1,0 +1,58 @@
+"""FilterCriteria: compiled by the engine of filter policies, and compared in SQL.
+
+A pattern is about the record as the function would get it, with the body as JSON where it is a JSON object, else as
+text. Operators and limits of a pattern are those of filter policies. A message passes if any pattern matches.
+Source: "Using event filtering with an Amazon SQS event source",
+https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from penstock.effects import JsonObject
+from penstock.sns.errors import InvalidParameter
+from penstock.sns.filter_policy import compile as policies
+from penstock.sns.filter_policy.facts import UnreadableBody, flattened, has_too_many_containers, plain_members
+
+from .errors import InvalidParameterValueException
+from .types import FilterCriteria
+
+
+def compiled(criteria: FilterCriteria | None) -> list[object] | None:
+    """The compiled patterns; None: every message passes. Raises InvalidParameterValueException."""
+    found: list[object] = []
+    for one in (criteria.filters if criteria is not None else None) or ():
+        try:
+            policy = policies.compile_policy(one.pattern or "{}", "MessageBody")
+        except InvalidParameter as error:
+            raise InvalidParameterValueException(
+                f"Invalid filter pattern definition. {error.message}"
+            ) from error
+        if policy is None:  # `{}` matches everything
+            return None
+        found.append(msgspec.json.decode(policy))
+    return found or None
+
+
+def facts_of(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]:
+    """What the patterns are compared with, a record each; None: none can match."""
+    return [_facts(record) for record in records]
+
+
+def _facts(record: JsonObject) -> Mapping[str, object] | None:
+    document = {**record, "body": _body(record["body"])}
+    try:
+        return flattened(plain_members(document))
+    except (RecursionError, UnreadableBody):
+        return None
+
+
+def _body(text: str) -> object:
+    """The body as a JSON object, else as text."""
+    if text.lstrip()[:1] != "{" or has_too_many_containers(text):
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text

@@ -1,0 +1,241 @@
+"""Event source mappings: create, get, list, update, delete, tags.
+
+Source: "CreateEventSourceMapping" and its neighbours (AWS Lambda API reference). A change takes effect at once, so that
+a mapping is Enabled or Disabled when it is read; the answers to requests say Creating, Updating and Deleting, as AWS's.
+"""
+
+from uuid import UUID
+
+import msgspec
+from msgspec.structs import asdict
+
+from penstock.access.authorization import authorize_one
+from penstock.aws.arn import parse_queue_arn
+from penstock.context import Context
+from penstock.effects import Call, JsonObject, Operation
+from penstock.postgres.statements.mappings import (
+    CREATE_MAPPING,
+    DROP_MAPPING,
+    LIST_MAPPINGS,
+    TAG_MAPPING,
+    UPDATE_MAPPING,
+)
+from penstock.sns.topics import as_json
+
+from . import checks, filters, targets
+from . import types as mappings
+from .batches import Mapping, mapping_of
+from .errors import InvalidParameterValueException, ResourceConflictException, ResourceNotFoundException
+from .types import Options
+
+PAGE = 100
+ARN_PREFIX = "arn:aws:lambda:{}:{}:event-source-mapping:"
+
+Shown = Operation[mappings.EventSourceMapping]
+
+
+def create_event_source_mapping(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Shown:
+    """Makes a mapping; the worker polls for it from now on.
+
+    Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who may not receive
+    from the queue.
+    """
+    checks.check_members(request)
+    queue_arn = request.event_source_arn or ""
+    queue = parse_queue_arn(queue_arn)
+    if queue is None:
+        raise InvalidParameterValueException("EventSourceArn must be the ARN of a queue.")
+    if (queue.region, queue.account_id) != (context.region, context.account_id):
+        raise InvalidParameterValueException(
+            "The queue must be in the account and the region of the mapping."
+        )
+    target = targets.target_of(request.function_name, context.account_id, context.region)
+    targets.check_target(target, context.account_id, context.region, context.environment.settings)
+    options = options_of(request)
+    checks.check_options(options, fifo=queue.fifo)
+    checks.check_tags(request.tags or {})
+    yield from check_receiver(str(queue), context)
+    row = yield from Call(
+        CREATE_MAPPING,
+        (context.account_id, context.region, str(queue), target, context.caller.principal.user_name,
+         as_json(msgspec.to_builtins(options)), _filters(options), request.enabled is not False,
+         as_json(request.tags or {})),
+    )  # fmt: skip
+    return shown(_stored(row[0].error, row[0].mapping, str(queue), target), "Creating")
+
+
+def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, context: Context) -> Shown:
+    """A mapping. Raises ResourceNotFoundException."""
+    return shown((yield from read(request.uuid, context)))
+
+
+def list_event_source_mappings(
+    request: mappings.ListEventSourceMappingsRequest, context: Context
+) -> Operation[mappings.ListEventSourceMappingsResult]:
+    """The mappings of the account in the region, of a queue or a function if the request names one, 100 a page."""
+    most = min(request.max_items or PAGE, PAGE)
+    function = request.function_name
+    target = None if function is None else targets.target_of(function, context.account_id, context.region)
+    after = None if request.marker is None else uuid_of(request.marker)
+    if request.marker is not None and after is None:
+        raise InvalidParameterValueException("Marker is not one of an earlier answer.")
+    rows = yield from Call(
+        LIST_MAPPINGS,
+        (context.account_id, context.region, None, request.event_source_arn, target, after, most + 1),
+    )
+    found = [mapping_of(row.mapping) for row in rows[:most]]
+    marker = str(found[-1].mapping_id) if len(rows) > most else None
+    return mappings.ListEventSourceMappingsResult(
+        event_source_mappings=[shown(one) for one in found], next_marker=marker
+    )
+
+
+def update_event_source_mapping(request: mappings.UpdateEventSourceMappingRequest, context: Context) -> Shown:
+    """Changes the members that the request has. From now on the rights of the caller count.
+
+    Raises ResourceNotFoundException, InvalidParameterValueException, ResourceConflictException, AccessDenied.
+    """
+    checks.check_members(request)
+    mapping = yield from read(request.uuid, context)
+    options = merged(mapping.options, options_of(request))
+    checks.check_options(options, fifo=mapping.queue.is_fifo)
+    function = request.function_name
+    target = (
+        mapping.function_arn
+        if function is None
+        else targets.target_of(function, context.account_id, context.region)
+    )
+    targets.check_target(target, context.account_id, context.region, context.environment.settings)
+    yield from check_receiver(mapping.queue_arn, context)
+    row = yield from Call(
+        UPDATE_MAPPING,
+        (context.account_id, context.region, mapping.mapping_id, target, context.caller.principal.user_name,
+         as_json(msgspec.to_builtins(options)), _filters(options), request.enabled),
+    )  # fmt: skip
+    changed = _stored(row[0].error, row[0].mapping, mapping.queue_arn, target)
+    if request.enabled is None or request.enabled == mapping.enabled:
+        return shown(changed, "Updating")
+    return shown(changed, "Enabling" if request.enabled else "Disabling")
+
+
+def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Shown:
+    """Deletes a mapping. Invocations under way end; messages that they leave become visible again."""
+    mapping_id = uuid_of(request.uuid)
+    rows = yield from Call(DROP_MAPPING, (context.account_id, context.region, mapping_id))
+    if not rows:
+        raise ResourceNotFoundException
+    return shown(mapping_of(rows[0].mapping), "Deleting")
+
+
+# --- tags ------------------------------------------------------------------------------------------------------------
+def list_tags(request: mappings.ListTagsRequest, context: Context) -> Operation[mappings.ListTagsResult]:
+    """The tags of a mapping."""
+    mapping = yield from read(tagged(request.resource, context), context)
+    return mappings.ListTagsResult(tags=mapping.tags)
+
+
+def tag_resource(request: mappings.TagResourceRequest, context: Context) -> Operation[None]:
+    """Adds tags to a mapping, or changes them."""
+    checks.check_tags(request.tags)
+    yield from change_tags(request.resource, request.tags, [], context)
+
+
+def untag_resource(request: mappings.UntagResourceRequest, context: Context) -> Operation[None]:
+    """Removes tags from a mapping; those that it lacks are no error."""
+    yield from change_tags(request.resource, {}, request.tag_keys, context)
+
+
+def change_tags(resource: str, tags: dict[str, str], removed: list[str], context: Context) -> Operation[None]:
+    """Raises ResourceNotFoundException, InvalidParameterValueException for more than 50 tags."""
+    mapping_id = uuid_of(tagged(resource, context))
+    key = (context.account_id, context.region, mapping_id)
+    (row,) = yield from Call(TAG_MAPPING, (*key, as_json(tags), removed))
+    if row.error is not None:
+        raise checks.too_many_tags() if row.error == "TagLimitExceeded" else ResourceNotFoundException
+
+
+def tagged(resource: str, context: Context) -> str:
+    """The id of the mapping that an ARN names. Raises ResourceNotFoundException: nothing else here has tags."""
+    prefix = ARN_PREFIX.format(context.region, context.account_id)
+    if not resource.startswith(prefix):
+        raise ResourceNotFoundException
+    return resource.removeprefix(prefix)
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+def check_receiver(queue_arn: str, context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may receive from the queue and delete there."""
+    if context.user is not None:
+        for action in ("ReceiveMessage", "DeleteMessage"):
+            yield from authorize_one("sqs", action, queue_arn, context)
+
+
+def read(uuid: str, context: Context) -> Operation[Mapping]:
+    """The mapping of this id. Raises ResourceNotFoundException."""
+    mapping_id = uuid_of(uuid)
+    rows = yield from Call(
+        LIST_MAPPINGS, (context.account_id, context.region, mapping_id, None, None, None, 1)
+    )
+    if mapping_id is None or not rows:
+        raise ResourceNotFoundException
+    return mapping_of(rows[0].mapping)
+
+
+def uuid_of(text: str) -> UUID | None:
+    """The id; None when the text is none."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def options_of(request: mappings.ChangeRequest) -> Options:
+    """The options of a request alone."""
+    return Options(**{name: getattr(request, name) for name in Options.__struct_fields__})
+
+
+def merged(old: Options, new: Options) -> Options:
+    """The old options, with those of the new ones that are given."""
+    given = {name: value for name, value in asdict(new).items() if value is not None}
+    return Options(**{**asdict(old), **given})
+
+
+def shown(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMapping:
+    """A mapping as the API shows it; `state`: where its own is not yet to be shown."""
+    prefix = ARN_PREFIX.format(mapping.region, mapping.account_id)
+    options = asdict(mapping.options)
+    options["batch_size"] = mapping.batch_size
+    options["maximum_batching_window_in_seconds"] = mapping.window_seconds
+    options["function_response_types"] = options["function_response_types"] or []
+    return mappings.EventSourceMapping(
+        uuid=str(mapping.mapping_id),
+        event_source_arn=mapping.queue_arn,
+        function_arn=mapping.function_arn,
+        last_modified=mapping.updated_at,
+        last_processing_result=mapping.last_result,
+        state=state or ("Enabled" if mapping.enabled else "Disabled"),
+        state_transition_reason=mapping.reason,
+        event_source_mapping_arn=f"{prefix}{mapping.mapping_id}",
+        **options,
+    )
+
+
+def _filters(options: Options) -> str | None:
+    compiled = filters.compiled(options.filter_criteria)
+    return None if compiled is None else msgspec.json.encode(compiled).decode()
+
+
+def _stored(error: str | None, mapping: JsonObject | None, queue_arn: str, target: str) -> Mapping:
+    if error == "QueueDoesNotExist":
+        raise InvalidParameterValueException(
+            "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error "
+            "Message: The specified queue does not exist."
+        )
+    if error == "MappingExists" and mapping is not None:
+        raise ResourceConflictException(
+            f'An event source mapping with SQS arn (" {queue_arn} ") and function (" {target} ") already exists. '
+            f"Please update or delete the existing mapping with UUID {mapping['mapping_id']}"
+        )
+    if mapping is None:
+        raise ResourceNotFoundException
+    return mapping_of(mapping)

@@ -1,0 +1,135 @@
+"""Requests and results of event source mappings: the members of botocore's model `lambda/2015-03-31`.
+
+A member without a default is required. Limits are the model's; `aws/codec/rest_json.py` checks them and answers
+violations as AWS does. Members that have no meaning for a queue are untyped: Penstock refuses them.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from penstock.aws.codec.names import Unsupported, in_path, in_query
+
+
+class Message(Struct, rename="pascal", omit_defaults=True, gc=False):
+    """What every request, result and part shares: AWS's PascalCase names; absent members are left out."""
+
+
+Uuid = Annotated[str, Meta(min_length=36, max_length=36)]
+QueueArn = Annotated[str, Meta(max_length=10_000)]
+FunctionName = Annotated[str, Meta(min_length=1, max_length=256)]
+Resource = Annotated[str, Meta(min_length=1, max_length=10_000)]
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+class Filter(Message):
+    pattern: Annotated[str, Meta(max_length=4096)] | None = None
+
+
+class FilterCriteria(Message):
+    filters: list[Filter] | None = None
+
+
+class ScalingConfig(Message):
+    maximum_concurrency: Annotated[int, Meta(ge=2, le=1000)] | None = None
+
+
+class Options(Message):
+    """What can be set when a mapping is made, and changed."""
+
+    batch_size: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    filter_criteria: FilterCriteria | None = None
+    maximum_batching_window_in_seconds: Annotated[int, Meta(ge=0, le=300)] | None = None
+    scaling_config: ScalingConfig | None = None
+    function_response_types: (
+        Annotated[list[Literal["ReportBatchItemFailures"]], Meta(min_length=0, max_length=1)] | None
+    ) = None
+
+
+class ChangeRequest(Options):
+    """Members that requests to create and to update share."""
+
+    enabled: bool | None = None
+    kms_key_arn: Unsupported = field(default=None, name="KMSKeyArn")
+    metrics_config: Unsupported = None
+    logging_config: Unsupported = None
+    parallelization_factor: Unsupported = None
+    destination_config: Unsupported = None
+    maximum_record_age_in_seconds: Unsupported = None
+    bisect_batch_on_function_error: Unsupported = None
+    maximum_retry_attempts: Unsupported = None
+    tumbling_window_in_seconds: Unsupported = None
+    source_access_configurations: Unsupported = None
+    amazon_managed_kafka_event_source_config: Unsupported = None
+    self_managed_kafka_event_source_config: Unsupported = None
+    document_db_event_source_config: Unsupported = field(default=None, name="DocumentDBEventSourceConfig")
+    provisioned_poller_config: Unsupported = None
+
+
+# --- mappings --------------------------------------------------------------------------------------------------------
+class CreateEventSourceMappingRequest(ChangeRequest, kw_only=True):
+    function_name: FunctionName
+    event_source_arn: QueueArn | None = None
+    tags: dict[str, str] | None = None
+    starting_position: Unsupported = None
+    starting_position_timestamp: Unsupported = None
+    topics: Unsupported = None
+    queues: Unsupported = None
+    self_managed_event_source: Unsupported = None
+
+
+class UpdateEventSourceMappingRequest(ChangeRequest, kw_only=True):
+    uuid: Annotated[Uuid, in_path()] = field(name="UUID")
+    function_name: FunctionName | None = None
+
+
+class GetEventSourceMappingRequest(Message):
+    uuid: Annotated[Uuid, in_path()] = field(name="UUID")
+
+
+class DeleteEventSourceMappingRequest(Message):
+    uuid: Annotated[Uuid, in_path()] = field(name="UUID")
+
+
+class ListEventSourceMappingsRequest(Message):
+    event_source_arn: Annotated[QueueArn | None, in_query("EventSourceArn")] = None
+    function_name: Annotated[FunctionName | None, in_query("FunctionName")] = None
+    marker: Annotated[str | None, in_query("Marker")] = None
+    max_items: Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, in_query("MaxItems")] = None
+
+
+class EventSourceMapping(Options, kw_only=True):
+    """A mapping as the API shows it."""
+
+    uuid: str = field(name="UUID")
+    event_source_arn: str
+    function_arn: str
+    last_modified: float
+    last_processing_result: str
+    state: str
+    state_transition_reason: str
+    event_source_mapping_arn: str
+
+
+class ListEventSourceMappingsResult(Message):
+    event_source_mappings: list[EventSourceMapping]
+    next_marker: str | None = None
+
+
+# --- tags ------------------------------------------------------------------------------------------------------------
+class ListTagsRequest(Message):
+    resource: Annotated[Resource, in_path()]
+
+
+class ListTagsResult(Message):
+    tags: dict[str, str]
+
+
+class TagResourceRequest(Message):
+    resource: Annotated[Resource, in_path()]
+    tags: dict[str, str]
+
+
+class UntagResourceRequest(Message):
+    resource: Annotated[Resource, in_path()]
+    tag_keys: Annotated[list[str], in_query("tagKeys")]

@@ -1,0 +1,83 @@
+"""Event source mappings: for the API, and for the worker that polls."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from penstock.effects import JsonObject, Statement
+
+
+class MappingResultRow(NamedTuple):
+    """The mapping as it is stored; or an error, for MappingExists with the other mapping."""
+
+    error: str | None
+    mapping: JsonObject | None
+
+
+class MappingRow(NamedTuple):
+    """A mapping."""
+
+    mapping: JsonObject
+
+
+CREATE_MAPPING = Statement(
+    "queue.create_mapping",
+    ("text", "text", "text", "text", "text", "jsonb", "jsonb", "bool", "jsonb"),
+    MappingResultRow,
+)
+UPDATE_MAPPING = Statement(
+    "queue.update_mapping",
+    ("text", "text", "uuid", "text", "text", "jsonb", "jsonb", "bool"),
+    MappingResultRow,
+)
+LIST_MAPPINGS = Statement(
+    "queue.list_mappings", ("text", "text", "uuid", "text", "text", "uuid", "int4"), MappingRow
+)
+DROP_MAPPING = Statement("queue.drop_mapping", ("text", "text", "uuid"), MappingRow)
+
+
+class TaggedMappingRow(NamedTuple):
+    """Why the tags were not changed; None: they were."""
+
+    error: str | None
+
+
+TAG_MAPPING = Statement("queue.tag_mapping", ("text", "text", "uuid", "jsonb", "text[]"), TaggedMappingRow)
+
+
+class ClaimedMappingRow(NamedTuple):
+    """A mapping that the caller polls for, and the time of the database, in milliseconds since 1970."""
+
+    mapping_id: UUID
+    revision: int
+    now_ms: int
+
+
+CLAIM_MAPPINGS = Statement("queue.claim_mappings", ("uuid", "int4"), ClaimedMappingRow)
+READ_MAPPINGS = Statement("queue.read_mappings", ("uuid[]",), MappingRow)
+
+
+class UserPoliciesRow(NamedTuple):
+    """The policies of a user: names of built-in ones, or JSON."""
+
+    policies: list[str] | None
+
+
+USER_POLICIES = Statement("queue.user_policies", ("text", "text"), UserPoliciesRow)
+
+
+class ReportedMappingRow(NamedTuple):
+    """Whether the mapping still has this revision."""
+
+    known: bool
+
+
+REPORT_MAPPING = Statement("queue.report_mapping", ("uuid", "int8", "text", "text"), ReportedMappingRow)
+
+
+class PassedMessageRow(NamedTuple):
+    """The number of a message, from 1, that passes a filter."""
+
+    n: int
+
+
+FILTER_MESSAGES = Statement("queue.filter_messages", ("jsonb[]", "jsonb[]"), PassedMessageRow)

@@ -1,0 +1,222 @@
+"""Polls for one mapping: batch after batch, each of which is invoked in a task of its own.
+
+    slot ─► pause after failures ─► rights ─► receive ─► (window) ─► filter ─► invoke ─► delete what succeeded
+    └──── as many as the mapping's concurrency ────────────────────────────────────────────┘
+
+What is not deleted becomes visible again by its visibility timeout. So an invocation may take as long as its messages
+are invisible, and a process that dies loses nothing. A FIFO queue hands out no message of a group of which others are
+in flight, so invocations at once have different groups.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+from penstock.context import Context
+from penstock.effects import Operation
+from penstock.environment import Environment
+from penstock.errors import AccessDenied, AwsError, QueueDoesNotExist, ServiceUnavailable
+from penstock.mappings import answer, batches, event
+from penstock.mappings.batches import Mapping
+from penstock.mappings.errors import InvalidParameterValueException
+from penstock.mappings.event import Record
+from penstock.mappings.invocation import Failure, Invoker, Throttled
+from penstock.mappings.targets import check_target
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock_web.driver import Resources, run_operation
+
+from .back_off import BackOff
+
+T = TypeVar("T")
+Report = Callable[[str, str | None], Awaitable[None]]
+"""Stores the result of the last batch, and why the mapping is disabled; None: it is not."""
+
+WAIT_SECONDS: Final = 3600.0
+"""A wait costs nothing while it lasts, so it is long; rights are checked again at its end."""
+FRESH_SECONDS: Final = 1.0
+"""So long a check of rights holds."""
+LONGEST_INVOCATION_SECONDS: Final = 900.0
+"""The most that a function may take ("Timeout", AWS Lambda quotas)."""
+DELETE_PAUSE_SECONDS: Final = 1.0
+
+OK: Final = "OK"
+"""LastProcessingResult after a batch that the target took."""
+
+_log = logging.getLogger(__name__)
+
+
+class MappingPoller:
+    """`invocations`: the places of the process, which all mappings share. `now_ms`: the database's time."""
+
+    def __init__(
+        self,
+        mapping: Mapping,
+        environment: Environment,
+        resources: Resources,
+        invoker: Invoker,
+        invocations: asyncio.Semaphore,
+        report: Report,
+        now_ms: Callable[[], float],
+    ) -> None:
+        self.mapping = mapping
+        self._environment = environment
+        self._resources = resources
+        self._invoker = invoker
+        self._invocations = invocations
+        self._report = report
+        self._now_ms = now_ms
+        self._slots = asyncio.Semaphore(mapping.concurrency)
+        self._back_off = BackOff()
+        self._last_result = mapping.last_result
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._loop_task = asyncio.get_running_loop().create_task(self._run())
+
+    def stop(self) -> None:
+        """Receives nothing more; invocations under way go on."""
+        self._loop_task.cancel()
+
+    async def ended(self) -> None:
+        """Returns when the last invocation has ended."""
+        await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
+
+    def abort(self) -> None:
+        """Ends the invocations under way, too: their messages become visible again by their timeout."""
+        for task in (self._loop_task, *self._under_way):
+            task.cancel()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it polls no more, since its mapping was disabled."""
+        return self._loop_task.done()
+
+    # --- batches -----------------------------------------------------------------------------------------------------
+    async def _run(self) -> None:
+        is_stopped = False
+        while not is_stopped:
+            await self._slots.acquire()
+            records: list[Record] = []
+            try:
+                await asyncio.sleep(self._back_off.seconds)
+                records = await self._next_batch()
+            except Exception as error:  # noqa: BLE001 - the next batch may come
+                is_stopped = await self._note_error(error)
+            if records:
+                task = asyncio.get_running_loop().create_task(self._invoke(records))
+                self._under_way.add(task)
+                task.add_done_callback(self._ended)
+            else:
+                self._slots.release()
+
+    async def _note_error(self, error: Exception) -> bool:
+        """Whether the mapping is stopped by an error of receiving: it may not receive or invoke any more."""
+        if isinstance(error, (AccessDenied, InvalidParameterValueException)):
+            await self._report(f"PROBLEM: {error.message}", f"The mapping was stopped: {error.message}")
+            return True
+        self._back_off.failed(throttled=True)
+        if isinstance(error, AwsError):
+            if not isinstance(error, ServiceUnavailable):  # the pool says that the database cannot be reached
+                await self._note(f"PROBLEM: {error.message}")
+        else:
+            extra = {"mapping": str(self.mapping.mapping_id)}
+            _log.error("polling failed", exc_info=error, extra=extra)
+        return False
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._under_way.discard(task)
+        self._slots.release()
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("invocation failed", exc_info=task.exception())
+
+    async def _next_batch(self) -> list[Record]:
+        """Waits for messages, then gathers more as long as the window says. What the filter leaves out is deleted."""
+        loop = asyncio.get_running_loop()
+        mapping, context = self.mapping, batches.context_of(self.mapping, self._environment)
+        await self._check(context)
+        began = loop.time()
+        records: list[Record] = []
+        rows = await self._operate(batches.receive(mapping, mapping.batch_size, WAIT_SECONDS, context))
+        try:
+            if loop.time() - began > FRESH_SECONDS:
+                await self._check(context)
+            deadline = loop.time() + mapping.window_seconds
+            while rows:
+                records += await self._operate(batches.records_of(mapping, rows, context))
+                rows = []
+                wanted, left = mapping.batch_size - len(records), deadline - loop.time()
+                if wanted <= 0 or left <= 0 or sum(len(r.encoded) for r in records) >= event.MOST_BYTES:
+                    break
+                rows = await self._operate(batches.receive(mapping, wanted, left, context))
+        except BaseException:
+            self._resources.batcher.return_messages(mapping.queue, [*(r.row for r in records), *rows])
+            raise
+        return records
+
+    async def _check(self, context: Context) -> None:
+        """Raises AccessDenied or InvalidParameterValueException if the mapping may not go on."""
+        mapping = self.mapping
+        check_target(mapping.function_arn, mapping.account_id, mapping.region, self._environment.settings)
+        await self._operate(batches.check_rights(mapping, context))
+
+    async def _operate(self, operation: Operation[T]) -> T:
+        return await run_operation(operation, self._resources)
+
+    # --- invocations -------------------------------------------------------------------------------------------------
+    async def _invoke(self, records: Sequence[Record]) -> None:
+        """Invokes the target with a batch; with several events, one after another, if one would exceed 6 MB."""
+        failed_groups: set[str] = set()
+        for part in event.events_of(records):
+            rest = [r for r in part if not failed_groups or answer.group_of(r.row) not in failed_groups]
+            async with self._invocations:
+                done = await self._call(rest) if rest else []
+            if self.mapping.queue.is_fifo:
+                kept = {row.message_id for row in done}
+                failed_groups |= {answer.group_of(r.row) for r in part if r.row.message_id not in kept}
+            await self._delete(done)
+
+    async def _call(self, records: Sequence[Record]) -> list[ReceivedRow]:
+        """The messages that the target has handled."""
+        mapping, rows = self.mapping, [record.row for record in records]
+        seconds = (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
+        if seconds <= 0:
+            return []  # they are visible again
+        payload = event.event_of(records)
+        try:
+            body = await self._invoker.invoke(
+                mapping.function_arn,
+                mapping.account_id,
+                mapping.region,
+                payload,
+                min(seconds, LONGEST_INVOCATION_SECONDS),
+            )
+            failed: frozenset[str] = frozenset()
+            if mapping.reports_items:
+                failed = answer.failed_ids(body, frozenset(row.message_id for row in rows))
+        except (Failure, answer.Malformed) as error:
+            self._back_off.failed(throttled=isinstance(error, Throttled))
+            await self._note(f"PROBLEM: {error}")
+            return []
+        self._back_off.succeeded()
+        await self._note(OK)
+        return answer.succeeded(rows, failed, fifo=mapping.queue.is_fifo)
+
+    async def _delete(self, rows: list[ReceivedRow]) -> None:
+        """Deletes them; while the database cannot be reached, tries again until they are visible again."""
+        while rows:
+            try:
+                await self._operate(batches.delete_messages(self.mapping, rows))
+            except ServiceUnavailable:
+                if max(row.visible_at_ms for row in rows) < self._now_ms():
+                    return
+                await asyncio.sleep(DELETE_PAUSE_SECONDS)
+            except QueueDoesNotExist:
+                return
+            else:
+                return
+
+    # --- results -----------------------------------------------------------------------------------------------------
+    async def _note(self, result: str) -> None:
+        """Stores a result that is another than before."""
+        if result != self._last_result:
+            self._last_result = result
+            await self._report(result, None)

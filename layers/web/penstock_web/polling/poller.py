@@ -1,0 +1,128 @@
+"""Which mappings this process polls for: those that no other living process does.
+
+Each process says every five seconds that it lives, and takes over the mappings of one that has not for 15 seconds.
+Without mappings it asks once a minute whether there are any; a notification wakes it at once.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from time import time
+from typing import Final
+from uuid import UUID, uuid4
+
+from penstock.environment import Environment
+from penstock.errors import AwsError
+from penstock.mappings.batches import Mapping, mapping_of
+from penstock.mappings.invocation import Invoker
+from penstock.postgres.statements.mappings import CLAIM_MAPPINGS, READ_MAPPINGS, REPORT_MAPPING
+from penstock_web.driver import Resources
+
+from .mapping_poller import MappingPoller
+
+MAPPINGS: Final = "mappings"
+"""The name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and others)."""
+ALIVE_SECONDS: Final = 15
+CLAIM_SECONDS: Final = 5.0
+IDLE_SECONDS: Final = 60.0
+MOST_INVOCATIONS: Final = 200
+"""Of a process at once: each may hold an event of 6 MB."""
+
+_log = logging.getLogger(__name__)
+
+
+class Poller:
+    """The mappings of this process."""
+
+    def __init__(self, environment: Environment, resources: Resources) -> None:
+        self._environment = environment
+        self._resources = resources
+        self._id = uuid4()
+        self._invoker = Invoker(environment.settings)
+        self._invocations = asyncio.Semaphore(MOST_INVOCATIONS)
+        self._pollers: dict[UUID, MappingPoller] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._awake = asyncio.Event()
+        self._ahead_ms = 0.0  # the clock of the database
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        resources.long_polls.on_wake(MAPPINGS, self._awake.set)
+
+    async def _run(self) -> None:
+        """Follows the mappings until it is cancelled."""
+        while True:
+            self._awake.clear()
+            try:
+                await self._follow()
+            except AwsError:
+                pass  # the database cannot be reached: the pool's callers report it
+            except Exception:  # noqa: BLE001 - logged; the next round tries again
+                _log.exception("mappings could not be read")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLAIM_SECONDS if self._pollers else IDLE_SECONDS):
+                    await self._awake.wait()
+
+    async def close(self, seconds: float) -> None:
+        """Receives nothing more, waits so long for invocations under way, and leaves the mappings to others."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        for poller in self._pollers.values():
+            poller.stop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*(poller.ended() for poller in self._pollers.values()), *self._ending)
+        for poller in self._pollers.values():
+            poller.abort()
+        if self._pollers:
+            with suppress(AwsError):
+                await self._resources.pool.call(CLAIM_MAPPINGS, [self._id, 0])
+        await self._invoker.close()
+
+    async def _follow(self) -> None:
+        """Starts and stops pollers, as mappings come, change and go."""
+        rows = await self._resources.pool.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
+        claimed = {row.mapping_id: row.revision for row in rows}
+        self._ahead_ms = rows[0].now_ms - time() * 1000 if rows else 0.0
+        for mapping_id, poller in list(self._pollers.items()):
+            if claimed.get(mapping_id) != poller.mapping.revision or poller.is_over:
+                self._end(self._pollers.pop(mapping_id))
+        new = [mapping_id.bytes for mapping_id in claimed if mapping_id not in self._pollers]
+        if new:
+            for row in await self._resources.pool.call(READ_MAPPINGS, [new]):
+                self._start(mapping_of(row.mapping))
+
+    def _start(self, mapping: Mapping) -> None:
+        if mapping.enabled:
+            self._pollers[mapping.mapping_id] = MappingPoller(
+                mapping,
+                self._environment,
+                self._resources,
+                self._invoker,
+                self._invocations,
+                partial(self._report, mapping),
+                lambda: time() * 1000 + self._ahead_ms,
+            )
+
+    def _end(self, poller: MappingPoller) -> None:
+        poller.stop()
+        task = asyncio.get_running_loop().create_task(poller.ended())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _report(self, mapping: Mapping, result: str, reason: str | None) -> None:
+        try:
+            arguments = [mapping.mapping_id, mapping.revision, result[:1024], reason]
+            await self._resources.pool.call(REPORT_MAPPING, arguments)
+        except AwsError:
+            _log.warning("the result of a mapping was not stored", extra={"mapping": str(mapping.mapping_id)})
+
+
+@asynccontextmanager
+async def polling(environment: Environment, resources: Resources) -> AsyncIterator[Poller]:
+    """Polls for event source mappings until the end of the block."""
+    poller = Poller(environment, resources)
+    try:
+        yield poller
+    finally:
+        await poller.close(0)

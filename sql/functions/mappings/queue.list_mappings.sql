@@ -1,0 +1,17 @@
+-- queue.list_mappings(account, region, id, queue, function, after, limit): event source mappings of an account in a region,
+-- in the order of their ids. p_mapping_id, p_queue_arn, p_function_arn null: any; p_after: only ids behind this one.
+-- Index: event_source_mapping_account. Called by: GetEventSourceMapping, ListEventSourceMappings, ListTags.
+create or replace function queue.list_mappings(
+    p_account_id text, p_region text, p_mapping_id uuid, p_queue_arn text, p_function_arn text, p_after uuid, p_limit int)
+returns table (mapping jsonb)
+language sql stable as $$
+select queue.show_mapping(m)
+from queue.event_source_mapping m
+where m.account_id = p_account_id and m.region = p_region
+    and (p_mapping_id is null or m.mapping_id = p_mapping_id)
+    and (p_queue_arn is null or m.queue_arn = p_queue_arn)
+    and (p_function_arn is null or m.function_arn = p_function_arn)
+    and (p_after is null or m.mapping_id > p_after)
+order by m.mapping_id
+limit p_limit
+$$;

@@ -1,0 +1,20 @@
+-- queue.tag_mapping(account, region, id, tags, removed keys): adds tags to an event source mapping, and removes some.
+-- Returns one row: error is null, ResourceNotFoundException or TagLimitExceeded (more than 50). Locks: its row.
+-- Called by: TagResource and UntagResource of Lambda.
+create or replace function queue.tag_mapping(
+    p_account_id text, p_region text, p_mapping_id uuid, p_tags jsonb, p_removed text[])
+returns table (error text)
+language plpgsql as $$
+declare
+    v_tags jsonb;
+begin
+    select (m.tags || p_tags) - p_removed into v_tags
+    from queue.event_source_mapping m
+    where m.account_id = p_account_id and m.region = p_region and m.mapping_id = p_mapping_id for update;
+    error := case when v_tags is null then 'ResourceNotFoundException'
+        when (select count(*) from jsonb_object_keys(v_tags)) > 50 then 'TagLimitExceeded' end;
+    if error is null then
+        update queue.event_source_mapping m set tags = v_tags where m.mapping_id = p_mapping_id;
+    end if;
+    return next;
+end $$;

@@ -1,0 +1,7 @@
+-- queue.user_policies(account, name): the policies of a user; no row where there is no such user (any more).
+-- Index: primary key of account_user. Called by: the worker poll, before it receives for an event source mapping.
+create or replace function queue.user_policies(p_account_id text, p_name text)
+returns table (policies text[])
+language sql stable as $$
+select u.policies from queue.account_user u where u.account_id = p_account_id and u.name = p_name
+$$;

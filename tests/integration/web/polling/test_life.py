@@ -1,0 +1,169 @@
+"""Mappings while processes come and go, and who may have one. Sources: docs/event_source_mappings.md."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import httpx
+import psycopg
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, key_ring, new_key
+from tests.support.database import Database
+from tests.support.functions.server import FunctionServer
+from tests.support.mappings.functions import Functions, running_functions
+from tests.support.programs.penstock_service import Service, running_service
+from tests.support.wait import wait_until
+
+
+def test_a_killed_worker_loses_nothing(database: Database) -> None:
+    """It dies in the middle of an invocation; another process takes over, and the message comes again."""
+    began, gate = threading.Event(), threading.Event()
+
+    def code(event: Any) -> None:
+        if not began.is_set():
+            began.set()
+            assert gate.wait(60)
+
+    with running_functions(f=code) as functions:
+        settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url}
+        with running_service(database.api_dsn, **settings) as first:
+            sqs = first.sqs()
+            url = sqs.create_queue(QueueName="q", Attributes={"VisibilityTimeout": "2"})["QueueUrl"]
+            attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
+            first.client("lambda").create_event_source_mapping(
+                EventSourceArn=attributes["QueueArn"], FunctionName="f"
+            )
+            sqs.send_message(QueueUrl=url, MessageBody="m")
+            assert began.wait(30)
+            first.process.kill()
+            first.process.wait()
+        gate.set()
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            connection.execute("update queue.poller set alive_until = clock_timestamp()")
+        with running_service(database.api_dsn, **settings):
+            functions.wait(lambda: len(functions.invocations) == 2)
+            with psycopg.connect(database.dsn, autocommit=True) as connection:
+                left = "select count(*) from queue.live_message"
+                wait_until(lambda: connection.execute(left).fetchone() == (0,))
+        assert functions.seen() == ["m", "m"]
+        counts = [
+            one.event["Records"][0]["attributes"]["ApproximateReceiveCount"] for one in functions.invocations
+        ]
+        assert counts == ["1", "2"]
+
+
+def test_a_function_has_to_be_listed(database: Database) -> None:
+    with running_service(
+        database.api_dsn, QUEUE_LAMBDA_ENDPOINT="http://127.0.0.1:9", QUEUE_LAMBDA_FUNCTIONS="other*"
+    ) as service:
+        queue = service.sqs().create_queue(QueueName="q")["QueueUrl"]
+        names = ["QueueArn"]
+        arn = service.sqs().get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"][
+            "QueueArn"
+        ]
+        client = service.client("lambda")
+        with pytest.raises(ClientError, match="QUEUE_LAMBDA_FUNCTIONS"):
+            client.create_event_source_mapping(EventSourceArn=arn, FunctionName="mine")
+        client.create_event_source_mapping(EventSourceArn=arn, FunctionName="other-one")
+
+
+def test_without_an_endpoint_no_function_can_be_mapped(database: Database) -> None:
+    with running_service(database.api_dsn) as service:
+        url = service.sqs().create_queue(QueueName="q")["QueueUrl"]
+        names = ["QueueArn"]
+        arn = service.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]["QueueArn"]
+        with pytest.raises(ClientError, match="QUEUE_LAMBDA_ENDPOINT"):
+            service.client("lambda").create_event_source_mapping(EventSourceArn=arn, FunctionName="f")
+
+
+def test_functions_have_no_mappings(database: Database) -> None:
+    """Nobody would poll for them."""
+    with FunctionServer(database.pooled_dsn) as functions:
+        answer = httpx.get(f"{functions.endpoint_url}/2015-03-31/event-source-mappings")
+    assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (404, "UnknownOperationException")
+
+
+# --- rights ----------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def guarded(database: Database) -> Iterator[tuple[Service, Functions]]:
+    """A service that verifies signatures and may invoke `f`, and only that."""
+    with running_functions(f=lambda _: None) as functions:
+        settings = {**SIGV4, "QUEUE_LAMBDA_ENDPOINT": functions.url, "QUEUE_LAMBDA_FUNCTIONS": "f"}
+        with running_service(database.api_dsn, **settings) as service:
+            yield service, functions
+
+
+def client_of(service: Service, key: tuple[str, str], name: str) -> Any:
+    return boto3.client(
+        name, endpoint_url=service.url, region_name="us-east-1", aws_access_key_id=key[0], aws_secret_access_key=key[1]
+    )  # fmt: skip
+
+
+def user_key(database: Database, name: str, *policies: str, new: bool = True) -> tuple[str, str]:
+    with key_ring(database) as ring:
+        list(ring.set_user(name, policies, OWNER, new=new))
+    return new_key(database, OWNER, name)
+
+
+def test_a_mapping_ends_with_the_rights_of_its_user(
+    database: Database, guarded: tuple[Service, Functions]
+) -> None:
+    """No message reaches the function afterwards, and the mapping says why."""
+    service, functions = guarded
+    root = new_key(database, OWNER)
+    key = user_key(database, "ann", "admin")
+    sqs = client_of(service, root, "sqs")
+    url = sqs.create_queue(QueueName="q")["QueueUrl"]
+    client = client_of(service, key, "lambda")
+    arn = f"arn:aws:sqs:us-east-1:{OWNER}:q"
+    uuid = client.create_event_source_mapping(EventSourceArn=arn, FunctionName="f", BatchSize=1)["UUID"]
+    sqs.send_message(QueueUrl=url, MessageBody="before")
+    functions.wait(lambda: functions.seen() == ["before"])
+    user_key(database, "ann", "read", new=False)
+    # The poll that waits now began with the old rights; it may hand on what comes within a second of its check.
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute("update queue.event_source_mapping set revision = revision + 1")
+        connection.execute("notify penstock, 'mappings'")
+    owner = client_of(service, root, "lambda")
+    wait_until(lambda: owner.get_event_source_mapping(UUID=uuid)["State"] == "Disabled")
+    sqs.send_message(QueueUrl=url, MessageBody="after")
+    shown = owner.get_event_source_mapping(UUID=uuid)
+    assert "not authorized" in shown["StateTransitionReason"]
+    assert shown["LastProcessingResult"].startswith("PROBLEM: ")
+    assert sqs.receive_message(QueueUrl=url)["Messages"][0]["Body"] == "after"
+    assert functions.seen() == ["before"]
+
+
+def test_who_may_make_a_mapping(database: Database, guarded: tuple[Service, Functions]) -> None:
+    """Who may not receive from the queue cannot have its messages sent to a function; others see no mapping of it."""
+    service, _ = guarded
+    root = new_key(database, OWNER)
+    client_of(service, root, "sqs").create_queue(QueueName="q")
+    arn = f"arn:aws:sqs:us-east-1:{OWNER}:q"
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "lambda:*", "Resource": "*"}],
+    }
+    only_lambda = client_of(service, user_key(database, "bob", json.dumps(policy)), "lambda")
+    with pytest.raises(ClientError, match="sqs:receivemessage"):
+        only_lambda.create_event_source_mapping(EventSourceArn=arn, FunctionName="f")
+    reader = client_of(service, user_key(database, "eve", "read"), "lambda")
+    with pytest.raises(ClientError, match="CreateEventSourceMapping"):
+        reader.create_event_source_mapping(EventSourceArn=arn, FunctionName="f")
+    owner = client_of(service, root, "lambda")
+    with pytest.raises(ClientError, match="QUEUE_LAMBDA_FUNCTIONS"):
+        owner.create_event_source_mapping(EventSourceArn=arn, FunctionName="g")
+    uuid = owner.create_event_source_mapping(EventSourceArn=arn, FunctionName="f")["UUID"]
+    assert reader.get_event_source_mapping(UUID=uuid)["UUID"] == uuid
+    partner = client_of(service, new_key(database, PARTNER), "lambda")
+    with pytest.raises(ClientError) as caught:
+        partner.get_event_source_mapping(UUID=uuid)
+    assert caught.value.response["Error"]["Code"] == "ResourceNotFoundException"
+    with pytest.raises(ClientError, match="account"):
+        partner.create_event_source_mapping(EventSourceArn=arn, FunctionName="f")

@@ -1,0 +1,160 @@
+"""CreateEventSourceMapping and its neighbours, by boto3.
+
+Sources: botocore's model lambda/2015-03-31; "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and
+configuring an Amazon SQS event source mapping" (AWS Lambda Developer Guide).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from botocore.exceptions import ClientError
+
+from .conftest import World
+
+
+def refused(call: Any, **members: Any) -> tuple[str, int, str]:
+    with pytest.raises(ClientError) as caught:
+        call(**members)
+    answer = caught.value.response
+    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Message"]
+
+
+def test_a_mapping_lives_and_dies(world: World) -> None:
+    _, arn = world.queue()
+    name = world.function(lambda _: None)
+    made = world.client.create_event_source_mapping(
+        EventSourceArn=arn, FunctionName=name, BatchSize=7, MaximumBatchingWindowInSeconds=1, Enabled=False,
+        ScalingConfig={"MaximumConcurrency": 8}, FunctionResponseTypes=["ReportBatchItemFailures"],
+        FilterCriteria={"Filters": [{"Pattern": '{"body": {"a": [1]}}'}]}, Tags={"team": "a"},
+    )  # fmt: skip
+    assert made["State"] == "Creating"
+    assert made["ResponseMetadata"]["HTTPStatusCode"] == 202
+    shown = world.get(made["UUID"])
+    account = arn.split(":")[4]
+    assert {
+        key: value for key, value in shown.items() if key not in ("ResponseMetadata", "LastModified")
+    } == {
+        "UUID": made["UUID"],
+        "BatchSize": 7,
+        "MaximumBatchingWindowInSeconds": 1,
+        "EventSourceArn": arn,
+        "FunctionArn": f"arn:aws:lambda:us-east-1:{account}:function:{name}",
+        "FilterCriteria": {"Filters": [{"Pattern": '{"body": {"a": [1]}}'}]},
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        "ScalingConfig": {"MaximumConcurrency": 8},
+        "State": "Disabled",
+        "StateTransitionReason": "USER_INITIATED",
+        "LastProcessingResult": "No records processed",
+        "EventSourceMappingArn": f"arn:aws:lambda:us-east-1:{account}:event-source-mapping:{made['UUID']}",
+    }
+    updated = world.client.update_event_source_mapping(UUID=made["UUID"], Enabled=True, BatchSize=3)
+    assert (updated["State"], updated["BatchSize"]) == ("Enabling", 3)
+    shown = world.get(made["UUID"])
+    assert (shown["State"], shown["BatchSize"], shown["ScalingConfig"]) == (
+        "Enabled",
+        3,
+        {"MaximumConcurrency": 8},
+    )
+    assert world.client.delete_event_source_mapping(UUID=made["UUID"])["State"] == "Deleting"
+    assert refused(world.client.get_event_source_mapping, UUID=made["UUID"])[:2] == (
+        "ResourceNotFoundException",
+        404,
+    )
+
+
+def test_defaults(world: World) -> None:
+    """ "The default value for SQS is 10", "the default is 0 seconds", enabled."""
+    _, arn = world.queue()
+    shown = world.get(world.map(arn, world.function(lambda _: None)))
+    assert (shown["BatchSize"], shown["MaximumBatchingWindowInSeconds"], shown["State"]) == (10, 0, "Enabled")
+
+
+def test_lists_by_queue_by_function_and_page_by_page(world: World) -> None:
+    _, arn = world.queue()
+    names = [world.function(lambda _: None) for _ in range(3)]
+    made = [world.map(arn, name) for name in names]
+    pages = world.client.get_paginator("list_event_source_mappings").paginate(
+        EventSourceArn=arn, PaginationConfig={"PageSize": 2}
+    )
+    assert [len(page["EventSourceMappings"]) for page in pages] == [2, 1]
+    found = world.client.list_event_source_mappings(FunctionName=names[1])["EventSourceMappings"]
+    assert [one["UUID"] for one in found] == [made[1]]
+
+
+def test_tags(world: World) -> None:
+    _, arn = world.queue()
+    made = world.map(arn, world.function(lambda _: None), Tags={"a": "1", "b": "2"})
+    resource = world.get(made)["EventSourceMappingArn"]
+    answer = world.client.tag_resource(Resource=resource, Tags={"b": "3", "c": "4"})
+    assert answer["ResponseMetadata"]["HTTPStatusCode"] == 204
+    world.client.untag_resource(Resource=resource, TagKeys=["a"])
+    assert world.client.list_tags(Resource=resource)["Tags"] == {"b": "3", "c": "4"}
+    other = resource[:-1] + ("0" if resource[-1] != "0" else "1")
+    assert refused(world.client.list_tags, Resource=other)[0] == "ResourceNotFoundException"
+
+
+def test_one_mapping_from_a_queue_to_a_function(world: World) -> None:
+    _, arn = world.queue()
+    name = world.function(lambda _: None)
+    made = world.map(arn, name)
+    code, status, message = refused(
+        world.client.create_event_source_mapping, EventSourceArn=arn, FunctionName=name
+    )
+    assert (code, status) == ("ResourceConflictException", 409)
+    assert message.endswith(made)
+
+
+@pytest.mark.parametrize(
+    ("fifo", "members"),
+    [
+        (False, {"BatchSize": 11}),  # needs a window of at least one second
+        (True, {"BatchSize": 11}),
+        (True, {"MaximumBatchingWindowInSeconds": 1}),
+        (False, {"StartingPosition": "LATEST"}),
+        (False, {"FilterCriteria": {"Filters": [{"Pattern": "{"}]}}),
+        (False, {"FilterCriteria": {"Filters": [{"Pattern": "{}"}] * 6}}),
+        (False, {"FunctionName": "arn:aws:lambda:us-east-1:999999999999:function:f"}),
+        (False, {"FunctionName": "arn:aws:lambda:eu-west-1:000000000000:function:f"}),
+        (False, {"EventSourceArn": "arn:aws:sqs:us-east-1:000000000000:nowhere"}),
+        (False, {"EventSourceArn": "arn:aws:kinesis:us-east-1:000000000000:stream/s"}),
+    ],
+)
+def test_values_that_cannot_be(world: World, fifo: bool, members: dict[str, Any]) -> None:
+    _, arn = world.queue(**({"FifoQueue": "true"} if fifo else {}))
+    given = {"EventSourceArn": arn, "FunctionName": "f", **members}
+    assert refused(world.client.create_event_source_mapping, **given)[:2] == (
+        "InvalidParameterValueException",
+        400,
+    )
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"BatchSize": 0},
+        {"BatchSize": 10_001},
+        {"MaximumBatchingWindowInSeconds": 301},
+        {"ScalingConfig": {"MaximumConcurrency": 1}},
+        {"ScalingConfig": {"MaximumConcurrency": 1001}},
+        {"FunctionResponseTypes": ["Other"]},
+        {"FilterCriteria": {"Filters": [{"Pattern": "x" * 4097}]}},
+    ],
+)
+def test_limits_of_the_model(world: World, members: dict[str, Any]) -> None:
+    """Sent as they are: botocore would refuse some itself."""
+    body = {"EventSourceArn": world.queue()[1], "FunctionName": "f", **members}
+    answer = httpx.post(f"{world.service.url}/2015-03-31/event-source-mappings/", json=body)
+    assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (400, "ValidationException")
+
+
+def test_a_mapping_that_is_not_there(world: World) -> None:
+    uuid = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
+    for call in (
+        world.client.get_event_source_mapping,
+        world.client.update_event_source_mapping,
+        world.client.delete_event_source_mapping,
+    ):
+        assert refused(call, UUID=uuid)[:2] == ("ResourceNotFoundException", 404)

@@ -1,0 +1,121 @@
+"""AWS Lambda's Invoke as a server of its own: functions are Python callables, and each invocation is kept."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+Event = dict[str, Any]
+Function = Callable[[Event], Any]
+
+
+class Throttle(Exception):  # noqa: N818 - named for the event
+    """The function has no room: 429."""
+
+
+@dataclass
+class Invocation:
+    """A call: the function's name (or the path of a URL), headers in lower case, and the event."""
+
+    name: str
+    headers: dict[str, str]
+    event: Event
+
+    @property
+    def bodies(self) -> list[str]:
+        """Of its messages."""
+        return [record["body"] for record in self.event["Records"]]
+
+
+@dataclass
+class Functions:
+    """`functions` by name; `most_at_once`: of invocations that were under way together."""
+
+    url: str = ""
+    functions: dict[str, Function] = field(default_factory=dict)
+    invocations: list[Invocation] = field(default_factory=list)
+    most_at_once: int = 0
+    _under_way: int = 0
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def wait(self, is_done: Callable[[], bool]) -> None:
+        """Until something is so, which an invocation may change."""
+        with self._changed:
+            assert self._changed.wait_for(is_done, 30), [one.bodies for one in self.invocations]
+
+    def seen(self) -> list[str]:
+        """The bodies of all messages, in the order of invocations."""
+        return [body for one in self.invocations for body in one.bodies]
+
+    def answer(self, invocation: Invocation) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body."""
+        with self._changed:
+            self.invocations.append(invocation)
+            self._under_way += 1
+            self.most_at_once = max(self.most_at_once, self._under_way)
+            self._changed.notify_all()
+        try:
+            answer = self.functions[invocation.name](invocation.event)
+        except Throttle:
+            return 429, {}, b'{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded"}'
+        except Exception as error:  # noqa: BLE001 - as Lambda answers for a function that raises
+            return (
+                200,
+                {"X-Amz-Function-Error": "Unhandled"},
+                json.dumps({"errorMessage": str(error)}).encode(),
+            )
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+        return 200, {}, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    daemon_threads = True
+
+
+@contextmanager
+def running_functions(**functions: Function) -> Iterator[Functions]:
+    """Serves until the end of the block."""
+    state = Functions(functions=dict(functions))
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            path = unquote(urlsplit(self.path).path)
+            name = path.removeprefix("/2015-03-31/functions/").removesuffix("/invocations")
+            event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            headers = {key.lower(): value for key, value in self.headers.items()}
+            status, more, body = state.answer(Invocation(name, headers, event))
+            try:
+                self.send_response(status)
+                for key, value in more.items():
+                    self.send_header(key, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except OSError:
+                self.close_connection = True  # who called was killed
+
+        def log_message(self, *_: object) -> None:
+            """Writes nothing."""
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    state.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
