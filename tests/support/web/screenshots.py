@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+import psycopg
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from penstock_web.local.postgres import free_port
@@ -21,7 +22,7 @@ from tests.support.programs.penstock_up import Up, running
 from tests.support.wait import wait_until
 
 SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
-LARGEST_BYTES: Final = 1_600_000
+LARGEST_BYTES: Final = 2_600_000
 """Of all pictures together."""
 
 
@@ -33,7 +34,17 @@ class Picture(NamedTuple):
     theme: Literal["light", "dark"] = "light"
 
 
-EMPTY: Final = (Picture("empty", ""),)
+EMPTY: Final = (
+    Picture("empty", ""),
+    Picture("empty-queues", "/queues"),
+    Picture("empty-topics", "/topics"),
+    Picture("empty-schedules", "/schedules"),
+    Picture("empty-calendar", "/schedules?view=calendar"),
+    Picture("empty-webhooks", "/webhooks"),
+    Picture("empty-keys", "/keys"),
+    Picture("empty-audit", "/audit"),
+)
+"""Where nothing was made yet; the page of the installation has always something to say."""
 TYPICAL: Final = (
     Picture("overview", ""),
     Picture("overview-dark", "", "dark"),
@@ -42,7 +53,10 @@ TYPICAL: Final = (
     Picture("queue-dark", "/queues/orders", "dark"),
     Picture("messages", "/queues/orders/messages"),
     Picture("topic", "/topics/news?body=x&attribute=region&type=String&value=eu"),
+    Picture("queue-30d", "/queues/orders?span=30d"),
     Picture("schedules", "/schedules"),
+    Picture("calendar", "/schedules?view=calendar"),
+    Picture("calendar-dark", "/schedules?view=calendar", "dark"),
     Picture("webhooks", "/webhooks"),
     Picture("system", "/system"),
 )
@@ -50,11 +64,36 @@ TROUBLE: Final = (
     Picture("trouble", ""),
     Picture("trouble-dark", "", "dark"),
     Picture("trouble-queues", "/queues"),
+    Picture("trouble-queue", "/queues/orders-dead"),
+    Picture("trouble-schedules", "/schedules"),
+    Picture("trouble-calendar", "/schedules?view=calendar"),
+    Picture("trouble-webhooks", "/webhooks?view=attempts"),
     Picture("failures", "/queues/orders-dead/failures"),
     Picture("failures-dark", "/queues/orders-dead/failures", "dark"),
     Picture("redrive", "/queues/orders-dead/redrive"),
     Picture("audit", "/audit"),
 )
+
+
+MONTH: Final = """
+with run as (insert into queue.metrics_run (mode, finished_at) values ('once', now() - interval '12 minutes')),
+hours as (
+    select q.queue_id, date_trunc('hour', now()) - n * interval '1 hour' as at,
+        (100 + 70 * sin(n * 0.2618) + (n * 7919) % 23)::int as sent
+    from queue.queues q, generate_series(1, 700) n where q.name = 'orders'),
+lags as (
+    insert into queue.metrics_latency (window_seconds, queue_id, measure, starts_at, ends_at, count, sum_us, p50_us,
+        p90_us, p95_us, p99_us, max_us, sketch_buckets, sketch_counts)
+    select 3600, queue_id, 'lag', at, at + interval '1 hour', sent, sent, sent * 9000, sent * 20000, sent * 30000,
+        sent * 60000, sent * 90000, '{1}', '{1}'
+    from hours)
+insert into queue.metrics_window (window_seconds, queue_id, starts_at, ends_at, arrivals, deliveries, redeliveries,
+    deletions, dead_lettered, purged, expired, moved, depth, waiting, received, oldest_age_us)
+select 3600, queue_id, at, at + interval '1 hour', sent, sent, 0, sent - sent % 5, 0, 0, 0, 0, sent / 3, 0, sent,
+    sent * 700000
+from hours
+"""
+"""A month of a queue, as the metrics job stores it: more by day than by night."""
 
 
 class Installation:
@@ -70,6 +109,7 @@ class Installation:
             "aws_secret_access_key": "x",
         }
         self.url = up.address
+        self.dsn = up.dsn
         self.sqs: Any = boto3.client("sqs", endpoint_url=up.address, **keys)
         self.http = httpx.Client(base_url=up.address)
 
@@ -79,6 +119,10 @@ class Installation:
             arn = f"arn:aws:sqs:us-east-1:000000000000:{dead}"
             attributes["RedrivePolicy"] = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
         return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+    def schedule(self, name: str, queue: str, **when: str) -> None:
+        target = {"queue": queue, "message": {"report": name}}
+        self.http.post("/v1/schedules", json={"name": name, "target": target, **when}).raise_for_status()
 
     def send(self, url: str, bodies: Sequence[object]) -> None:
         for start in range(0, len(bodies), 10):
@@ -119,14 +163,17 @@ def typical(there: Installation) -> None:
         ("nightly-report", "0 3 * * *"),
         ("hourly-import", "0 * * * *"),
         ("weekly", "0 8 * * 1"),
+        ("heartbeat", "* * * * *"),
+        ("invoices-eu", "30 6 * * 1-5"),
+        ("invoices-us", "30 6 * * 1-5"),
+        ("stock-count", "0 12,18 * * *"),
     ):
-        target = {"queue": "reports", "message": {"report": name}}
-        there.http.post(
-            "/v1/schedules", json={"name": name, "cron": cron, "target": target}
-        ).raise_for_status()
+        there.schedule(name, "reports", cron=cron)
     hook = {"protocol": "https", "endpoint": "https://hooks.example.com/orders"}
     there.http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
     there.http.post("/v1/events/order.paid", json={"message": order(1)}).raise_for_status()
+    with psycopg.connect(there.dsn) as connection:
+        connection.execute(MONTH.encode())
     measured(there, "orders", 40)
 
 
@@ -140,6 +187,15 @@ def trouble(there: Installation) -> None:
     there.send(orders, failing)
     for _ in range(2):
         there.receive(orders, 400, delete=False)
+    there.queue("retired")
+    there.schedule("to-a-queue-that-is-gone", "retired", every="1s")
+    there.http.delete("/v1/queues/retired").raise_for_status()
+    wait_until(lambda: there.http.get("/v1/schedules/to-a-queue-that-is-gone").json().get("last_error"))
+    hook = {"protocol": "http", "endpoint": "http://127.0.0.1:1/orders"}
+    there.http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
+    for number in range(3):
+        there.http.post("/v1/events/order.paid", json={"message": order(number)}).raise_for_status()
+    wait_until(lambda: len(there.http.get("/v1/deliveries/attempts").json()["attempts"]) > 3)
     move = {"filter": {"text": "payment"}, "per_second": 50, "canary": 1}
     there.http.post("/v1/queues/orders-dead/moves", json=move).raise_for_status()
     wait_until(lambda: moves(there)[0]["state"] == "waiting")

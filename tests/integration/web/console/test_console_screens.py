@@ -420,6 +420,7 @@ def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
     assert "Resume" in text
     assert "by hand" in text
     assert "<script>alert" not in text
+    assert "not while paused" in console.page("/schedules?q=daily")
     console.browser.post("/console/schedules/daily/status", status="active")
     assert "Pause" in console.page("/schedules/daily")
     assert console.audit("scheduler:UpdateSchedule")[3] == {"status": "active"}
