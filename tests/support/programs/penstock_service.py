@@ -1,13 +1,19 @@
-"""A real service in a process of its own, on a free port."""
+"""A real service in a process of its own, on a free port.
 
+The processes are forked from one that has imported the service (multiprocessing's "forkserver"): an interpreter that
+imports it anew takes more than a second of the CPU. `penstock up` (`penstock_up.py`) starts the real command.
+"""
+
+import multiprocessing
 import os
 import random
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import boto3
@@ -15,7 +21,13 @@ import httpx
 import psycopg
 from botocore.config import Config
 
+from penstock_web.cli import main
+from tests.support.wait import wait_until
+
 ACCOUNT = "000000000000"
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["penstock_web.server", "penstock_web.cli.worker", __name__])
 
 
 @dataclass
@@ -23,7 +35,7 @@ class Service:
     """`process` has been started; `url` answers."""
 
     url: str
-    process: "subprocess.Popen[bytes]"
+    process: BaseProcess
 
     def sqs(self) -> Any:
         """A boto3 client that tries once and waits long."""
@@ -42,10 +54,21 @@ class Service:
         # Unverified, since plain: loading the certificate authorities takes 20 ms a client.
         return httpx.Client(base_url=self.url, timeout=60, verify=False)
 
+    @property
+    def process_id(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
+
     def stop(self) -> int:
         """SIGTERM; the exit code."""
         self.process.terminate()
-        return self.process.wait(30)
+        return self.exit_code()
+
+    def exit_code(self) -> int:
+        """Waits for the end, which somebody else has asked for."""
+        self.process.join(30)
+        assert self.process.exitcode is not None, "the service goes on"
+        return self.process.exitcode
 
 
 def free_port() -> int:
@@ -66,28 +89,41 @@ def running_service(
     It checks twice a second for what nobody notifies it of, such as rows that a test inserts itself.
     """
     port = free_port()
-    ready, ready_fd = os.pipe()
     addresses = {"DATABASE_URL": database_url, "DATABASE_DIRECT_URL": direct_url or database_url}
-    command = [sys.executable, "-m", "penstock_web.cli", "worker", "--host", "127.0.0.1", "--port", str(port)]
-    with subprocess.Popen(
-        [*command, "--ready-fd", str(ready_fd)],
-        stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=log,
-        pass_fds=[ready_fd],
-        env={**os.environ, **addresses, "QUEUE_IDLE_CHECK_MS": "500", **settings},
-    ) as process:
-        os.close(ready_fd)
-        try:
-            assert os.read(ready, 1) == b"1", "the service did not start"
-            yield Service(f"http://127.0.0.1:{port}", process)
-        finally:
-            os.close(ready)
-            process.terminate()
+    environment = {**os.environ, **addresses, "QUEUE_IDLE_CHECK_MS": "500", **settings}
+    stdin, until_closed = _processes.Pipe(duplex=False)
+    ready, report_ready = _processes.Pipe(duplex=False)
+    outputs = [Connection(os.dup(fd), readable=False) for fd in ([log.fileno()] * 2 if log else [1, 2])]
+    process = _processes.Process(
+        target=_serve, args=(environment, port, stdin, outputs, report_ready), daemon=True
+    )
+    process.start()
+    for sent in (stdin, report_ready, *outputs):
+        sent.close()
+    try:
+        assert os.read(ready.fileno(), 1) == b"1", "the service did not start"
+        yield Service(f"http://127.0.0.1:{port}", process)
+    finally:
+        process.terminate()
+        process.join()
+        ready.close()
+        until_closed.close()
+
+
+def _serve(
+    environment: dict[str, str], port: int, stdin: Connection, outputs: list[Connection], ready: Connection
+) -> None:
+    """In the new process: what `penstock worker` does, with this environment and these files."""
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, file in enumerate([stdin, *outputs]):
+        os.dup2(file.fileno(), number)
+    ready_fd = os.dup(ready.fileno())
+    ready.close()
+    sys.exit(main(["worker", "--host", "127.0.0.1", "--port", str(port), "--ready-fd", str(ready_fd)]))
 
 
 def until_row(dsn: str, query: str) -> None:
     """Returns when the query has a row: the database itself says that something has happened."""
     with psycopg.connect(dsn, autocommit=True) as connection:
-        while connection.execute(query.encode()).fetchone() is None:
-            pass
+        wait_until(lambda: connection.execute(query.encode()).fetchone() is not None)

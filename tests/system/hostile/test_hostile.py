@@ -156,7 +156,7 @@ def test_50_000_hostile_requests_are_refused_in_50_ms(
     target = arena.target()
     with running_service(arena.deployments.database.api_dsn, **IDLE_WORKERS) as service:
         before = arena.contents()
-        stopwatch = Stopwatch(service.url, service.process.pid)
+        stopwatch = Stopwatch(service.url, service.process_id)
         tried = [
             (attack, *stopwatch.best(attack)) for attack in attacks(seed=3, number=50_000, target=target)
         ]

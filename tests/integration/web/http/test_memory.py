@@ -21,7 +21,7 @@ SPARE_MIB = 50  # for all that is under way: each sender's message in its four f
 
 def at_most(service: Service) -> int:
     """The most that the process ever had in memory, in KiB: VmHWM of proc(5)."""
-    status = Path(f"/proc/{service.process.pid}/status").read_text()
+    status = Path(f"/proc/{service.process_id}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 
 

@@ -15,7 +15,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from penstock_web.metrics.old_names import OLD_NAMES
-from tests.support.database import Database
+from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import Service, running_service, until_row
 from tests.support.promtool import check
 from tests.support.tracing.collector import running_collector
@@ -30,7 +30,13 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def database(postgres: TestServer) -> Iterator[Database]:
+    with postgres.database() as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
 def service(database: Database) -> Iterator[Service]:
     settings = {"QUEUE_METRICS_INTERVAL_MS": "100", "QUEUE_METRICS_OLD_NAMES": "false"}
     with running_service(database.api_dsn, **settings) as service:
