@@ -75,9 +75,10 @@ cross join lateral (select gen_random_uuid() as id where q.arn is not null) s
 SCHEDULES: Final = """
 insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone, target, next_fire_at,
     due_at)
-select '000000000000', 'us-east-1', 's' || n, 'native', 'cron', '0 3 * * *', '0 3 * * *', 'UTC',
-    '{"queue": "large", "message": {"a": 1}}', now() + interval '1 day', now() + interval '1 day'
-from generate_series(1, %s) n
+select '000000000000', 'us-east-1', 's' || n, 'native', 'cron', e.text, e.text, 'UTC',
+    '{"queue": "large", "message": {"a": 1}}', now() + interval '1 hour', now() + interval '1 hour'
+from generate_series(1, %s) n, lateral (
+    select format('%%s %%s,%%s * * *', n %% 60, n / 60 %% 12, 12 + n / 720 %% 12) as text) e
 """
 WINDOWS: Final = """
 with run as (

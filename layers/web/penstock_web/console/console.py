@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from fastapi import FastAPI
 
+from .refreshing import Refresher
 from .screens import (
     attributes,
     entry,
@@ -46,7 +47,7 @@ def add_console(
 
     `pool`: the counters of the process's pool of connections; None: it has none.
     """
-    app.state.console_refresh = refresh
+    app.state.console_refresh = None if refresh is None else Refresher(refresh)
     app.state.console_pool = pool
     for screen in SCREENS:
         app.include_router(screen.router)

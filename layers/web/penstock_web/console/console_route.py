@@ -1,10 +1,8 @@
 """Admits the requests of the console: the host, the page that sent them, who is signed in, and what he may do."""
 
-import asyncio
 import gzip
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -32,6 +30,7 @@ from penstock_web.native.native_route import OperationRunner, authorize_actions,
 from penstock_web.native.request_id import request_id_of
 
 from .readings import Readings
+from .refreshing import Refresher
 from .rendering import render
 from .rights import RIGHTS, Right
 from .sign_in import Viewer, find_viewer, is_https
@@ -56,7 +55,6 @@ LONGEST_FORM: Final = 1_400_000
 WORTHWHILE_BYTES: Final = 1_400
 GZIP_LEVEL: Final = 4
 """A page of 50 queues takes a millisecond."""
-REFRESH_SECONDS: Final = 0.15
 HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": (
@@ -191,11 +189,9 @@ class Page:
 
         The page says when they were measured; the next poll knows the rest.
         """
-        refresh: Callable[[], Awaitable[None]] | None = self.request.app.state.console_refresh
-        if refresh is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(REFRESH_SECONDS):
-                    await refresh()
+        refresher: Refresher | None = self.request.app.state.console_refresh
+        if refresher is not None:
+            await refresher.wait()
 
     def pool(self) -> Mapping[str, int] | None:
         """The counters of the process's pool of connections; None: a function, which has one connection."""
