@@ -14,7 +14,9 @@ returns table (form text, expression text, canonical text, timezone text, anchor
     read_at timestamptz)
 language sql stable set jit = off as $$
 with looked as materialized (
-    select s.* from queue.schedule s
+    select s.region, s.group_name, s.name, s.form, s.expression, s.canonical, s.timezone, s.anchor_at, s.end_at,
+        s.next_fire_at, s.due_at
+    from queue.schedule s
     where s.account_id = p_account_id and s.status = 'active'
     order by s.due_at limit 10000),
 alike as (
