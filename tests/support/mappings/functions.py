@@ -41,7 +41,7 @@ class Functions:
     functions: dict[str, Function] = field(default_factory=dict)
     invocations: list[Invocation] = field(default_factory=list)
     most_at_once: int = 0
-    _under_way: int = 0
+    under_way: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def wait(self, is_done: Callable[[], bool]) -> None:
@@ -57,8 +57,8 @@ class Functions:
         """Status, headers and body."""
         with self._changed:
             self.invocations.append(invocation)
-            self._under_way += 1
-            self.most_at_once = max(self.most_at_once, self._under_way)
+            self.under_way += 1
+            self.most_at_once = max(self.most_at_once, self.under_way)
             self._changed.notify_all()
         try:
             answer = self.functions[invocation.name](invocation.event)
@@ -72,7 +72,7 @@ class Functions:
             )
         finally:
             with self._changed:
-                self._under_way -= 1
+                self.under_way -= 1
                 self._changed.notify_all()
         return 200, {}, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
 
