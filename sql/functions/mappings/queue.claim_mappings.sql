@@ -1,8 +1,8 @@
 -- queue.claim_mappings(poller, seconds): says that a process polls for that long, and gives it the enabled event source
--- mappings that no living process polls for. 0 seconds: it stops. Returns all that it polls for, with their revisions, and
--- the time in milliseconds since 1970.
--- Without mappings it writes nothing. Locks: the poller's row, and those of the mappings that it takes (others skip them).
--- Index: event_source_mapping_poller. Called by: the worker poll, each five seconds while there are mappings.
+-- mappings that no living process polls for. 0 seconds: it stops, and others are told. Returns all that it polls for, with
+-- their revisions, and the time in milliseconds since 1970. Without mappings it writes nothing.
+-- Locks: the poller's row, and those of the mappings that it takes (others skip them). Index: event_source_mapping_poller.
+-- Called by: the worker poll, each 20 seconds while there are mappings.
 create or replace function queue.claim_mappings(p_poller_id uuid, p_seconds int)
 returns table (mapping_id uuid, revision bigint, now_ms bigint)
 language plpgsql as $$
@@ -16,6 +16,7 @@ begin
     values (p_poller_id, clock_timestamp() + p_seconds * interval '1 second')
     on conflict (poller_id) do update set alive_until = excluded.alive_until;
     if p_seconds <= 0 then
+        perform pg_notify('penstock', 'mappings');
         return;
     end if;
     update queue.event_source_mapping m set poller_id = p_poller_id

@@ -1,7 +1,8 @@
 """Which mappings this process polls for: those that no other living process does.
 
-Each process says every five seconds that it lives, and takes over the mappings of one that has not for 15 seconds.
-Without mappings it asks once a minute whether there are any; a notification wakes it at once.
+Each process says every 20 seconds that it lives, and takes over the mappings of one that has not for a minute. Not more
+often, since each commit makes the next check of long polls look at every queue that waits. Without mappings it asks
+once a minute whether there are any. A change, or a process that stops, notifies all others.
 """
 
 import asyncio
@@ -24,8 +25,8 @@ from .mapping_poller import MappingPoller
 
 MAPPINGS: Final = "mappings"
 """The name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and others)."""
-ALIVE_SECONDS: Final = 15
-CLAIM_SECONDS: Final = 5.0
+ALIVE_SECONDS: Final = 60
+CLAIM_SECONDS: Final = 20.0
 IDLE_SECONDS: Final = 60.0
 MOST_INVOCATIONS: Final = 200
 """Of a process at once: each may hold an event of 6 MB."""

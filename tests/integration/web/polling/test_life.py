@@ -34,7 +34,7 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
         settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url}
         with running_service(database.api_dsn, **settings) as first:
             sqs = first.sqs()
-            url = sqs.create_queue(QueueName="q", Attributes={"VisibilityTimeout": "2"})["QueueUrl"]
+            url = sqs.create_queue(QueueName="q")["QueueUrl"]
             attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
             first.client("lambda").create_event_source_mapping(
                 EventSourceArn=attributes["QueueArn"], FunctionName="f"
@@ -46,7 +46,9 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
         gate.set()
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             connection.execute("update queue.poller set alive_until = clock_timestamp()")
-        with running_service(database.api_dsn, **settings):
+        with running_service(database.api_dsn, **settings) as second:
+            handle = functions.invocations[0].event["Records"][0]["receiptHandle"]
+            second.sqs().change_message_visibility(QueueUrl="q", ReceiptHandle=handle, VisibilityTimeout=0)
             functions.wait(lambda: len(functions.invocations) == 2)
             with psycopg.connect(database.dsn, autocommit=True) as connection:
                 left = "select count(*) from queue.live_message"
@@ -56,6 +58,32 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
             one.event["Records"][0]["attributes"]["ApproximateReceiveCount"] for one in functions.invocations
         ]
         assert counts == ["1", "2"]
+
+
+def test_a_process_that_stops_ends_its_invocations(database: Database) -> None:
+    """It receives nothing more, deletes what was handled, and leaves the mapping to another process."""
+    began, gate = threading.Event(), threading.Event()
+
+    def code(_: Any) -> None:
+        began.set()
+        assert gate.wait(60)
+
+    with running_functions(f=code) as functions:
+        settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url}
+        with running_service(database.api_dsn, **settings) as first:
+            sqs = first.sqs()
+            url = sqs.create_queue(QueueName="q")["QueueUrl"]
+            names = ["QueueArn"]
+            arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]["QueueArn"]
+            first.client("lambda").create_event_source_mapping(EventSourceArn=arn, FunctionName="f")
+            sqs.send_message(QueueUrl=url, MessageBody="before")
+            assert began.wait(30)
+            first.process.terminate()
+            gate.set()
+            assert first.process.wait(30) == 0
+        with running_service(database.api_dsn, **settings) as second:
+            second.sqs().send_message(QueueUrl="q", MessageBody="after")
+            functions.wait(lambda: functions.seen() == ["before", "after"])
 
 
 def test_a_function_has_to_be_listed(database: Database) -> None:
