@@ -59,7 +59,7 @@ def kill(service: Service, functions: Functions, ledger: Ledger, dsn: str) -> No
     functions.wait(lambda: len(functions.invocations) > seen and functions.under_way > 0)
     assert functions.under_way > 0
     service.process.kill()
-    service.process.wait()
+    service.process.join()
     ledger.goes_on.set()
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("update queue.poller set alive_until = clock_timestamp()")

@@ -42,7 +42,7 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
             sqs.send_message(QueueUrl=url, MessageBody="m")
             assert began.wait(30)
             first.process.kill()
-            first.process.wait()
+            first.process.join()
         gate.set()
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             connection.execute("update queue.poller set alive_until = clock_timestamp()")
@@ -80,7 +80,7 @@ def test_a_process_that_stops_ends_its_invocations(database: Database) -> None:
             assert began.wait(30)
             first.process.terminate()
             gate.set()
-            assert first.process.wait(30) == 0
+            assert first.exit_code() == 0
         with running_service(database.api_dsn, **settings) as second:
             second.sqs().send_message(QueueUrl="q", MessageBody="after")
             functions.wait(lambda: functions.seen() == ["before", "after"])
