@@ -42,6 +42,9 @@ POLL_SECONDS = 1.0
 # A registration lasts five seconds. If no notification used it within three, the next one lasts a minute.
 REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
+# Unused registrations are renewed at multiples of this, many in one statement: each commit makes the next shared check
+# look at every queue.
+RENEW_TOGETHER_SECONDS = 10.0
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
 ASSUMED_EMPTY_SECONDS = 1.0  # the shared check finds messages that become visible by time as late as this
 EMPTY_RECEIVE_VALID_SECONDS = 0.02  # so long a new request relies on another's empty receive of a FIFO queue
@@ -283,7 +286,7 @@ class LongPollDispatcher:
         now = asyncio.get_running_loop().time()
         for queue in queues:
             queue.registered_at = now
-            queue.renew_at = now + (UNUSED_RENEW_SECONDS if queue.previous_unused else RENEW_SECONDS)
+            queue.renew_at = _renew_at(now, unused=queue.previous_unused)
             queue.woken_locally = False
         arns = [queue.resolved.arn for queue in queues]
         seconds = [
@@ -369,3 +372,10 @@ class LongPollDispatcher:
                 continue  # the database cannot be reached: the pool's callers report it
             except Exception:  # noqa: BLE001 - logged; long polls go on
                 _log.exception("the shared check of long polls failed")
+
+
+def _renew_at(now: float, *, unused: bool) -> float:
+    """When a registration of this moment is renewed; `unused`: no notification used the one before."""
+    if not unused:
+        return now + RENEW_SECONDS
+    return (now + UNUSED_RENEW_SECONDS) // RENEW_TOGETHER_SECONDS * RENEW_TOGETHER_SECONDS
