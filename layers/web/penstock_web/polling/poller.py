@@ -46,13 +46,14 @@ class Poller:
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
+        self._is_closing = False
         self._ahead_ms = 0.0  # the clock of the database
         self._task = asyncio.get_running_loop().create_task(self._run())
         resources.long_polls.on_wake(MAPPINGS, self._awake.set)
 
     async def _run(self) -> None:
         """Follows the mappings until it is cancelled."""
-        while True:
+        while not self._is_closing:
             self._awake.clear()
             try:
                 await self._follow()
@@ -66,6 +67,8 @@ class Poller:
 
     async def close(self, seconds: float) -> None:
         """Receives nothing more, waits so long for invocations under way, and leaves the mappings to others."""
+        self._is_closing = True
+        self._awake.set()  # a call of the database that ends at this moment may hide the cancellation
         self._task.cancel()
         await asyncio.wait([self._task])
         for poller in self._pollers.values():
