@@ -15,6 +15,8 @@ class Activity:
     def __init__(self) -> None:
         self.changes: int | None = None
         """What `queue.count_changes` said in the last check."""
+        self.noticed = 0
+        """How often `notice` was called."""
         self._waiting: dict[Wake, int | None] = {}
         self._after_check: list[Callable[[], None]] = []
 
@@ -34,6 +36,7 @@ class Activity:
 
     def notice(self) -> None:
         """Something has changed."""
+        self.noticed += 1
         if self._waiting:
             self._wake(list(self._waiting))
 

@@ -191,6 +191,10 @@ class MaintenanceWorker(Worker):
         return self._pause_seconds * (IDLE_PAUSE_FACTOR if self._maintainer.found_nothing else 1)
 
 
+ROUND = ("pages", "minutes")
+"""The parts of a round of the worker `measure`, by their counts."""
+
+
 class MeasurementWorker(Worker):
     """Measures for /metrics. It stops after a round since whose beginning nothing has changed."""
 
@@ -202,8 +206,8 @@ class MeasurementWorker(Worker):
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
         self._long_polls = long_polls
         self._activity = activity
-        self._changes: int | None = None
-        self._measured = False
+        # What was known of changes before each part. The parts have pauses of their own, so a run may do one only.
+        self._known: dict[str, tuple[int | None, int]] = {}
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
@@ -217,15 +221,17 @@ class MeasurementWorker(Worker):
                     await self._run_ended.wait()
 
     def _measure(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
-        self._changes = self._activity.changes
+        known = (self._activity.changes, self._activity.noticed)
         counts = measure.run_once(settings, TransactionExecutor(connection))
-        self._measured = counts["pages"] > 0 and counts["minutes"] > 0
+        self._known.update((part, known) for part in ROUND if counts[part])
         return counts
 
     def _next_pause(self) -> float:
         self._run_ended.set()
-        if self._measured and self._long_polls.receives_notifications:
-            self._activity.wait(self.wake, self._changes)
+        known = [self._known.get(part) for part in ROUND]
+        if known[0] is not None and known[0] == known[1] and self._long_polls.receives_notifications:
+            self._known.clear()
+            self._activity.wait(self.wake, known[0][0])
             return LONGEST_PAUSE_SECONDS
         return self._pause_seconds
 

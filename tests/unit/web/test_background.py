@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import AsyncMock, Mock
 
@@ -232,13 +232,15 @@ def test_maintain_without_listen_does_not_stop(found: str, pause: int) -> None:
     assert run(scenario()) == list(range(0, 21, pause))
 
 
-def measurement(rest: Rest, monkeypatch: pytest.MonkeyPatch, *pages: int) -> MeasurementWorker:
-    """Its runs measure so many pages; none where the pause after another process's round is not over."""
-    rounds = list(pages)
+def measurement(
+    rest: Rest, monkeypatch: pytest.MonkeyPatch, *pages: int, minutes: Sequence[int] = (1,)
+) -> MeasurementWorker:
+    """Its runs measure so many pages, and add to the minutes; 0 where the pause after another round is not over."""
+    rounds, added = list(pages), list(minutes)
 
     def measure(*_: Any) -> dict[str, int]:
-        number = rounds.pop(0) if len(rounds) > 1 else rounds[0]
-        return {"queues": 0, "pages": number, "minutes": 1}
+        number, count = (left.pop(0) if len(left) > 1 else left[0] for left in (rounds, added))
+        return {"queues": 0, "pages": number, "minutes": count}
 
     monkeypatch.setattr(workers_measure, "run_once", measure)
     monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)
@@ -257,6 +259,20 @@ def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch)
         )  # fmt: skip
 
     assert run(scenario()) == [0, 100, 105, 110, 300]
+
+
+def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its own pause. What changes between the two parts counts."""
+
+    async def scenario() -> list[float]:
+        rest = Rest()
+        worker = measurement(rest, monkeypatch, *[0, 1] * 5, minutes=[1, 0] * 5)
+        return await rest.times(
+            worker, HOUR, (100.0, rest.activity.notice), (102.0, rest.activity.notice),
+            (200.0, lambda: rest.activity.compare(2)), (202.0, lambda: rest.activity.compare(3)),
+        )  # fmt: skip
+
+    assert run(scenario()) == [0, 5, 100, 105, 110, 200, 205, 210]
 
 
 def test_a_scrape_waits_for_a_round_only_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
