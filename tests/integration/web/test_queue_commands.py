@@ -145,6 +145,30 @@ def test_schedules(penstock: Command) -> None:
     assert len(times) == 3
 
 
+def test_mappings(penstock: Command) -> None:
+    penstock("create", "mapped")
+    url = "http://127.0.0.1:1/handle"
+    put = ("mappings", "put", "mapped", url)
+    made = lines(penstock(*put, "--batch-size", "20", "--window", "1", "--disabled", "--json"))[0]
+    name = str(made["id"])
+    assert penstock(*put, "--filter", '{"body": ["a"]}', "--max-concurrency", "2", "--report-failures") == (
+        f"{name}: mapped triggers {url} (disabled)\n"
+    )
+    (found,) = lines(penstock("mappings", "list", "--queue", "mapped", "--function", url, "--json"))
+    changed = {
+        "batch_size": 10, "window_secs": 0, "filters": [{"body": ["a"]}], "max_concurrency": 2, "report_failures": True
+    }  # fmt: skip
+    assert found == made | changed | {"updated_at": found["updated_at"]}
+    assert penstock("mappings", "list").split()[:3] == ["id", "queue", "function"]
+    assert penstock("mappings", "enable", name) == f"enabled {name}\n"
+    assert ("state", "enabled") in [
+        tuple(line.split()) for line in penstock("mappings", "show", name).splitlines()
+    ]
+    assert penstock("mappings", "disable", name) == f"disabled {name}\n"
+    assert penstock("mappings", "delete", name) == f"deleted {name}\n"
+    assert penstock("mappings", "list", "--json") == ""
+
+
 def test_deliveries(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert penstock("deliveries", "list").split() == [
         "id", "kind", "endpoint", "attempts", "next_attempt_at", "last_status", "last_error",

@@ -10,8 +10,11 @@ from collections.abc import Mapping
 
 from msgspec.structs import fields
 
+from penstock.context import Context
+from penstock.scheduler.errors import UnknownOperationException
+
 from .errors import InvalidParameterValueException
-from .types import ChangeRequest, Options
+from .types import MOST_PATTERN, ChangeRequest, Options
 
 MOST_FILTERS = 5
 DEFAULT_BATCH = 10
@@ -24,6 +27,12 @@ _OFFERED = frozenset(
 )
 
 
+def check_served(context: Context) -> None:
+    """Raises UnknownOperationException in a Lambda function: only the container polls for event source mappings."""
+    if context.http.response_limit is not None:
+        raise UnknownOperationException
+
+
 def check_members(request: ChangeRequest) -> None:
     """Raises InvalidParameterValueException for a member that has no meaning for a queue, or that Penstock lacks."""
     for member in fields(request):
@@ -31,6 +40,12 @@ def check_members(request: ChangeRequest) -> None:
             raise InvalidParameterValueException(
                 f"{member.encode_name} is not supported: Penstock maps queues, and has no use for it."
             )
+
+
+def check_pattern(text: str) -> None:
+    """Raises InvalidParameterValueException for a pattern of a filter that is too long."""
+    if len(text) > MOST_PATTERN:
+        raise InvalidParameterValueException(f"A filter has at most {MOST_PATTERN} characters.")
 
 
 def check_options(options: Options, *, fifo: bool) -> None:
@@ -54,9 +69,15 @@ def check_options(options: Options, *, fifo: bool) -> None:
 def check_tags(tags: Mapping[str, str]) -> None:
     """Raises InvalidParameterValueException ("Tag your Lambda functions", AWS Lambda Developer Guide)."""
     for key, value in tags.items():
-        if not 1 <= len(key) <= 128 or len(value) > 256 or key.lower().startswith("aws:"):
+        if (
+            not 1 <= len(key) <= 128
+            or len(value) > 256
+            or key.lower().startswith("aws:")
+            or "\0" in key + value
+        ):
             raise InvalidParameterValueException(
-                "Keys of tags have 1 to 128 characters and do not begin with aws:, values have at most 256."
+                "Keys of tags have 1 to 128 characters and do not begin with aws:, values have at most 256; neither "
+                "has a NUL character."
             )
     if len(tags) > MOST_TAGS:
         raise too_many_tags()

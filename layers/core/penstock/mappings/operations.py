@@ -35,6 +35,11 @@ Shown = Operation[mappings.EventSourceMapping]
 
 
 def create_event_source_mapping(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Shown:
+    """`create`, as AWS answers."""
+    return shown((yield from create(request, context)), "Creating")
+
+
+def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[Mapping]:
     """Makes a mapping; the worker polls for it from now on.
 
     Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who may not receive
@@ -61,7 +66,7 @@ def create_event_source_mapping(request: mappings.CreateEventSourceMappingReques
          as_json(msgspec.to_builtins(options)), _filters(options), request.enabled is not False,
          as_json(request.tags or {})),
     )  # fmt: skip
-    return shown(_stored(row[0].error, row[0].mapping, str(queue), target), "Creating")
+    return _stored(row[0].error, row[0].mapping, str(queue), target)
 
 
 def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, context: Context) -> Shown:
@@ -72,7 +77,20 @@ def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, con
 def list_event_source_mappings(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[mappings.ListEventSourceMappingsResult]:
-    """The mappings of the account in the region, of a queue or a function if the request names one, 100 a page."""
+    """`page`, as AWS answers."""
+    found, marker = yield from page(request, context)
+    return mappings.ListEventSourceMappingsResult(
+        event_source_mappings=[shown(one) for one in found], next_marker=marker
+    )
+
+
+def page(
+    request: mappings.ListEventSourceMappingsRequest, context: Context
+) -> Operation[tuple[list[Mapping], str | None]]:
+    """The mappings of the account in the region, of a queue or a function if the request names one, 100 a page.
+
+    With the marker of the next page. Raises InvalidParameterValueException.
+    """
     most = min(request.max_items or PAGE, PAGE)
     function = request.function_name
     target = None if function is None else targets.target_of(function, context.account_id, context.region)
@@ -84,16 +102,24 @@ def list_event_source_mappings(
         (context.account_id, context.region, None, request.event_source_arn, target, after, most + 1),
     )
     found = [mapping_of(row.mapping) for row in rows[:most]]
-    marker = str(found[-1].mapping_id) if len(rows) > most else None
-    return mappings.ListEventSourceMappingsResult(
-        event_source_mappings=[shown(one) for one in found], next_marker=marker
-    )
+    return found, str(found[-1].mapping_id) if len(rows) > most else None
 
 
 def update_event_source_mapping(request: mappings.UpdateEventSourceMappingRequest, context: Context) -> Shown:
+    """`update`, as AWS answers."""
+    before, changed = yield from update(request, context)
+    if request.enabled is None or request.enabled == before.enabled:
+        return shown(changed, "Updating")
+    return shown(changed, "Enabling" if request.enabled else "Disabling")
+
+
+def update(
+    request: mappings.UpdateEventSourceMappingRequest, context: Context
+) -> Operation[tuple[Mapping, Mapping]]:
     """Changes the members that the request has. From now on the rights of the caller count.
 
-    Raises ResourceNotFoundException, InvalidParameterValueException, ResourceConflictException, AccessDenied.
+    Returns the mapping as it was and as it is. Raises ResourceNotFoundException, InvalidParameterValueException,
+    ResourceConflictException, AccessDenied.
     """
     checks.check_members(request)
     mapping = yield from read(request.uuid, context)
@@ -112,19 +138,24 @@ def update_event_source_mapping(request: mappings.UpdateEventSourceMappingReques
         (context.account_id, context.region, mapping.mapping_id, target, context.caller.principal.user_name,
          as_json(msgspec.to_builtins(options)), _filters(options), request.enabled),
     )  # fmt: skip
-    changed = _stored(row[0].error, row[0].mapping, mapping.queue_arn, target)
-    if request.enabled is None or request.enabled == mapping.enabled:
-        return shown(changed, "Updating")
-    return shown(changed, "Enabling" if request.enabled else "Disabling")
+    return mapping, _stored(row[0].error, row[0].mapping, mapping.queue_arn, target)
 
 
 def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Shown:
-    """Deletes a mapping. Invocations under way end; messages that they leave become visible again."""
+    """`drop`, as AWS answers."""
+    return shown((yield from drop(request, context)), "Deleting")
+
+
+def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[Mapping]:
+    """Deletes a mapping. Invocations under way end; messages that they leave become visible again.
+
+    Raises ResourceNotFoundException.
+    """
     mapping_id = uuid_of(request.uuid)
     rows = yield from Call(DROP_MAPPING, (context.account_id, context.region, mapping_id))
     if not rows:
         raise ResourceNotFoundException
-    return shown(mapping_of(rows[0].mapping), "Deleting")
+    return mapping_of(rows[0].mapping)
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
@@ -200,9 +231,13 @@ def merged(old: Options, new: Options) -> Options:
     return Options(**{**asdict(old), **given})
 
 
+def arn_of(mapping: Mapping) -> str:
+    """The mapping's own ARN."""
+    return f"{ARN_PREFIX.format(mapping.region, mapping.account_id)}{mapping.mapping_id}"
+
+
 def shown(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMapping:
     """A mapping as the API shows it; `state`: where its own is not yet to be shown."""
-    prefix = ARN_PREFIX.format(mapping.region, mapping.account_id)
     options = asdict(mapping.options)
     options["batch_size"] = mapping.batch_size
     options["maximum_batching_window_in_seconds"] = mapping.window_seconds
@@ -215,7 +250,7 @@ def shown(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMap
         last_processing_result=mapping.last_result,
         state=state or ("Enabled" if mapping.enabled else "Disabled"),
         state_transition_reason=mapping.reason,
-        event_source_mapping_arn=f"{prefix}{mapping.mapping_id}",
+        event_source_mapping_arn=arn_of(mapping),
         **options,
     )
 

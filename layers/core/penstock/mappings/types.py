@@ -19,11 +19,13 @@ Uuid = Annotated[str, Meta(min_length=36, max_length=36)]
 QueueArn = Annotated[str, Meta(max_length=10_000)]
 FunctionName = Annotated[str, Meta(min_length=1, max_length=256)]
 Resource = Annotated[str, Meta(min_length=1, max_length=10_000)]
+ResponseType = Literal["ReportBatchItemFailures"]
+MOST_PATTERN = 4_096
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 class Filter(Message):
-    pattern: Annotated[str, Meta(max_length=4096)] | None = None
+    pattern: Annotated[str, Meta(max_length=MOST_PATTERN)] | None = None
 
 
 class FilterCriteria(Message):
@@ -41,9 +43,7 @@ class Options(Message):
     filter_criteria: FilterCriteria | None = None
     maximum_batching_window_in_seconds: Annotated[int, Meta(ge=0, le=300)] | None = None
     scaling_config: ScalingConfig | None = None
-    function_response_types: (
-        Annotated[list[Literal["ReportBatchItemFailures"]], Meta(min_length=0, max_length=1)] | None
-    ) = None
+    function_response_types: Annotated[list[ResponseType], Meta(min_length=0, max_length=1)] | None = None
 
 
 class ChangeRequest(Options):

@@ -27,6 +27,7 @@ MODULES: Final = {
     "Queues": ("rest.status", "rest.queues", "rest.dead_letters"),
     "Topics and webhooks": ("rest.topics", "rest.webhooks", "rest.deliveries"),
     "Schedules": ("rest.schedules",),
+    "Functions": ("rest.mappings",),
     "A file of all": ("manifest",),
     "Metrics": ("metrics",),
 }

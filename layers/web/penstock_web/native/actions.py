@@ -75,6 +75,11 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "run_schedule": ("penstock:RunSchedule",),
     "list_runs": ("scheduler:GetSchedule",),
     "preview": ("penstock:PreviewSchedule",),
+    "create_mapping": ("lambda:CreateEventSourceMapping",),
+    "list_mappings": ("lambda:ListEventSourceMappings", "lambda:ListTags"),
+    "describe_mapping": ("lambda:GetEventSourceMapping", "lambda:ListTags"),
+    "change_mapping": ("lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource"),
+    "delete_mapping": ("lambda:DeleteEventSourceMapping",),
     "mcp": (),  # each tool asks for the actions of the route that does the same
     "metrics": ("penstock:GetMetrics",),  # /metrics, which tells of all accounts
 }

@@ -19,6 +19,7 @@ from . import messages, moves, outbox, queues, search, transactions
 from .access import routes as access
 from .errors import add_error_handlers
 from .events import routes as events
+from .mappings import routes as mappings
 from .metrics import routes as metrics
 from .native_route import NativeApi, RunOperation
 from .schedules import routes as schedules
@@ -43,6 +44,7 @@ MODULES: Final = (
     endpoint_test,
     outbox,
     schedules,
+    mappings,
     metrics,
 )
 """Those with the routes below /v1, each with its `router`."""

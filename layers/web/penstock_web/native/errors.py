@@ -18,6 +18,7 @@ from starlette.types import Scope
 from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
+from penstock.mappings.errors import ResourceConflictException, ResourceNotFoundException
 from penstock.search.moves import MoveConflict, MoveNotFound
 from penstock.sns.errors import NotFound, Throttled
 
@@ -148,6 +149,12 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     UnsupportedMediaType: (415, "unsupported_media_type", "Send content-type: application/json."),
     ScheduleNotFound: (404, "schedule_not_found", None),
     ScheduleConflict: (409, "schedule_conflict", None),
+    ResourceNotFoundException: (404, "mapping_not_found", None),
+    ResourceConflictException: (
+        409,
+        "mapping_conflict",
+        "Change the one that there is with PATCH /v1/mappings/{id}.",
+    ),
     ScheduleUnusable: (400, "schedule_invalid", None),
     errors.QueueNameExists: (409, "queue_exists", None),
     errors.QueueDeletedRecently: (409, "queue_exists", "QUEUE_RECREATE_INTERVAL_SECONDS sets how long."),

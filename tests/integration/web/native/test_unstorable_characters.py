@@ -115,6 +115,12 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("DELETE", "/schedules/{other}", None),
     ("POST", "/schedules/{made}/runs", None),
     ("GET", "/schedules/{made}/runs?next={x}", None),
+    ("POST", "/mappings", {"queue": "q", "function": "http://127.0.0.1:1/", "enabled": False, "tags": {"a": "b"},
+                           "filters": [{"body": {"a": ["b", {"prefix": "c"}]}}]}),
+    ("GET", "/mappings?queue={q}&function={f}&next={x}", None),
+    ("GET", f"/mappings/{{{MOVE}}}", None),
+    ("PATCH", f"/mappings/{{{MOVE}}}", {"function": "f", "filters": [{"body": ["a"]}], "tags": {"a": "b"}}),
+    ("DELETE", f"/mappings/{{{MOVE}}}", None),
     ("POST", "/previews", {"cron": "0 0 * * *", "timezone": "UTC"}),
 ]  # fmt: skip
 

@@ -66,6 +66,16 @@ class Client:
         found = msgspec.json.decode(data) if name is None else msgspec.json.decode(data)[name]
         return msgspec.convert(found, list[dict[str, object]])
 
+    def pages(self, path: str, name: str, **parameters: object) -> Iterator[Document]:
+        """The documents that the pages of a list have by this name; `next` of one page asks for the following one."""
+        following: object = None
+        while True:
+            page = self.call("GET", path, next=following, **parameters)
+            if isinstance(found := page[name], list):
+                yield from found
+            if not (following := page.get("next")):
+                return
+
     def health(self, path: str) -> Document:
         """What /livez or /readyz says, also when it says that something is wrong."""
         import msgspec
@@ -116,13 +126,7 @@ class Client:
 
     def queue_names(self) -> Iterator[str]:
         """Of all pages, in their order."""
-        following = None
-        while True:
-            page = self.call("GET", "/queues", limit=1_000, next=following)
-            if isinstance(found := page["queues"], list):
-                yield from (str(queue["name"]) for queue in found if isinstance(queue, dict))
-            if not (following := page.get("next")):
-                return
+        return (str(queue["name"]) for queue in self.pages("/queues", "queues", limit=1_000))
 
 
 def queue_path(name: str, rest: str = "") -> str:

@@ -52,7 +52,7 @@ def print_described(document: Document, json: bool) -> None:
         print_json(document)
         return
     for member in ("attributes", "tags"):
-        if isinstance(found := document.pop(member), dict):
+        if isinstance(found := document.pop(member, None), dict):
             document |= {f"{member}.{key}": value for key, value in sorted(found.items())}
     print_fields(document)
 

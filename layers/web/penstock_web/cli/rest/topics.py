@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -13,11 +13,6 @@ from .client import Client
 from .options import Endpoint, Json, Yes, confirm
 from .printing import print_described, print_table, say
 from .values import json_or_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .client import Document
 
 app = typer.Typer()
 topics = typer.Typer(name="topics", help="topics of a running service")
@@ -31,7 +26,7 @@ Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="name of the topic")
 @topics.command("list", help="list the topics")
 def list_topics(endpoint: Endpoint = None, json: Json = False) -> None:
     """By name."""
-    print_table(_pages(Client(endpoint), "/topics", "topics"), json, ("name", "arn"))
+    print_table(Client(endpoint).pages("/topics", "topics"), json, ("name", "arn"))
 
 
 @topics.command("show", help="show a topic, its attributes and tags")
@@ -80,7 +75,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
 @subscriptions.command("list", help="list the subscriptions of a topic")
 def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """One that has not confirmed yet has no ARN."""
-    rows = _pages(Client(endpoint), _path(topic, "/subscriptions"), "subscriptions")
+    rows = Client(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
     print_table(rows, json, ("protocol", "endpoint", "arn"))
 
 
@@ -137,16 +132,6 @@ def delete_subscription(
     path = _path(topic.rpartition(":")[2], f"/subscriptions/{quote(subscription, safe='')}")
     Client(endpoint).call("DELETE", path)
     say({"deleted": arn}, json, f"ended {arn}")
-
-
-def _pages(client: Client, path: str, member: str) -> Iterator[Document]:
-    following: object = None
-    while True:
-        page = client.call("GET", path, next=following)
-        if isinstance(rows := page[member], list):
-            yield from rows
-        if not (following := page.get("next")):
-            return
 
 
 def _path(topic: str, rest: str = "") -> str:

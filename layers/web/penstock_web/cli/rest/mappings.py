@@ -1,0 +1,112 @@
+"""`penstock mappings`: which functions the queues of a running service trigger, over its REST API."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from .client import Client
+from .options import Endpoint, Json, complete_queue
+from .printing import print_described, print_table, say
+from .values import json_or_text, whole_number
+
+app = typer.Typer(name="mappings", help="functions that queues trigger, of a running service")
+
+MappingId = Annotated[str, typer.Argument(metavar="ID", help="as `mappings list` shows it")]
+COLUMNS = ("id", "queue", "function", "state", "batch_size", "last_result")
+
+
+@app.command("list", help="list the mappings, and what became of the last batch of each")
+def list_(
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="only those of a queue")] = None,
+    function: Annotated[str | None, typer.Option(metavar="NAME", help="only those to a function")] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """In the order of their ids."""
+    found = Client(endpoint).pages("/mappings", "mappings", queue=queue, function=function)
+    print_table(found, json, COLUMNS)
+
+
+@app.command("show", help="show a mapping")
+def show(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
+    """One mapping."""
+    print_described(Client(endpoint).call("GET", _path(mapping)), json)
+
+
+@app.command("put", help="let a queue trigger a function or a URL, or change how it does")
+def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
+    queue: Annotated[
+        str, typer.Argument(metavar="QUEUE", help="name of the queue", autocompletion=complete_queue)
+    ],
+    function: Annotated[
+        str, typer.Argument(metavar="FUNCTION", help="name or ARN of the function, or a URL")
+    ],
+    batch_size: Annotated[
+        int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="most messages of a batch")
+    ] = 10,
+    window: Annotated[
+        int,
+        typer.Option(
+            metavar="SECONDS", parser=whole_number(0, 300), help="how long a batch gathers messages"
+        ),
+    ] = 0,
+    max_concurrency: Annotated[
+        int | None,
+        typer.Option(metavar="N", parser=whole_number(2, 1_000), help="invocations at once (5 without it)"),
+    ] = None,
+    filter_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter", metavar="JSON", help='such as \'{"body": {"kind": ["order"]}}\'; repeatable'
+        ),
+    ] = None,
+    report_failures: Annotated[
+        bool, typer.Option("--report-failures", help="the answer names the messages that failed")
+    ] = False,
+    disabled: Annotated[bool, typer.Option("--disabled", help="trigger nothing until it is enabled")] = False,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """All that is not named goes back to its default. A mapping that is there stays enabled or disabled."""
+    client = Client(endpoint)
+    options: dict[str, object] = {
+        "batch_size": batch_size,
+        "window_secs": window,
+        "max_concurrency": max_concurrency,
+        "filters": [json_or_text(text) for text in filter_ or ()],
+        "report_failures": report_failures,
+    }
+    if disabled:
+        options["enabled"] = False
+    there = client.call("GET", "/mappings", queue=queue, function=function)["mappings"]
+    if isinstance(there, list) and there:
+        made = client.call("PATCH", _path(there[0]["id"]), options)
+    else:
+        made = client.call("POST", "/mappings", {"queue": queue, "function": function, **options})
+    say(made, json, f"{made['id']}: {made['queue']} triggers {made['function']} ({made['state']})")
+
+
+@app.command("enable", help="let a mapping trigger its function (again)")
+def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
+    """From now on, with the rights of who calls."""
+    say(Client(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
+
+
+@app.command("disable", help="trigger nothing more until the mapping is enabled")
+def disable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
+    """Messages stay in the queue; invocations under way end."""
+    say(Client(endpoint).call("PATCH", _path(mapping), {"enabled": False}), json, f"disabled {mapping}")
+
+
+@app.command("delete", help="delete a mapping; the queue and its messages stay")
+def delete(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
+    """An error if there is none."""
+    Client(endpoint).call("DELETE", _path(mapping))
+    say({"deleted": mapping}, json, f"deleted {mapping}")
+
+
+def _path(mapping: object) -> str:
+    return f"/mappings/{quote(str(mapping), safe='')}"
