@@ -10,14 +10,21 @@ import msgspec
 
 from penstock.access.users import BUILT_IN
 from penstock.errors import AwsError
+from penstock.mappings.checks import check_options, check_tags
+from penstock.mappings.filters import compiled
+from penstock.mappings.operations import options_of
+from penstock.mappings.targets import target_of
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sqs.attributes import check_queue_attributes
+from penstock_web.native.documents import decode_document
+from penstock_web.native.mappings.documents import new_mapping
+from penstock_web.native.mappings.operations import create_request
 from penstock_web.native.schedules.checks import checked_name, new_schedule_fields
 from penstock_web.native.schedules.documents import read_schedule
 from penstock_web.system_account import LocalError
 
-from .model import Document, Manifest, Queue, Topic
+from .model import Document, Manifest, Mapping, Queue, Topic
 from .plan import text
 
 
@@ -51,6 +58,18 @@ def _check_queue(name: str, queue: Queue) -> None:
     check_queue_attributes(attributes, name.endswith(".fifo"), native=True)
     for row in queue.events or ():
         _check_filter(row.filter, "MessageBody")
+    for mapping in queue.mappings or ():
+        _check_mapping(name, mapping)
+
+
+def _check_mapping(queue: str, mapping: Mapping) -> None:
+    body = msgspec.json.encode({"queue": queue, **msgspec.structs.asdict(mapping)})
+    request = create_request(decode_document(new_mapping, body), queue)
+    options = options_of(request)
+    check_options(options, fifo=queue.endswith(".fifo"))
+    compiled(options.filter_criteria)
+    check_tags(mapping.tags)
+    target_of(mapping.function, "0" * 12, "us-east-1")
 
 
 def _check_topic(name: str, topic: Topic) -> None:

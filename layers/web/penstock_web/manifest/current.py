@@ -16,7 +16,19 @@ from penstock.sqs.attributes import FIFO, NATIVE, STANDARD
 from penstock_web.system_account import LocalError
 
 from .endpoint import Endpoint
-from .model import DeadLetterTarget, Document, EventBinding, Manifest, Queue, Subscription, Topic, Value
+from .model import (
+    DeadLetterTarget,
+    Document,
+    EventBinding,
+    Manifest,
+    Queue,
+    Subscription,
+    Topic,
+    Value,
+)
+from .model import (
+    Mapping as QueueMapping,
+)
 from .references import References
 
 T = TypeVar("T")
@@ -60,6 +72,7 @@ class Current:
     messages: dict[str, int] = field(default_factory=dict)
     subscription_arns: dict[tuple[str, str], str] = field(default_factory=dict)
     bindings: dict[tuple[str, str], int] = field(default_factory=dict)
+    mapping_ids: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 class Binding(msgspec.Struct):
@@ -95,6 +108,7 @@ def read_endpoint(endpoint: Endpoint, rest: Rest | None, warn: Warn, *, strict: 
         topic.tags = tell(partial(endpoint.topic_tags, arn), no_tags)
         _read_subscriptions(found, arn, topic, endpoint, warn)
     if rest:
+        _read_mappings(found, rest, endpoint.references)
         _read_schedules(found, rest, warn)
     return found
 
@@ -177,6 +191,41 @@ def _read_subscriptions(found: Current, topic_arn: str, topic: Topic, endpoint: 
     topic.subscriptions = sorted(rows, key=lambda row: row.destination)
 
 
+class ShownMapping(msgspec.Struct):
+    """What the file says of a mapping, and its id, of the REST API's answer."""
+
+    id: str
+    queue: str
+    function: str
+    state: str
+    batch_size: int
+    window_secs: int
+    max_concurrency: int | None
+    filters: list[Document]
+    report_failures: bool
+    tags: dict[str, str]
+
+
+def _read_mappings(found: Current, rest: Rest, names: References) -> None:
+    for queue in found.manifest.queues.values():
+        queue.mappings = []
+    following: object = None
+    while True:
+        page = rest.call("GET", "/mappings", next=following)
+        for shown in msgspec.convert(page["mappings"], list[ShownMapping]):
+            if (queue := found.manifest.queues.get(shown.queue)) is None:
+                continue  # of a queue that was deleted since
+            function = names.function(shown.function)
+            found.mapping_ids[shown.queue, function] = shown.id
+            row = QueueMapping(
+                function, shown.state == "enabled", shown.batch_size, shown.window_secs, shown.max_concurrency,
+                shown.filters, shown.report_failures, shown.tags,
+            )  # fmt: skip
+            queue.mappings = sorted([*(queue.mappings or ()), row], key=lambda row: row.function)
+        if not (following := page.get("next")):
+            return
+
+
 class ShownSchedule(msgspec.Struct):
     """What the file says of a schedule, of the REST API's answer."""
 
@@ -244,7 +293,7 @@ def portable(found: Manifest, endpoint: Endpoint) -> Manifest:
     for queue in found.queues.values():
         queue.attributes = without(queue.attributes, QUEUE_DEFAULTS)
         queue.policy = names.portable(queue.policy)
-        _leave_out_empty(queue, "policy", "tags", "events", "dead_letters", "dead_letters_from")
+        _leave_out_empty(queue, "policy", "tags", "events", "mappings", "dead_letters", "dead_letters_from")
     for topic in found.topics.values():
         topic.attributes = without(topic.attributes, TOPIC_DEFAULTS)
         topic.policy = names.portable(topic.policy)

@@ -9,6 +9,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
+from penstock.mappings.checks import DEFAULT_BATCH
+from penstock_web.native.mappings.documents import BatchSize, Concurrency, Function, WindowSeconds
 from penstock_web.native.schedules.documents import NewSchedule
 
 Value = str | int | bool
@@ -30,6 +32,19 @@ class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
     filter: Document | None = None
 
 
+class Mapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A function that the queue triggers: its name or ARN, or a URL. The rest is what `POST /v1/mappings` takes."""
+
+    function: Function
+    enabled: bool = True
+    batch_size: BatchSize = DEFAULT_BATCH
+    window_secs: WindowSeconds = 0
+    max_concurrency: Concurrency | None = None
+    filters: list[Document] = field(default_factory=list)
+    report_failures: bool = False
+    tags: dict[str, str] = field(default_factory=dict)
+
+
 class Queue(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds`, `history` and `paused`."""
 
@@ -39,6 +54,7 @@ class Queue(Struct, forbid_unknown_fields=True, omit_defaults=True):
     policy: Document | UnsetType | None = UNSET
     tags: dict[str, str] | UnsetType = UNSET
     events: list[EventBinding] | UnsetType = UNSET
+    mappings: list[Mapping] | UnsetType = UNSET
 
 
 class Subscription(Struct, forbid_unknown_fields=True, omit_defaults=True):

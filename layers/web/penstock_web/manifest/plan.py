@@ -16,7 +16,19 @@ from penstock_web.system_account import LocalError
 
 from .current import SCHEDULE_DEFAULTS, Current, Rest
 from .endpoint import Endpoint
-from .model import DeadLetterTarget, Document, EventBinding, Manifest, Queue, Subscription, Topic, Value
+from .model import (
+    DeadLetterTarget,
+    Document,
+    EventBinding,
+    Manifest,
+    Queue,
+    Subscription,
+    Topic,
+    Value,
+)
+from .model import (
+    Mapping as QueueMapping,
+)
 from .references import References
 
 Differences = Mapping[str, tuple[object, object]]
@@ -31,11 +43,13 @@ class Phase(IntEnum):
     TOPICS = 2
     SUBSCRIPTIONS = 3
     SCHEDULES = 4
-    USERS = 5
-    SCHEDULES_GO = 6
-    SUBSCRIPTIONS_GO = 7
-    TOPICS_GO = 8
-    QUEUES_GO = 9
+    MAPPINGS = 5
+    USERS = 6
+    MAPPINGS_GO = 7
+    SCHEDULES_GO = 8
+    SUBSCRIPTIONS_GO = 9
+    TOPICS_GO = 10
+    QUEUES_GO = 11
 
 
 @dataclass(slots=True)
@@ -97,6 +111,8 @@ class Planner:
             yield from self._topic(name, topic, there.topics.get(name))
         for name, schedule in self.wanted.schedules.items():
             yield from self._schedule(name, schedule, there.schedules.get(name))
+        for name, queue in self.wanted.queues.items():
+            yield from self._mappings(name, queue, there.queues.get(name))
         if self.prune:
             yield from self._deletions()
 
@@ -278,6 +294,34 @@ class Planner:
         ]
         yield Change("~", what, steps, changed)
 
+    # --- mappings ----------------------------------------------------------------------------------------------------
+    def _mappings(self, name: str, wanted: Queue, there: Queue | None) -> Iterator[Change]:
+        if wanted.mappings is msgspec.UNSET:
+            return
+        function = self.endpoint.references.function
+        old = {row.function: row for row in (there.mappings or [] if there else [])}
+        new = {function(row.function): row for row in wanted.mappings}
+        for target, row in new.items():
+            yield from self._mapping(name, target, row, old.get(target))
+        if self.prune:
+            for target in old.keys() - new.keys():
+                step = partial(self.rest.call, "DELETE", f"/mappings/{self.found.mapping_ids[name, target]}")
+                yield Change("-", f"mapping {name} to {target}", [(Phase.MAPPINGS_GO, step)])
+
+    def _mapping(
+        self, name: str, target: str, wanted: QueueMapping, there: QueueMapping | None
+    ) -> Iterator[Change]:
+        values, what = _of_mapping(wanted), f"mapping {name} to {target}"
+        if there is None:
+            body = {"queue": name, "function": wanted.function, **values}
+            usual = _of_mapping(QueueMapping(target))
+            step = (Phase.MAPPINGS, partial(self.rest.call, "POST", "/mappings", body))
+            yield Change("+", what, [step], differences(values, usual))
+        elif changed := differences(values, _of_mapping(there)):
+            path = f"/mappings/{self.found.mapping_ids[name, target]}"
+            body = {key: value for key, (_, value) in changed.items()}
+            yield Change("~", what, [(Phase.MAPPINGS, partial(self.rest.call, "PATCH", path, body))], changed)
+
     # --- schedules, and what goes ------------------------------------------------------------------------------------
     def _schedule(self, name: str, wanted: Document, there: Document | None) -> Iterator[Change]:
         changed = differences({**SCHEDULE_DEFAULTS, **wanted}, there or {})
@@ -342,6 +386,10 @@ def _of_subscription(row: Subscription) -> Document:
         "raw": row.raw,
         "dead_letters": row.dead_letters,
     }
+
+
+def _of_mapping(row: QueueMapping) -> Document:
+    return {key: value for key, value in msgspec.structs.asdict(row).items() if key != "function"}
 
 
 def _given(name: str, value: object) -> Document:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
+from penstock.mappings.targets import target_of
+
 T = TypeVar("T")
 
 
@@ -27,6 +29,14 @@ class References:
         """The name, of a queue of this account and region; else the ARN."""
         start = f"arn:aws:sqs:{self.region}:{self.account}:"
         return arn.removeprefix(start)
+
+    def function(self, text: str) -> str:
+        """The name, of a function of this account and region, however it is written; else the ARN, or the URL.
+
+        Raises InvalidParameterValueException.
+        """
+        start = f"arn:aws:lambda:{self.region}:{self.account}:function:"
+        return target_of(text, self.account, self.region).removeprefix(start)
 
     def filled(self, document: T) -> T:
         """With account and region in place of `${account}` and `${region}`."""

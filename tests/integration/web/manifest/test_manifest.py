@@ -33,6 +33,9 @@ queues:
           Resource: "arn:aws:sqs:${region}:${account}:orders"
     events:
       - {pattern: "shop.#", filter: {kind: [book]}}
+    mappings:
+      - {function: "https://shop.example/orders", enabled: false, batch_size: 20, window_secs: 2, max_concurrency: 3,
+         filters: [{body: {kind: [book]}}], report_failures: true, tags: {team: shop}}
   orders-failed:
     dead_letters_from: [orders]
   steps.fifo:
@@ -57,6 +60,7 @@ MADE = [
     "+ schedule nightly",
     "+ schedule once",
     "+ schedule often",
+    "+ mapping orders to https://shop.example/orders",
 ]
 
 
@@ -136,6 +140,9 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
         "events": [],
     }
     data["queues"]["orders"]["dead_letters"]["max_receives"] = 6
+    mapping = {"function": "https://shop.example/more", "enabled": False}
+    data["queues"]["orders"]["mappings"] = [mapping]
+    data["queues"]["orders-failed"] = {"mappings": [mapping | {"batch_size": 5}]}
     del data["queues"]["steps.fifo"], data["schedules"]["once"]
     data["schedules"]["nightly"]["cron"] = "0 4 * * *"
     (subscription,) = data["topics"]["placed"]["subscriptions"]
@@ -145,7 +152,8 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     printed = penstock(*apply, "--prune", error="say --yes to delete")
     changed = [
         "~ queue orders", "~ topic placed", "~ subscription placed to orders", "~ schedule nightly",
-        "- schedule once", "- queue steps.fifo (with about 1 message)",
+        "+ mapping orders to https://shop.example/more", "- mapping orders to https://shop.example/orders",
+        "+ mapping orders-failed to https://shop.example/more", "- schedule once", "- queue steps.fifo (with about 1 message)",
     ]  # fmt: skip
     assert plan(printed) == changed
     assert "    VisibilityTimeout: 60 → 90" in printed.splitlines()
@@ -153,7 +161,16 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     assert penstock(*apply, "--prune") == "nothing to do\n"
     shown = yaml.safe_load(penstock("export"))
     assert shown["queues"].keys() == {"orders", "orders-failed"}
-    assert shown["queues"]["orders"].keys() == {"attributes", "dead_letters"}
+    assert shown["queues"]["orders"].keys() == {"attributes", "dead_letters", "mappings"}
+    assert shown["queues"]["orders"]["mappings"] == [mapping]
+    file.write_text(
+        yaml.safe_dump({"queues": {"orders": {"mappings": [mapping | {"enabled": True, "filters": [{}]}]}}})
+    )
+    assert penstock(*apply).splitlines()[:3] == [
+        "~ mapping orders to https://shop.example/more",
+        "    enabled: false → true",
+        "    filters: [] → [{}]",
+    ]
     assert shown["topics"]["placed"]["subscriptions"] == [
         {"queue": "orders", "filter_on": "body", "dead_letters": "orders-failed"}
     ]
@@ -186,6 +203,9 @@ def test_users_are_in_the_database(
         ("queues: {a: {attributes: {DelaySeconds: 1000}}}", "the queue a: "),
         ("topics: {t: {subscriptions: [{url: 'https://example.com', filter: {a: 1}}]}}", "the topic t: "),
         ("schedules: {s: {cron: '* * *', target: {queue: a, message: 1}}}", "the schedule s: "),
+        ("queues: {a: {mappings: [{function: f, batch_size: 20}]}}", "the queue a: Maximum batch window"),
+        ("queues:\n  a:\n    mappings: [{function: f, batch_size: 0}]\n", ":3: expected `int` >= 1 (queues.a)"),
+        ("queues: {a: {mappings: [{function: 'a b'}]}}", "the queue a: a b is not the name"),
         ("users: {u: {policies: [reader]}}", "the user u: a policy is "),
     ],
 )  # fmt: skip
@@ -203,7 +223,7 @@ def test_a_service_starts_with_a_file(
 ) -> None:
     """It is ready when the file is applied."""
     with running("--ephemeral", "--file", str(file)) as service:
-        assert service.lines[:2] == ["8 changes made by --file", f"penstock ready on {service.address}"]
+        assert service.lines[:2] == ["9 changes made by --file", f"penstock ready on {service.address}"]
         monkeypatch.setenv("PENSTOCK_ENDPOINT", service.address)
         assert main(["apply", "-f", str(file)]) == 0
         assert capsys.readouterr().out == "nothing to do\n"

@@ -21,21 +21,7 @@ _pattern_of = msgspec.json.Decoder(Filter)
 def create(new: NewMapping, context: Context) -> Operation[ShownMapping]:
     """Makes a mapping; it works from now on. Raises what CreateEventSourceMapping refuses."""
     checks.check_served(context)
-    made = yield from mappings.create(
-        aws.CreateEventSourceMappingRequest(
-            function_name=new.function,
-            event_source_arn=_queue(new.queue, context),
-            enabled=new.enabled,
-            batch_size=new.batch_size,
-            maximum_batching_window_in_seconds=new.window_secs,
-            scaling_config=_scaling(new.max_concurrency),
-            filter_criteria=_criteria(new.filters),
-            function_response_types=_response_types(new.report_failures),
-            tags=new.tags,
-        ),
-        context,
-    )
-    return to_shown(made)
+    return to_shown((yield from mappings.create(create_request(new, _queue(new.queue, context)), context)))
 
 
 def list_mappings(
@@ -106,6 +92,21 @@ def to_shown(mapping: Mapping) -> ShownMapping:
         updated_at=datetime.fromtimestamp(mapping.updated_at, UTC)
         .isoformat(timespec="milliseconds")
         .replace("+00:00", "Z"),
+    )
+
+
+def create_request(new: NewMapping, queue_arn: str) -> aws.CreateEventSourceMappingRequest:
+    """The request of AWS's API. Raises InvalidParameterValueException."""
+    return aws.CreateEventSourceMappingRequest(
+        function_name=new.function,
+        event_source_arn=queue_arn,
+        enabled=new.enabled,
+        batch_size=new.batch_size,
+        maximum_batching_window_in_seconds=new.window_secs,
+        scaling_config=_scaling(new.max_concurrency),
+        filter_criteria=_criteria(new.filters),
+        function_response_types=_response_types(new.report_failures),
+        tags=new.tags,
     )
 
 
