@@ -153,7 +153,8 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     changed = [
         "~ queue orders", "~ topic placed", "~ subscription placed to orders", "~ schedule nightly",
         "+ mapping orders to https://shop.example/more", "- mapping orders to https://shop.example/orders",
-        "+ mapping orders-failed to https://shop.example/more", "- schedule once", "- queue steps.fifo (with about 1 message)",
+        "+ mapping orders-failed to https://shop.example/more",
+        "- schedule once", "- queue steps.fifo (with about 1 message)",
     ]  # fmt: skip
     assert plan(printed) == changed
     assert "    VisibilityTimeout: 60 → 90" in printed.splitlines()
@@ -163,9 +164,8 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     assert shown["queues"].keys() == {"orders", "orders-failed"}
     assert shown["queues"]["orders"].keys() == {"attributes", "dead_letters", "mappings"}
     assert shown["queues"]["orders"]["mappings"] == [mapping]
-    file.write_text(
-        yaml.safe_dump({"queues": {"orders": {"mappings": [mapping | {"enabled": True, "filters": [{}]}]}}})
-    )
+    started = mapping | {"enabled": True, "filters": [{}]}
+    file.write_text(yaml.safe_dump({"queues": {"orders": {"mappings": [started]}}}))
     assert penstock(*apply).splitlines()[:3] == [
         "~ mapping orders to https://shop.example/more",
         "    enabled: false → true",
