@@ -1716,6 +1716,14 @@ function queue.foreign_subscriptions()
     returns TABLE(arn text, owner text, topic_arn text, queue_arn text, policy text, is_dead_letter_queue boolean)
     language sql stable;
 
+function queue.function_failure(p_webhook queue.webhook, p_notice queue.notice)
+    returns jsonb
+    language sql stable;
+
+function queue.function_input(p_notice queue.notice, p_attempt integer)
+    returns text
+    language sql stable;
+
 function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
     returns boolean
     language plpgsql;
@@ -1744,6 +1752,10 @@ function queue.hand_over_outgoing(p_protocols text[], p_limit integer, p_confirm
     returns TABLE(handed integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.hand_over_to_function(p_message queue.outgoing)
+    returns text
+    language plpgsql;
+
 function queue.hand_over_to_gateway(p_message queue.outgoing)
     returns void
     language sql;
@@ -1763,6 +1775,10 @@ function queue.in_flight_capacity(p_queue_id integer, p_want integer, p_limit in
 function queue.in_network(p_text text, p_network text)
     returns boolean
     language plpgsql immutable;
+
+function queue.invoke_function(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text)
+    returns jsonb
+    language plpgsql;
 
 function queue.is_opted_out(p_account_id text, p_region text, p_phone_number text)
     returns TABLE(opted_out boolean)
@@ -2519,6 +2535,10 @@ function queue.schedule_arn(p_schedule queue.schedule)
 function queue.schedule_due_at(p_schedule_id bigint, p_at timestamp with time zone, p_seconds integer)
     returns timestamp with time zone
     language sql immutable;
+
+function queue.schedule_failure(p_schedule queue.schedule, p_at timestamp with time zone, p_retries integer, p_code text, p_error text, p_exhausted text)
+    returns jsonb
+    language sql stable;
 
 function queue.schedule_input(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer)
     returns text

@@ -216,12 +216,12 @@ SETTINGS: Final = (
             "separated by a blank: both sign.", secret=True),
     Setting("WEBHOOK_LOG_ANSWERS", False, "", "Keep the first 256 bytes of each answer of an endpoint in the log of "
             "attempts, for administrators. Answers from networks of `WEBHOOK_ALLOW_CIDRS` are never kept."),
-    Setting("QUEUE_LAMBDA_ENDPOINT", "", "address", "Where event source mappings invoke functions: "
-            "`https://lambda.eu-central-1.amazonaws.com`, or an emulator such as `sam local start-lambda`. Empty: a "
-            "mapping can only have a URL."),
-    Setting("QUEUE_LAMBDA_FUNCTIONS", "", "names or ARNs", "The functions that event source mappings may invoke, "
-            "separated by commas: names or ARNs, with `*` for any characters. Empty: any if `QUEUE_ACCESS` is `off`, "
-            "else none."),
+    Setting("QUEUE_LAMBDA_ENDPOINT", "", "address", "Where event source mappings, subscriptions of functions and "
+            "schedules invoke functions: `https://lambda.eu-central-1.amazonaws.com`, or an emulator such as `sam "
+            "local start-lambda`. Empty: a mapping can only have a URL, and messages for functions are kept in the "
+            "outbox."),
+    Setting("QUEUE_LAMBDA_FUNCTIONS", "", "names or ARNs", "The functions that this installation may invoke, separated "
+            "by commas: names or ARNs, with `*` for any characters. Empty: any if `QUEUE_ACCESS` is `off`, else none."),
     Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long the history of each message (without its body) is kept, for "
             "metrics.", 1),
     Setting("QUEUE_METRICS_DAYS", 30, "days", "How long the metrics job's windows of a minute are kept; those of an "
@@ -401,7 +401,8 @@ class Settings:
     def carried_protocols(self) -> tuple[str, ...]:
         """The protocols of SNS whose outgoing messages this installation carries."""
         by_gateway = ("sms", "application") if self.sns_gateway_url else ()
-        return by_gateway + (("email", "email-json") if self.sns_smtp_url else ())
+        by_mail = ("email", "email-json") if self.sns_smtp_url else ()
+        return by_gateway + by_mail + (("lambda",) if self.queue_lambda_endpoint else ())
 
     @property
     def console(self) -> str:

@@ -2,8 +2,7 @@
 -- at the next retry, and sends it to the dead-letter queue of its target, if there is one: the input as body, and the
 -- failure as message attributes. When that queue does not exist or refuses the message, the invocation is lost.
 -- Returns whether it was given up.
--- Sources: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default;
--- "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide).
+-- Source: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default.
 -- Locks: those of send_messages. Called by: fire_schedules, fire_schedule_retries.
 drop function if exists queue.settle_schedule_retry(queue.schedule_retry);
 drop function if exists queue.bury_schedule_retry(queue.schedule_retry, text);
@@ -28,16 +27,8 @@ begin
         return true;
     end if;
     v_body := queue.schedule_input(v_schedule, p_retry.scheduled_for, p_retry.retries + 1);
-    v_attributes := queue.as_attributes(jsonb_build_object(
-        'ERROR_CODE', p_retry.error_code,
-        'ERROR_MESSAGE', p_retry.error,
-        'EXECUTION_ID', queue.execution_id(p_retry.schedule_id, p_retry.scheduled_for, p_retry.retries + 1),
-        'EXHAUSTED_RETRY_CONDITION', v_exhausted,
-        'IS_PAYLOAD_TRUNCATED', 'false',
-        'RETRY_ATTEMPTS', p_retry.retries::text,
-        'SCHEDULED_TIME', queue.schedule_time(p_retry.scheduled_for),
-        'SCHEDULE_ARN', queue.schedule_arn(v_schedule),
-        'TARGET_ARN', p_retry.target ->> 'Arn'));
+    v_attributes := queue.schedule_failure(v_schedule, p_retry.scheduled_for, p_retry.retries, p_retry.error_code,
+        p_retry.error, v_exhausted);
     perform from queue.send_messages(array[v_dead_letter_arn], array[gen_random_uuid()], array[v_body],
         array[queue.message_size(v_body, v_attributes)], array[v_attributes], null, null, null, null);
     return true;

@@ -1,4 +1,4 @@
--- queue.hand_over_outgoing(protocols, limit, confirmations): makes webhooks to the gateway or to the mail server of outgoing
+-- queue.hand_over_outgoing(protocols, limit, confirmations): makes webhooks to the gateway, to the mail server or to functions of outgoing
 -- messages of these protocols that nothing carries yet, of each account the oldest first: accounts share p_limit, so that
 -- none waits for another's many. Those that are older than six hours stay (as long as SNS tries at most). p_confirmations: how
 -- many mails an hour may ask for confirmations of an account; 0: any number. Returns one row: how many.
@@ -40,6 +40,8 @@ begin
             v_message.account_id, v_message.region, v_message.protocol, v_message.destination);
         if v_error is null and v_message.protocol in ('email', 'email-json') then
             v_error := queue.hand_over_mail(v_message, p_confirmations);
+        elsif v_error is null and v_message.protocol = 'lambda' then
+            v_error := queue.hand_over_to_function(v_message);
         elsif v_error is null then
             perform queue.hand_over_to_gateway(v_message);
         end if;

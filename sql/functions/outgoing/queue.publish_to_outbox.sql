@@ -9,7 +9,7 @@ create or replace function queue.publish_to_outbox(
 language plpgsql as $$
 declare
     v_error text := queue.outgoing_refusal(p_topic.account_id, p_topic.region, p_subscription.protocol, p_subscription.endpoint);
-    v_dead_letters text := case when p_subscription.protocol in ('sms', 'application', 'email', 'email-json')
+    v_dead_letters text := case when p_subscription.protocol in ('sms', 'application', 'email', 'email-json', 'lambda')
         and p_subscription.dead_letter_queue_allowed then p_subscription.dead_letter_arn end;
     v_text_of text := case p_subscription.protocol when 'application' then split_part(p_subscription.endpoint, '/', 2)
         else p_subscription.protocol end;
@@ -24,7 +24,7 @@ begin
                 else queue.publication_text(e, p_subscription) end,
             e.attributes, case when v_error is null then 'kept' else 'failed' end, v_error, v_dead_letters,
             case when v_dead_letters is null then null
-                when p_subscription.protocol = 'email-json' then queue.publication_text(e, p_subscription)
+                when p_subscription.protocol in ('email-json', 'lambda') then queue.publication_text(e, p_subscription)
                 else queue.outgoing_envelope(p_topic, p_subscription, e, t.text) end,
             case when p_subscription.protocol in ('email', 'email-json')
                 then right(t.head, strpos(reverse(t.head), '"') - 1) || p_subscription.arn end

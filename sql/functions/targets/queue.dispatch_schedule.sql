@@ -1,12 +1,12 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, topic message): sends a schedule's message to its
--- queue or topic and records the run, in this transaction. An occurrence has one row in schedule_run, so a second run
+-- queue or topic, or stores the invocation of its function, and records the run, in this transaction. An occurrence has one row in schedule_run, so a second run
 -- raises an error, which undoes its messages too.
 -- p_attempt: 1, 2, …; p_topic_message: for a topic of SNS, the message as scheduler/firing/topic_messages.py prepared it:
 -- {version, message_id, contents, bytes, facts}; for any target also "trace", the trace header.
--- Returns the run; message_ids is [{"queue_name", "msg_id"}], a member a message; of a topic of SNS without ids.
+-- Returns the run; message_ids is [{"queue_name", "msg_id"}], a member a message; of a topic of SNS, and of a function, without ids.
 -- Raises QU006 (the target refused the message; detail: the error's code as AWS names it), QU007 (detail: the version
 -- that the topic message has to be signed with), QU008 (the occurrence had fired before). Locks: those of send_messages,
--- publish_events, publish_messages. Index: schedule_run_once.
+-- publish_events, publish_messages, invoke_function. Index: schedule_run_once.
 -- Called by: fire_schedules, fire_schedule_retries, run_schedule.
 drop function if exists queue.invoke_queue(queue.schedule, timestamptz, int, text);
 drop function if exists queue.send_schedule_to_queue(queue.schedule, timestamptz, int, text);
@@ -80,6 +80,8 @@ begin
                     when 'MessageTooLong' then 'InvalidParameterValue' else v_sent.error end;
         end if;
         v_ids := jsonb_build_array(jsonb_build_object('queue_name', split_part(v_arn, ':', 6), 'msg_id', v_sent.id));
+    when 'function' then
+        v_ids := queue.invoke_function(p_schedule, p_at, p_attempt, v_trace);
     else
         raise exception 'no such kind of target: %', v_target ->> 'Arn'
             using errcode = 'QU006', detail = 'ValidationException';

@@ -1,8 +1,9 @@
--- queue.target_kind(target): what kind of target a schedule has, whichever API made it: queue or topic; null: a kind that
+-- queue.target_kind(target): what kind of target a schedule has, whichever API made it: queue, topic or function; null: a kind that
 -- this release does not know. Called by: list_schedule_page, claim_schedules, claim_schedule_retries, dispatch_schedule.
 create or replace function queue.target_kind(p_target jsonb) returns text
 language sql immutable parallel safe
 return case
     when p_target ? 'queue' or p_target ->> 'Arn' like 'arn:%:sqs:%' then 'queue'
     when p_target ? 'topic' or p_target ->> 'Arn' like 'arn:%:sns:%' then 'topic'
+    when p_target ->> 'Arn' like 'arn:%:lambda:%' then 'function'
 end;

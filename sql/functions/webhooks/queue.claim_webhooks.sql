@@ -7,7 +7,8 @@
 -- Webhooks that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it
 -- is paused or throttled), so that later claims do not read them (queue.lane). Half of p_limit is for such hosts and
 -- endpoints, when one of them is due.
--- Returns a row a webhook. `lane` names its endpoint and its account.
+-- Returns a row a webhook. `lane` names its endpoint and its account. The policy of an invocation by a schedule says how many
+-- seconds are left of its age.
 -- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
 -- order of their names. Index: webhook_account_due, webhook_waits_for, lane_account_next_at.
 -- Called by: the worker `deliver`.
@@ -125,7 +126,10 @@ begin
         where w.webhook_id = any (v_ids)
         returning w.*)
     select w.webhook_id, w.account_id || ' ' || w.lane, w.endpoint, n.kind, n.message_id, n.topic_arn, w.subscription_arn,
-        w.raw, w.subscription_policy, w.topic_policy, w.attempts, queue.webhook_body(w.raw, w.subscription_arn, n),
+        w.raw, case when n.kind <> 'schedule' then w.subscription_policy else (w.subscription_policy::jsonb || jsonb_build_object(
+            'SecondsLeft', (w.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
+        w.topic_policy, w.attempts, case when n.kind = 'schedule' then queue.function_input(n, w.attempts + 1)
+            else queue.webhook_body(w.raw, w.subscription_arn, n) end,
         w.account_id
     from leased w join queue.notice n on n.notice_id = w.notice_id
     order by w.webhook_id;

@@ -1,7 +1,7 @@
 -- queue.give_up_webhooks(ids): ends the attempts of these webhooks, whose rows the caller holds. With a dead-letter
 -- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and
 -- the webhook is deleted; the caller deletes its notice. A message for the gateway, and a mail, goes there in its envelope, as other
--- messages of its topic do (notice.head). Without one, or when that queue cannot take it, the
+-- messages of its topic do (notice.head), an invocation by a schedule with what failed as attributes. Without one, or when that queue cannot take it, the
 -- webhook stays as exhausted. Either is recorded in the history, and an outgoing
 -- message has failed. Returns how many went to a dead-letter queue.
 -- Locks: as queue.send_messages.
@@ -23,8 +23,9 @@ begin
     into v_dead_letters
     from queue.webhook w join queue.notice n on n.notice_id = w.notice_id
     cross join lateral (
-        select case when n.kind in ('gateway', 'mail') then n.head else queue.webhook_body(w.raw, w.subscription_arn, n) end as body,
-            case when w.raw then n.attributes end as attributes) b
+        select case when n.kind in ('gateway', 'mail') then n.head
+                when n.kind = 'schedule' then queue.function_input(n, greatest(1, w.attempts)) else queue.webhook_body(w.raw, w.subscription_arn, n) end as body,
+            case when n.kind = 'schedule' then queue.function_failure(w, n) when w.raw then n.attributes end as attributes) b
     where w.webhook_id = any (p_ids) and w.dead_letter_arn is not null;
     if v_dead_letters.ids is not null then
         with sent as materialized (

@@ -19,6 +19,14 @@ class Throttle(Exception):  # noqa: N818 - named for the event
     """The function has no room: 429."""
 
 
+class Refusal(Exception):  # noqa: N818 - named for the event
+    """Lambda's answer to an invocation that it does not take: status and name of the error."""
+
+    def __init__(self, status: int, name: str) -> None:
+        super().__init__(name)
+        self.status = status
+
+
 @dataclass
 class Invocation:
     """A call: the function's name (or the path of a URL), headers in lower case, and the event."""
@@ -26,6 +34,11 @@ class Invocation:
     name: str
     headers: dict[str, str]
     event: Event
+
+    @property
+    def is_event(self) -> bool:
+        """Whether Lambda answers before the function runs; here it has run, and its result is not told."""
+        return self.headers.get("x-amz-invocation-type") == "Event"
 
     @property
     def bodies(self) -> list[str]:
@@ -47,7 +60,7 @@ class Functions:
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Until something is so, which an invocation may change."""
         with self._changed:
-            assert self._changed.wait_for(is_done, 30), [one.bodies for one in self.invocations]
+            assert self._changed.wait_for(is_done, 30), [one.event for one in self.invocations]
 
     def seen(self) -> list[str]:
         """The bodies of all messages, in the order of invocations."""
@@ -64,7 +77,11 @@ class Functions:
             answer = self.functions[invocation.name](invocation.event)
         except Throttle:
             return 429, {}, b'{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded"}'
+        except Refusal as refusal:
+            return refusal.status, {"x-amzn-ErrorType": str(refusal)}, b"{}"
         except Exception as error:  # noqa: BLE001 - as Lambda answers for a function that raises
+            if invocation.is_event:
+                return 202, {}, b""
             return (
                 200,
                 {"X-Amz-Function-Error": "Unhandled"},
@@ -74,6 +91,8 @@ class Functions:
             with self._changed:
                 self.under_way -= 1
                 self._changed.notify_all()
+        if invocation.is_event:
+            return 202, {}, b""
         return 200, {}, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
 
 

@@ -1,4 +1,4 @@
-"""What carries deliveries: one interface for URLs, the gateway and e-mail.
+"""What carries deliveries: one interface for URLs, the gateway, e-mail and functions.
 
     claim     Store.claim leases deliveries that are due, so that no other worker has them
     render    the carrier makes of a delivery what its protocol sends

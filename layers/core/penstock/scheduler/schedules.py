@@ -101,7 +101,7 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     expression = checked_expression(request)
     period = checked_period(request)
     window = checked_window(request.flexible_time_window)
-    target = targets.checked(request.target, context.environment.settings)
+    target = targets.checked(request.target, context.account_id, context.region, context.environment.settings)
     group = request.group_name or DEFAULT_GROUP
     if mode == "create":
         yield from check_quota("schedules", request.name, context, ServiceQuotaExceededException, group)

@@ -1,13 +1,17 @@
-"""What a schedule of EventBridge Scheduler may invoke: a queue (SendMessage) or a topic (Publish) of the installation.
+"""What a schedule of EventBridge Scheduler may invoke: a queue (SendMessage) or a topic (Publish) of the installation,
+or a function of Lambda (Invoke).
 
 AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it can
 invoke no other targets. It does not check whether the queue or topic exists: on AWS too a schedule may be made before
 its target. What the constraints say is ours.
 """
 
+import msgspec
 from msgspec.structs import replace
 
+from penstock.access.functions import function_refusal
 from penstock.aws.arn import parse_queue_arn
+from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.topic_arn import parse_topic_arn
 from penstock.settings import Settings
 from penstock.sns.publish import MOST_BYTES as TOPIC_BYTES
@@ -30,7 +34,7 @@ UNSUPPORTED_PARAMETERS = (
 )
 
 
-def checked(target: Target, settings: Settings) -> Target:
+def checked(target: Target, account_id: str, region: str, settings: Settings) -> Target:
     """The target as it is stored, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
@@ -43,6 +47,9 @@ def checked(target: Target, settings: Settings) -> Target:
     if parse_queue_arn(target.arn) is not None:
         _check_queue(target.arn, group_id)
         _check_input(target.input, validation.MAXIMUM_MESSAGE_BYTES)
+    elif parse_function_arn(target.arn) is not None:
+        _check_function(target, group_id, account_id, region, settings)
+        _check_input(target.input, FUNCTION_BYTES)
     else:
         _check_topic(target, group_id)
         _check_input(target.input, TOPIC_BYTES)
@@ -52,7 +59,9 @@ def checked(target: Target, settings: Settings) -> Target:
 
 INPUT = "target.input"
 GROUP_ID = "target.sqsParameters.messageGroupId"
-SUPPORTED_TARGETS = "Penstock invokes Amazon SQS queues and Amazon SNS topics."
+SUPPORTED_TARGETS = "Penstock invokes Amazon SQS queues, Amazon SNS topics and AWS Lambda functions."
+FUNCTION_BYTES = 1_048_576
+"""Of the event of an asynchronous invocation ("Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
 
 
 def _check_queue(arn: str, group_id: str | None) -> None:
@@ -60,11 +69,33 @@ def _check_queue(arn: str, group_id: str | None) -> None:
         raise ValidationException.member(None, GROUP_ID, "not be null", "The target is a FIFO queue.")
 
 
+def _check_function(
+    target: Target, group_id: str | None, account_id: str, region: str, settings: Settings
+) -> None:
+    function = parse_function_arn(target.arn)
+    refusal = function_refusal(function, target.arn, account_id, region, settings)
+    if refusal is not None:
+        constraint = "be a function of the caller's account and region that this installation may invoke"
+        raise ValidationException.member(target.arn, "target.arn", constraint, refusal)
+    if group_id is not None:
+        raise ValidationException.member(group_id, GROUP_ID, "be null", "The target is a function.")
+    if target.input is not None and not _is_json(target.input):
+        raise ValidationException.member("…", INPUT, "be JSON", "The target is a function.")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+    return True
+
+
 def _check_topic(target: Target, group_id: str | None) -> None:
     """A FIFO topic needs a message group, from SqsParameters: our extension, as on AWS such a target always fails."""
     topic = parse_topic_arn(target.arn)
     if topic is None:
-        constraint = "be the ARN of a queue or a topic"
+        constraint = "be the ARN of a queue, a topic or a function"
         raise ValidationException.member(target.arn, "target.arn", constraint, SUPPORTED_TARGETS)
     if topic.fifo != (group_id is not None):
         constraint = "not be null" if topic.fifo else "be null"

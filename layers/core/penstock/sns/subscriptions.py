@@ -9,8 +9,10 @@ from uuid import uuid4
 import msgspec
 
 from penstock.access.deliveries import check_deliveries
+from penstock.access.functions import function_refusal
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
+from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.platform_arn import parse_endpoint_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
@@ -340,9 +342,20 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
         is_valid, refusal = ENDPOINTS[protocol]
         if encoded(endpoint) is None or not is_valid(endpoint):
             raise errors.InvalidParameter(refusal.format(endpoint[:64]))
+        check_function(protocol, endpoint, context)
     else:
         check_url(protocol, endpoint)
     return endpoint
+
+
+def check_function(protocol: str, endpoint: str, context: Context) -> None:
+    """Raises InvalidParameter for a function that may not be invoked. Where none is, messages are only kept."""
+    settings = context.environment.settings
+    if protocol == "lambda" and settings.queue_lambda_endpoint:
+        function = parse_function_arn(endpoint)
+        refusal = function_refusal(function, endpoint, context.account_id, context.region, settings)
+        if refusal is not None:
+            raise errors.InvalidParameter.named(f"Endpoint: {refusal}")
 
 
 def check_url(protocol: str, endpoint: str) -> None:

@@ -1,5 +1,5 @@
-"""Delivers webhooks, what goes to the gateway, and e-mail: claims them under leases, posts them concurrently, writes
-their outcomes, many in one call.
+"""Delivers webhooks, what goes to the gateway, e-mail, and invocations of functions: claims them under leases, posts
+them concurrently, writes their outcomes, many in one call.
 
     claim (a short transaction) ──► POST, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
@@ -19,9 +19,11 @@ from uuid import UUID
 import psycopg
 
 from penstock.delivery.carrier import NO_CARRIER, Carrier
+from penstock.delivery.functions.carrier import FunctionCarrier
+from penstock.delivery.functions.client import FunctionClient
 from penstock.delivery.webhooks.carrier import HttpCarrier
 from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard, read_networks
-from penstock.delivery.webhooks.request import GATEWAY, MAIL, read_secrets
+from penstock.delivery.webhooks.request import FUNCTION, GATEWAY, MAIL, SCHEDULE, read_secrets
 from penstock.delivery.webhooks.resolver import resolve
 from penstock.delivery.webhooks.run import WAIT_FOR_MORE_MS, DeliveryRun
 from penstock.delivery.webhooks.sender import Resolver, Sender
@@ -38,6 +40,8 @@ LONGEST_RUN_SECONDS = 20.0
 """After this time a run claims nothing; requests under way end within 15 seconds."""
 LOGGED_BYTES: Final = 256
 """Of the body of an answer, where WEBHOOK_LOG_ANSWERS is on."""
+KEPT_BYTES: Final = 1
+"""Of an answer of Lambda, whose headers alone are read; 0 would keep none of these."""
 MOST_PER_HOST: Final = 20
 """Concurrent requests of one process to one host and port, for one account."""
 
@@ -120,11 +124,15 @@ class Deliverer:
         kept_bytes = LOGGED_BYTES if settings.webhook_log_answers else 0
         sender = Sender(guard, self._resolver, self._tls, kept_bytes)
         gateway = Sender(AddressGuard(EVERY_NETWORK), self._resolver, self._tls)
+        client = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
+        functions = FunctionCarrier(settings, client) if settings.queue_lambda_endpoint else NO_CARRIER
         secrets = read_secrets(settings.webhook_signing_secret)
         seconds = float(settings.queue_http_delivery_timeout_secs)
         webhooks = HttpCarrier(sender, secrets, seconds)
         carriers: dict[str, Carrier] = {
             GATEWAY: HttpCarrier(gateway, secrets, seconds, settings.sns_gateway_url),
+            FUNCTION: functions,
+            SCHEDULE: functions,
             MAIL: self._mail_carrier(settings) if settings.sns_smtp_url else NO_CARRIER,
         }
         run = DeliveryRun(
@@ -143,6 +151,7 @@ class Deliverer:
             self._run = None
             await sender.close()
             await gateway.close()
+            await client.close()
 
     def _mail_carrier(self, settings: Settings) -> Carrier:
         # Imported here: the e-mail of the standard library costs a cold start more than all other carriers.

@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from penstock import __version__
 from penstock.postgres.statements.webhooks import ClaimedWebhookRow
 from penstock.sns.delivery_policy import CONTENT_TYPE, Policy, effective_policy
@@ -22,11 +24,15 @@ from penstock.trace_context import CURRENT_TRACE, as_traceparent
 from .endpoint import Endpoint
 
 EVENT: Final = "event"
-"""`kind` of events of the native API; every other kind but GATEWAY and MAIL is a message type of SNS."""
+"""`kind` of events of the native API; every other kind but those below is a message type of SNS."""
 GATEWAY: Final = "gateway"
 """`kind` of text messages and pushes that the gateway of the installation carries."""
 MAIL: Final = "mail"
 """`kind` of mails, whatever their message type of SNS."""
+FUNCTION: Final = "lambda"
+"""`kind` of messages of SNS for functions of Lambda."""
+SCHEDULE: Final = "schedule"
+"""`kind` of invocations of functions by schedules; `policy` is then how often and how long they are tried."""
 SIGNED: Final = frozenset((EVENT, GATEWAY))
 """Kinds that are JSON and signed as Standard Webhooks."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix of the specification, no secret
@@ -139,6 +145,13 @@ def read_secrets(text: str) -> tuple[bytes, ...]:
 _effective = lru_cache(1_000)(effective_policy)
 
 
+def _policy(kind: str, own: str | None, topic: str | None) -> Policy | None:
+    if kind == SCHEDULE and own is not None:
+        policy: Policy = msgspec.json.decode(own)
+        return policy
+    return None if own is None and topic is None else _effective(own, topic)
+
+
 def read_delivery(row: ClaimedWebhookRow) -> Delivery:
     """A delivery from its row, which has the policies of subscription and topic."""
     own, topic = row.subscription_policy, row.topic_policy
@@ -152,7 +165,7 @@ def read_delivery(row: ClaimedWebhookRow) -> Delivery:
         topic_arn=row.topic_arn,
         subscription_arn=row.subscription_arn,
         raw=row.raw,
-        policy=None if own is None and topic is None else _effective(own, topic),
+        policy=_policy(row.kind, own, topic),
         attempts=row.attempts,
         body=row.body,
     )

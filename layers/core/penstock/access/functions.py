@@ -1,0 +1,33 @@
+"""Which functions of AWS Lambda this installation invokes: for mappings, subscriptions and schedules.
+
+It does so with its own credentials, not with those of who asks for it. So a function must belong to the account and the
+region of the caller, and QUEUE_LAMBDA_FUNCTIONS decides. Our choice; on AWS policies of functions and roles decide.
+"""
+
+from fnmatch import fnmatchcase
+
+from penstock.aws.function_arn import FunctionArn
+from penstock.setting_forms import entries
+from penstock.settings import Settings
+
+
+def function_refusal(
+    function: FunctionArn | None, text: str, account_id: str, region: str, settings: Settings
+) -> str | None:
+    """Why the account may not have the function invoked; None: it may. `text`: how the function was named."""
+    if function is None or (function.account_id, function.region) != (account_id, region):
+        return f"The function {text} must be in the region {region} and belong to the account {account_id}."
+    if not settings.queue_lambda_endpoint:
+        return "This installation invokes no functions: its setting QUEUE_LAMBDA_ENDPOINT is empty."
+    if not is_listed(function, settings):
+        return f"The function {text} is not among those that this installation may invoke (QUEUE_LAMBDA_FUNCTIONS)."
+    return None
+
+
+def is_listed(function: FunctionArn, settings: Settings) -> bool:
+    """Whether QUEUE_LAMBDA_FUNCTIONS has the function. Empty: any, but none where access is checked."""
+    listed = entries(settings.queue_lambda_functions)
+    if not listed:
+        return settings.queue_access == "off"
+    arn = str(function._replace(qualifier=""))
+    return any(fnmatchcase(arn, entry) or fnmatchcase(function.name, entry) for entry in listed)

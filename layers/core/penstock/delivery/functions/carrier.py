@@ -1,0 +1,46 @@
+"""The carrier of invocations: subscriptions of functions, and schedules whose targets are functions."""
+
+import logging
+from typing import Final
+
+from penstock.access.functions import is_listed
+from penstock.aws.function_arn import parse_function_arn
+from penstock.delivery.webhooks.endpoint import EndpointRefused
+from penstock.delivery.webhooks.outcome import Outcome
+from penstock.delivery.webhooks.request import Delivery
+from penstock.settings import Settings
+
+from .client import FunctionClient
+from .event import event_of
+from .outcome import answered, refused, unanswered
+
+ATTEMPT_SECONDS: Final = 15.0
+"""For connecting and Lambda's answer, which comes before the function runs: half of a lease."""
+
+_log = logging.getLogger(__name__)
+
+
+class FunctionCarrier:
+    """Invokes functions asynchronously, as AWS does (InvocationType Event). `client`: closed by its owner."""
+
+    def __init__(self, settings: Settings, client: FunctionClient) -> None:
+        self._settings = settings
+        self._client = client
+
+    async def carry(self, delivery: Delivery) -> Outcome:
+        """One invocation."""
+        function = parse_function_arn(delivery.endpoint)
+        if function is None or not is_listed(function, self._settings):
+            return refused(delivery, "QUEUE_LAMBDA_FUNCTIONS does not have the function")
+        event = event_of(delivery)
+        try:
+            answer = await self._client.invoke(function, event, ATTEMPT_SECONDS, "Event")
+        except (TimeoutError, EndpointRefused, OSError) as error:
+            # The account reads the outcome, and names within the network are not its business.
+            extra = {"webhook": delivery.webhook_id, "cause": str(error) or type(error).__name__}
+            _log.warning("QUEUE_LAMBDA_ENDPOINT cannot be reached", extra=extra)
+            return unanswered(delivery, "Lambda cannot be reached")
+        except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
+            _log.exception("function was not invoked", exc_info=error, extra={"webhook": delivery.webhook_id})
+            return unanswered(delivery, "the function was not invoked")
+        return answered(delivery, answer)._replace(sent_bytes=len(event))

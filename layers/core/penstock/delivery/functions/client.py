@@ -1,0 +1,83 @@
+"""Invokes functions at QUEUE_LAMBDA_ENDPOINT.
+
+A request is signed if this process has credentials of AWS and botocore; emulators take unsigned ones.
+Source: "Invoke" (AWS Lambda API reference), https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+"""
+
+import asyncio
+from collections.abc import Mapping
+from functools import cache
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote
+
+from penstock.aws.function_arn import FunctionArn
+from penstock.delivery.webhooks.connection import Answer
+from penstock.delivery.webhooks.endpoint import Endpoint, parse_endpoint
+from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
+from penstock.delivery.webhooks.sender import Sender
+
+InvocationType = Literal["RequestResponse", "Event"]
+"""Waits for the function's answer, or has Lambda invoke it later."""
+
+FUNCTION_ERROR: Final = b"x-amz-function-error"
+THROTTLED: Final = 429
+
+
+class FunctionClient:
+    """Invokes functions, in one event loop; `close` ends its connections. `kept_bytes`: of each answer."""
+
+    def __init__(self, address: str, kept_bytes: int) -> None:
+        self._address = address.rstrip("/")
+        self._sender = Sender(AddressGuard(EVERY_NETWORK), kept_bytes=kept_bytes, keeps_private=True)
+
+    async def close(self) -> None:
+        """Ends all connections."""
+        await self._sender.close()
+
+    async def invoke(
+        self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType
+    ) -> Answer:
+        """The answer. Raises EndpointRefused, TimeoutError and OSError."""
+        path = f"/2015-03-31/functions/{quote(function.name)}/invocations"
+        query = f"?Qualifier={quote(function.qualifier)}" if function.qualifier else ""
+        url = self._address + path + query
+        endpoint = parse_endpoint(url)
+        headers: Mapping[str, str] = {"Content-Type": "application/json", "X-Amz-Invocation-Type": kind}
+        credentials = await asyncio.to_thread(_find_credentials)
+        if credentials:
+            headers = await asyncio.to_thread(_signed, credentials, function.region, url, event, headers)
+        return await self._sender.post(
+            endpoint, _request(endpoint, headers, event), seconds, function.account_id
+        )
+
+
+class _NoCredentials(NamedTuple):
+    """This process has none. False, as an empty tuple is."""
+
+
+@cache
+def _find_credentials() -> object:
+    """Credentials of AWS in the usual places, looked up once a process; without botocore there are none."""
+    try:
+        from botocore.session import get_session  # noqa: PLC0415 - optional, and takes 0.1 s
+    except ModuleNotFoundError:
+        return _NoCredentials()
+    return get_session().get_credentials() or _NoCredentials()
+
+
+def _signed(
+    credentials: object, region: str, url: str, event: bytes, headers: Mapping[str, str]
+) -> dict[str, str]:
+    """The headers of Signature Version 4."""
+    from botocore.auth import SigV4Auth  # noqa: PLC0415
+    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+
+    request = AWSRequest("POST", url, data=event, headers=headers)
+    SigV4Auth(credentials, "lambda", region).add_auth(request)
+    return dict(request.headers.items())
+
+
+def _request(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> bytes:
+    lines = [f"POST {endpoint.target} HTTP/1.1", f"Host: {endpoint.host_header}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "\r\n"]).encode() + body

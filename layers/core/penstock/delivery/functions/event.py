@@ -1,0 +1,39 @@
+"""A delivery as the event that a function gets.
+
+Source: "Invoking Lambda functions with Amazon SNS notifications", https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html:
+its example has the members of the envelope that queues and URLs get, two of them under other names. Where a message has
+no subject or no attributes the event has null and an empty object, so that a function finds each member (our choice).
+"""
+
+from typing import Final
+
+import msgspec
+
+from penstock.delivery.webhooks.request import SCHEDULE, Delivery
+
+_RENAMED: Final = {"SigningCertURL": "SigningCertUrl", "UnsubscribeURL": "UnsubscribeUrl"}
+_envelope = msgspec.json.Decoder(dict[str, object])
+
+
+def event_of(delivery: Delivery) -> bytes:
+    """The event, in JSON. That of a schedule is its Input, as it stands."""
+    if delivery.kind == SCHEDULE:
+        return delivery.body.encode()
+    return msgspec.json.encode(
+        {
+            "Records": [
+                {
+                    "EventSource": "aws:sns",
+                    "EventVersion": "1.0",
+                    "EventSubscriptionArn": delivery.subscription_arn,
+                    "Sns": sns_of(delivery.body),
+                }
+            ]
+        }
+    )
+
+
+def sns_of(text: str) -> dict[str, object]:
+    """The envelope as a member of the event."""
+    envelope = {_RENAMED.get(name, name): value for name, value in _envelope.decode(text).items()}
+    return {"Subject": None, "MessageAttributes": {}, **envelope}

@@ -1,0 +1,85 @@
+"""What an answer of Lambda to an asynchronous invocation means.
+
+    2xx                accepted: Lambda invokes the function, and tries again itself if that fails
+    429, 5xx, none     for a subscription tried again as SNS tries AWS-managed endpoints
+    any other          for a subscription given up: a client-side error, which SNS does not try again
+    everything but 2xx for a schedule tried again as its RetryPolicy says, as for targets that are queues
+
+Sources: "Amazon SNS message delivery retries" (AWS-managed endpoints) and "Amazon SNS dead-letter queues" (SNS
+Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). The pauses of a schedule are ours: AWS says that
+they grow.
+"""
+
+import re
+from typing import Final
+
+from penstock.delivery.webhooks.connection import Answer
+from penstock.delivery.webhooks.outcome import MOST_ERROR_CHARACTERS, Outcome
+from penstock.delivery.webhooks.request import SCHEDULE, Delivery
+from penstock.sns.delivery_policy import retry_delays
+
+SNS_DELAYS: Final = tuple(
+    retry_delays({
+        "minDelayTarget": 1, "maxDelayTarget": 20, "numRetries": 15, "numNoDelayRetries": 3, "numMinDelayRetries": 2,
+        "numMaxDelayRetries": 0, "backoffFunction": "exponential",
+    })
+)  # fmt: skip
+LATER_SNS_SECONDS: Final = 20.0
+MOST_SNS_RETRIES: Final = len(SNS_DELAYS) + 100_000
+MOST_SCHEDULE_SECONDS: Final = 300.0
+
+ANSWERS, FAILS, SHOWS_NOTHING = 1, -1, 0
+_ERRORS: Final = {
+    400: "InvalidRequestContentException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    413: "RequestTooLargeException",
+    429: "TooManyRequestsException",
+}
+"""Where an answer names no error ("Invoke", AWS Lambda API reference)."""
+_name = re.compile(rb"[A-Za-z]{1,80}").match
+
+
+def answered(delivery: Delivery, answer: Answer) -> Outcome:
+    """Lambda answered."""
+    status = answer.status
+    if 200 <= status < 300:
+        return Outcome(status, None, None, ANSWERS)
+    named = _name(answer.headers.get(b"x-amzn-errortype", b""))
+    error = named[0].decode() if named else _ERRORS.get(status, "ServiceException")
+    failing = status == 429 or status >= 500
+    delay = next_delay_ms(delivery) if failing or delivery.kind == SCHEDULE else None
+    return Outcome(status, f"{error}: Lambda has answered {status}", delay, FAILS if failing else ANSWERS)
+
+
+def unanswered(delivery: Delivery, text: str) -> Outcome:
+    """Lambda cannot be reached."""
+    return Outcome(None, f"ServiceException: {text}"[:MOST_ERROR_CHARACTERS], next_delay_ms(delivery), FAILS)
+
+
+def refused(delivery: Delivery, text: str) -> Outcome:
+    """This installation does not invoke the function: nothing was sent, but the attempt counts."""
+    delay = next_delay_ms(delivery) if delivery.kind == SCHEDULE else None
+    return Outcome(None, f"AccessDeniedException: {text}"[:MOST_ERROR_CHARACTERS], delay, SHOWS_NOTHING)
+
+
+def next_delay_ms(delivery: Delivery) -> int | None:
+    """Milliseconds until the next attempt; None when this was the last."""
+    seconds = schedule_delay(delivery) if delivery.kind == SCHEDULE else sns_delay(delivery.attempts)
+    return None if seconds is None else round(seconds * 1000)
+
+
+def sns_delay(attempts: int) -> float | None:
+    """Seconds until the attempt after `attempts` and the one that has just failed."""
+    if attempts >= MOST_SNS_RETRIES:
+        return None
+    return SNS_DELAYS[attempts] if attempts < len(SNS_DELAYS) else LATER_SNS_SECONDS
+
+
+def schedule_delay(delivery: Delivery) -> float | None:
+    """The same for a schedule. Its policy: how many retries there may be, and how old the invocation may still get."""
+    policy = delivery.policy or {}
+    seconds = min(MOST_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
+    if delivery.attempts >= policy["MaximumRetryAttempts"] or seconds > policy["SecondsLeft"]:
+        return None
+    return seconds
