@@ -207,8 +207,8 @@ class ShownMapping(msgspec.Struct):
 
 
 def _read_mappings(found: Current, rest: Rest, names: References) -> None:
-    for queue in found.manifest.queues.values():
-        queue.mappings = []
+    for each in found.manifest.queues.values():
+        each.mappings = []
     following: object = None
     while True:
         page = rest.call("GET", "/mappings", next=following)
