@@ -1580,6 +1580,10 @@ function queue.encoded_bytes(p_text text, p_format text)
     returns integer
     language sql immutable;
 
+function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
+    returns TABLE(fingerprint bytea)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.end_former_lanes()
     returns void
     language sql;
@@ -2563,6 +2567,10 @@ function queue.schedule_time(p_at timestamp with time zone)
 function queue.schedule_window(p_schedule queue.schedule)
     returns integer
     language sql immutable;
+
+function queue.sealed_keys()
+    returns TABLE(kind text, key_id text, account_id text, sealed bytea)
+    language sql stable;
 
 function queue.search_messages(p_arn text, p_filter jsonb, p_after text, p_limit integer, p_scan integer, p_bytes bigint)
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text, state text, total_receive_count integer, source_arn text, looked_at integer, next text, messages bigint)

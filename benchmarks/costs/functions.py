@@ -162,7 +162,7 @@ def main() -> int:
     options = parser.parse_args()
     load = host_load()
     with ExitStack() as stack:
-        settings, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
+        settings, _, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
         variables = {"DATABASE_URL": settings.database_url, "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
         try:
             lines = uvloop.run(measure(read_stack(options.build, PARAMETERS, variables), options))

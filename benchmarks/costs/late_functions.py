@@ -221,7 +221,7 @@ def main() -> int:
     for run in options.run:
         load = host_load()
         with ExitStack() as stack:
-            settings, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
+            settings, _, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
             variables = {
                 "DATABASE_URL": settings.database_url,
                 "QUEUE_LAMBDA_WORKER_SECONDS": str(run),

@@ -172,7 +172,7 @@ def main() -> int:
             up_options = UpOptions(HOST, options.port, ephemeral=options.ephemeral)
             settings = Settings.read(os.environ)
             is_own = not settings.database_url
-            settings, _ = with_database(settings, up_options, stack)
+            settings, _, _ = with_database(settings, up_options, stack)
             if is_own:
                 settings = allow_loopback_webhooks(settings, up_options)
             uvloop.run(run(settings, options))  # with asyncio, delayed TCP acknowledgements cost 40 ms

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from time import time
@@ -21,6 +22,9 @@ MOST_RECEIVERS: Final = 10_000
 """Of a process, between two writes; those beyond are not noted."""
 LONGEST_AGENT: Final = 200
 
+# botocore lists the features that a client has used as m/ and letters, in an order that differs between processes.
+_FEATURES: Final = re.compile(r"(?<=\bm/)[\w,+-]+")
+
 _log = logging.getLogger(__name__)
 
 Write = Callable[..., Awaitable[list[Row]]]
@@ -36,7 +40,7 @@ class Noted:
         self.queue_arn = report.queue_arn
         self.caller = client.caller_arn
         agent = client.http.headers.get(b"user-agent", b"")[:LONGEST_AGENT]
-        self.agent = agent.decode("latin-1").replace("\0", "")
+        self.agent = _FEATURES.sub(_sorted, agent.decode("latin-1").replace("\0", ""))
         self.address = client.client_address.replace("\0", "")[:64]
         self.last_at = 0.0
         self.received = 0
@@ -97,3 +101,7 @@ class Receivers:
             await write(NOTE_RECEIVERS, [list(column) for column in columns])
         except (AwsError, psycopg.Error) as error:
             _log.debug("receivers were not noted", extra={"cause": str(error)})
+
+
+def _sorted(features: re.Match[str]) -> str:
+    return ",".join(sorted(features[0].split(",")))

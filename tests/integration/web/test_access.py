@@ -200,7 +200,8 @@ def test_what_cannot_be_done_with_keys(keys: CommandLine, monkeypatch: pytest.Mo
     assert "QUEUE_ENCRYPTION_KEY must be 32 bytes" in keys.refused("create")
     monkeypatch.delenv("QUEUE_ENCRYPTION_KEY")
     monkeypatch.setenv("DATABASE_URL", "")
-    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")  # no service of this machine
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "/proc/nowhere")  # no service of this machine
     assert "DATABASE_URL" in keys.refused("list")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock_web.cli import main
-from penstock_web.local.announced import announced, running_addresses
+from penstock_web.local.announced import Running, announced, running_services
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
@@ -252,9 +252,11 @@ def test_fifo(penstock: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["queue", "missing"], "Create it with POST /v1/queues."),
+        (["queue", "missing"], "`penstock queues` lists them, `penstock create` makes one."),
         (["create", "a b"], "Can only include alphanumeric characters"),
-        (["peek", "missing", "--state", "lost"], "state"),
+        (["search", "missing", "--filter", '{"tex": 1}'], "unknown field `tex` - in `$.filter`"),
+        (["schedules", "preview", "--when", "evry weekday at 9"], 'Did you mean "every weekday at 9"?'),
+        (["schedules", "preview", "--cron", "61 * * * *"], "not 61. Examples: */5 * * * *; "),
         (["schedules", "preview"], "exactly one of --cron, --every, --when and --at"),
         (["schedules", "put", "x", "--message", "y", "--every", "1h"], "either --queue or --event"),
         (["schedules", "delete", "missing"], "chedule"),
@@ -262,10 +264,10 @@ def test_fifo(penstock: Command) -> None:
         (["status", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
         (["purge", "missing"], "nothing was deleted: without a terminal, say --yes"),
         (["queues", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
-        (["redrive", "missing"], "Queue 'missing' does not exist. Create it"),
+        (["redrive", "missing"], "Queue 'missing' does not exist. `penstock queues` lists"),
         (["subscriptions", "create", "news"], "either --queue or --url"),
         (["subscriptions", "delete", "news"], "news is not the ARN of a subscription"),
-        (["publish", "missing", "x"], "Topic does not exist. Create it"),
+        (["publish", "missing", "x"], "Topic does not exist. `penstock topics list` lists"),
         (["webhooks", "pause", "https://a.example/"], "The account delivers nothing to this endpoint."),
         (["webhooks", "test", "https://a.example/"], "No topic and no routing key delivers to this URL"),
         (["queues", "--endpoint", "nowhere"], "nowhere is no address of a service"),
@@ -281,6 +283,23 @@ def test_errors_are_a_line(
     (line,) = output.err.splitlines()
     assert line.startswith("penstock: ")
     assert said in line
+    assert "/v1/" not in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["peek", "orders", "--state", "lost"], "'lost' is not visible, in_flight, delayed or all"),
+        (["failures", "orders", "--by", "lost"], "'lost' is not source, shape, receive_count or attribute"),
+    ],
+)
+def test_a_choice_names_the_others(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_with_keys(
@@ -294,7 +313,9 @@ def test_with_keys(
         with running_service(database.api_dsn, **SIGV4) as service:
             monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
             assert main(["queues"]) == 1
-            assert "bearer" in capsys.readouterr().err.lower()
+            assert "PENSTOCK_TOKEN has no key; `penstock keys create --bearer`" in capsys.readouterr().err
+            assert main(["export"]) == 1
+            assert "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY have no key" in capsys.readouterr().err
             monkeypatch.setenv("PENSTOCK_TOKEN", token)
             assert main(["queues"]) == 0
             there = ["--endpoint", service.url]
@@ -319,9 +340,10 @@ def test_what_runs_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     left = tmp_path / "penstock/endpoints/127.0.0.1_1"
     left.parent.mkdir(parents=True)
     left.write_text("http://127.0.0.1:1")
-    with announced("http://127.0.0.1:9400"):
-        assert running_addresses() == ["http://127.0.0.1:9400"]
-        with announced("http://127.0.0.1:9401"):
-            assert running_addresses() == ["http://127.0.0.1:9400", "http://127.0.0.1:9401"]
-    assert running_addresses() == []
+    one, other = Running("http://127.0.0.1:9400", None), Running("http://127.0.0.1:9401", tmp_path)
+    with announced(*one):
+        assert running_services() == [one]
+        with announced(*other):
+            assert running_services() == [one, other]
+    assert running_services() == []
     assert not left.exists()

@@ -24,7 +24,6 @@ from msgspec import Struct
 from penstock.effects import LONG_DIGEST_BYTES, Call, Compute, Operation, Row, Statement, compute
 from penstock.errors import (
     AccessDenied,
-    InternalFailure,
     InvalidClientTokenId,
     MissingAuthenticationToken,
     RequestThrottled,
@@ -58,6 +57,9 @@ ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MOST_KEYS = 4096
 # For how long a key counts as unknown, since it may be created at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
+OTHER_ENCRYPTION_KEY = (
+    "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
+)
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _log = logging.getLogger(__name__)
@@ -288,7 +290,7 @@ class RequireSignature:
             return Key(caller(row.account_id, row.user_name, row.policies), secret.encode(), row.expires_at)
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
-            raise InternalFailure from error
+            raise InvalidClientTokenId(OTHER_ENCRYPTION_KEY) from error
 
 
 def is_unsigned_token_request(http: HttpRequest) -> bool:

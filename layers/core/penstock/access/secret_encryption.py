@@ -11,6 +11,8 @@ from binascii import Error as Base64Error
 from penstock.settings import SettingError
 
 KEY_BYTES = 32
+SIGNING_KEYS = "sns"
+"""In place of an account, for the private keys that sign SNS messages: each is bound to this."""
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
 

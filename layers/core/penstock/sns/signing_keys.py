@@ -6,7 +6,7 @@ After a rotation a process may sign with the old key for up to a minute; its cer
 import logging
 from time import monotonic
 
-from penstock.access.secret_encryption import DecryptionError, SecretCipher
+from penstock.access.secret_encryption import SIGNING_KEYS, DecryptionError, SecretCipher
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.errors import InternalFailure
@@ -16,8 +16,6 @@ from penstock.settings import SettingError
 from .signatures import NewKey, Signer, SigningKeyCache
 
 KEEP_SECONDS = 60.0
-# Each encrypted private key is bound to this, as the secret of an access key is bound to its account.
-ENCRYPTION_CONTEXT = "sns"
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +42,7 @@ def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Operation[lis
     """Stores the new key if there is none, or, with `rotate`, in any case. Returns the row of the key that signs."""
     private = made.private_key
     if encryption_key:
-        private = SecretCipher(encryption_key).encrypt(private.decode(), made.key_id, ENCRYPTION_CONTEXT)
+        private = SecretCipher(encryption_key).encrypt(private.decode(), made.key_id, SIGNING_KEYS)
     stored = (made.key_id, bool(encryption_key), private, made.certificate, rotate)
     return (yield from Call(ADD_SIGNING_KEY, stored))
 
@@ -55,7 +53,7 @@ def private_key_of(key: SigningKeyRow, encryption_key: str) -> bytes:
     if not key.sealed:
         return private_key
     try:
-        return SecretCipher(encryption_key).decrypt(private_key, key.key_id, ENCRYPTION_CONTEXT).encode()
+        return SecretCipher(encryption_key).decrypt(private_key, key.key_id, SIGNING_KEYS).encode()
     except (DecryptionError, SettingError) as error:
         _log.error("signing key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key.key_id})
         raise InternalFailure from error

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypeVar
 
+from penstock.access.encryption_key import claim, keys_at_rest
 from penstock.access.keys import is_user_name, policy_problem
 from penstock.access.keys import new_key as new_api_key
 from penstock.access.users import BUILT_IN, user_arn
@@ -31,8 +33,8 @@ from penstock.postgres.statements.access import (
 from penstock.settings import SettingError, Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
-from penstock_web.local.encryption_key import with_encryption_key
-from penstock_web.local.state import default_state_directory
+from penstock_web.local.chosen_database import chosen_folder
+from penstock_web.local.encryption_key import right_key, with_encryption_key
 from penstock_web.system_account import LocalError
 
 from .database import service_database
@@ -43,21 +45,24 @@ RowT = TypeVar("RowT", bound=Row)
 class KeyRing:
     """The keys of one installation."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, folder: Path | None = None) -> None:
+        """`folder`: of the database, where it is that of `penstock up`."""
         self._settings = settings
         self._database = database
+        self._folder = folder
 
     @classmethod
     @contextmanager
     def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
         """Opens the keys in the database of DATABASE_URL; `direct`: of DATABASE_DIRECT_URL.
 
-        Raises SettingError, LocalError.
+        Without these in that of the service which runs here. Raises SettingError, LocalError.
         """
         with service_database(settings, direct) as database:
-            if not settings.direct_url:
-                settings = with_encryption_key(settings, default_state_directory())
-            yield cls(settings, database)
+            folder = None if settings.direct_url else chosen_folder()
+            if folder is not None:
+                settings = with_encryption_key(settings, folder)
+            yield cls(settings, database, folder)
 
     def create(
         self,
@@ -66,13 +71,19 @@ class KeyRing:
         bearer: bool,
         user: str | None = None,
         expires_at: datetime | None = None,
+        *,
+        new_encryption_key: bool = False,
     ) -> Iterator[str]:
-        """Makes a key and shows it. Raises LocalError for a bad account, an unknown user and for a user's third key of
-        a kind; SettingError without an encryption key.
+        """Makes a key and shows it. `new_encryption_key`: under another QUEUE_ENCRYPTION_KEY than the service has.
+
+        Raises LocalError for a bad account, an unknown user, for a user's third key of a kind, and for an encryption
+        key that is not the installation's; SettingError without one.
         """
         account_id = self._account(account)
         if "\0" in description:
             raise LocalError("a description cannot contain NUL")
+        if not bearer:
+            self._use_encryption_key(may_be_new=new_encryption_key)
         key_id, secret, stored = new_api_key(
             bearer=bearer, account_id=account_id, encryption_key=self._settings.queue_encryption_key
         )
@@ -87,8 +98,13 @@ class KeyRing:
         return format_new_key(key_id, secret, account_id, bearer)
 
     def create_first(self) -> Iterator[str]:
-        """Makes an access key of QUEUE_ACCOUNT_ID if there has never been a key, and shows it. Raises SettingError."""
+        """Makes an access key of QUEUE_ACCOUNT_ID if there has never been a key, and shows it.
+
+        Raises SettingError, LocalError for an encryption key that is not the installation's.
+        """
         account_id = self._account(None)
+        if not self._call(LIST_KEYS):
+            self._use_encryption_key()
         key_id, secret, stored = new_api_key(
             bearer=False, account_id=account_id, encryption_key=self._settings.queue_encryption_key
         )
@@ -207,11 +223,35 @@ class KeyRing:
         yield f"revoked; processes that have used it may accept it for {seconds} seconds more"
 
     def rotate_signing(self) -> Iterator[str]:
-        """Makes the key that signs SNS messages from now on. Raises SettingError for a bad QUEUE_ENCRYPTION_KEY."""
+        """Makes the key that signs SNS messages from now on.
+
+        Raises SettingError for a bad QUEUE_ENCRYPTION_KEY, LocalError for one that is not the installation's.
+        """
+        if self._settings.queue_encryption_key:
+            self._use_encryption_key()
         made = add_key(new_key(), self._settings.queue_encryption_key, rotate=True)
         (key,) = run(made, self._database)
         yield f"{certificate_path(key.key_id)} is the certificate of the new key"
         yield f"processes use it within {KEEP_SECONDS:.0f} seconds; earlier certificates are served for 30 days"
+
+    def _use_encryption_key(self, *, may_be_new: bool = False) -> None:
+        """Raises LocalError when the service could not read what is encrypted now."""
+        key = self._settings.queue_encryption_key
+        if not key:
+            raise SettingError(
+                f"QUEUE_ENCRYPTION_KEY is not set: secrets are encrypted under it. {right_key(self._folder)}"
+            )
+        found = keys_at_rest(self._database, key)
+        is_other = found.unreadable and not found.readable
+        if not may_be_new and (
+            found.is_installations is False or (found.is_installations is None and is_other)
+        ):
+            raise LocalError(
+                "QUEUE_ENCRYPTION_KEY is not the one of this installation, whose service could not read the new key. "
+                + right_key(self._folder)
+            )
+        if not found.is_installations:
+            claim(self._database, key)
 
     def _call(self, statement: Statement[RowT], *arguments: object) -> list[RowT]:
         return self._database.call(statement, arguments)
@@ -251,7 +291,7 @@ def check_user_policy(text: str) -> None:
 
 
 def _policy_name(policy: str) -> str:
-    return policy if policy in BUILT_IN else "JSON"
+    return policy if policy in BUILT_IN else "a document"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -37,6 +37,13 @@ def create(
         str | None, typer.Option(metavar="NAME", help="whose key it is (default: the account's own)")
     ] = None,
     expires: Annotated[str | None, typer.Option(metavar="TIME", help=EXPIRES_HELP)] = None,
+    new_encryption_key: Annotated[
+        bool,
+        typer.Option(
+            "--new-encryption-key",
+            help="under a QUEUE_ENCRYPTION_KEY with which the service starts only later",
+        ),
+    ] = False,
     endpoint: Remote = None,
 ) -> None:
     if endpoint is not None:
@@ -48,7 +55,10 @@ def create(
         )
         return
     with _key_ring() as ring:
-        print(*ring.create(account, description, bearer, user, _moment(expires)), sep="\n")
+        made = ring.create(
+            account, description, bearer, user, _moment(expires), new_encryption_key=new_encryption_key
+        )
+        print(*made, sep="\n")
 
 
 @app.command("show", help="show a key, without its secret")

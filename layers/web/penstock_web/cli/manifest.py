@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from penstock_web.system_account import LocalError
 from .rest.options import Endpoint, Json
 
 if TYPE_CHECKING:
+    from penstock_web.manifest.endpoint import Endpoint as Service
     from penstock_web.manifest.model import Manifest
     from penstock_web.manifest.plan import Change
     from penstock_web.manifest.users import Users
@@ -86,7 +88,7 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
     service = Service(client.endpoint, region or usual_region())
     found = read_endpoint(service, client, _warn).manifest
     with ExitStack() as stack:
-        if users := _users(stack, service.references.account):
+        if users := _users(stack, service):
             found.users = users.read()
     _write(portable(found, service), output)
 
@@ -135,7 +137,7 @@ def planned(
     )
     if not manifest.users:
         return changes
-    users = _users(stack, service.references.account, settings)
+    users = _users(stack, service, settings)
     if users is None:
         raise LocalError("the file has users, which are in the database: set DATABASE_URL")
     return changes + list(users.changes(manifest.users, prune=prune))
@@ -146,15 +148,21 @@ def usual_region() -> str:
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
-def _users(stack: ExitStack, account: str, settings: Settings | None = None) -> Users | None:
+def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> Users | None:
+    """In the database that is set, else in that of the service, where it is one that was started here."""
+    from penstock_web.local.announced import running_services
+    from penstock_web.local.chosen_database import chosen_database
     from penstock_web.manifest.users import Users
 
     from .database import service_database
 
     settings = settings or Settings.read(os.environ)
     if not settings.direct_url:
-        return None
-    return Users(stack.enter_context(service_database(settings, direct=True)), account)
+        folder = next((one.folder for one in running_services() if one.address == service.url), None)
+        if folder is None:
+            return None
+        settings = replace(settings, database_url=chosen_database(settings, folder))
+    return Users(stack.enter_context(service_database(settings, direct=True)), service.references.account)
 
 
 def _may(changes: list[Change]) -> bool:

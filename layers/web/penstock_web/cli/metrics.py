@@ -22,9 +22,9 @@ app = typer.Typer(name="metrics", help="how queues are, and a report of what the
 
 def runs_here() -> bool:
     """Whether commands over the REST API would find a service without being told where."""
-    from penstock_web.local.announced import running_addresses
+    from penstock_web.local.announced import running_services
 
-    return bool(os.environ.get("PENSTOCK_ENDPOINT")) or bool(running_addresses())
+    return bool(os.environ.get("PENSTOCK_ENDPOINT")) or bool(running_services())
 
 
 def with_database() -> Settings:

@@ -11,7 +11,8 @@ import psycopg
 from penstock.errors import AwsError
 from penstock.postgres.database import Database
 from penstock.settings import SettingError
-from penstock_web.local.chosen_database import chosen_database
+from penstock_web.local.chosen_database import chosen_database, chosen_folder
+from penstock_web.local.encryption_key import with_encryption_key
 from penstock_web.local.migrating import check_addresses
 from penstock_web.system_account import LocalError
 
@@ -19,6 +20,7 @@ from . import (
     clock,
     database,
     grants,
+    keys,
     own_settings,
     pooler,
     roles,
@@ -82,6 +84,8 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
     try:
         check_addresses(settings)
         address = chosen_database(settings)
+        if not settings.direct_url:
+            settings = with_encryption_key(settings, chosen_folder())
     except (SettingError, LocalError) as error:
         outcome.findings.append(Finding(database.SUBJECT, str(error), "", "docs/your_database.md"))
         return _skip_all(outcome, "there is no database")
@@ -109,6 +113,12 @@ def _examine_database(outcome: Outcome, examined: Examination, *, after_restore:
         outcome.skipped[_ROWS] = _NO_SCHEMA
         return
     _run(outcome, _ROWS, lambda: _with_database(examined, stored_rows.find_damage))
+    if key := examined.settings.queue_encryption_key:
+        _run(
+            outcome,
+            keys.SUBJECT,
+            lambda: _with_database(examined, lambda opened: keys.find_unreadable_keys(opened, key)),
+        )
     if examined.settings.queue_access == "sigv4":
         _run(
             outcome,

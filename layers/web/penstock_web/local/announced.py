@@ -1,4 +1,7 @@
-"""Where the commands find a running `penstock up`: a file for each, with its address, locked for as long as it runs."""
+"""Where the commands find a running `penstock up`: a file for each, locked for as long as it runs.
+
+The first line of a file is the address of the service, the second the folder of its own database, if it has one.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,29 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from .state import cache_directory
 
 
-def _folder() -> Path:
+class Running(NamedTuple):
+    """A service of this machine. `folder`: of its own database; None where DATABASE_URL names the database."""
+
+    address: str
+    folder: Path | None
+
+
+def _directory() -> Path:
     return cache_directory() / "endpoints"
 
 
 @contextmanager
-def announced(address: str) -> Iterator[None]:
-    """Commands of the same user find this address until the end, also that of a process that is killed.
+def announced(address: str, folder: Path | None) -> Iterator[None]:
+    """Commands of the same user find this service until the end, also that of a process that is killed.
 
     Where no file can be written, they have to be told the address.
     """
-    file = _folder() / address.rpartition("/")[2].replace(":", "_")
+    file = _directory() / address.rpartition("/")[2].replace(":", "_")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         handle = file.open("w")
@@ -29,7 +40,7 @@ def announced(address: str) -> Iterator[None]:
         return
     with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        handle.write(address)
+        handle.write(f"{address}\n{folder.absolute() if folder else ''}\n")
         handle.flush()
         try:
             yield
@@ -37,16 +48,17 @@ def announced(address: str) -> Iterator[None]:
             file.unlink(missing_ok=True)
 
 
-def running_addresses() -> list[str]:
-    """The addresses of all that run, sorted; files of those that were killed are removed."""
+def running_services() -> list[Running]:
+    """All that run, by address; files of those that were killed are removed."""
     found = []
     with suppress(OSError):
-        for file in sorted(_folder().iterdir()):
+        for file in sorted(_directory().iterdir()):
             with suppress(OSError), file.open() as handle:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    found.append(handle.read())
+                    address, _, folder = handle.read().partition("\n")
+                    found.append(Running(address, Path(folder.strip()) if folder.strip() else None))
                 else:
                     file.unlink(missing_ok=True)
-    return [address for address in found if address]
+    return [service for service in found if service.address]

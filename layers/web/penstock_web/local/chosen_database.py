@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import psycopg
 
 from penstock.settings import SettingError, Settings
 
+from .announced import running_services
 from .migrating import without_password
 from .postgres import service_dsn
 from .state import default_state_directory
@@ -19,17 +21,35 @@ NO_DATABASE = (
 )
 
 
-def chosen_database(settings: Settings, state: Path | None = None) -> str:
-    """A DSN of libpq: DATABASE_DIRECT_URL, DATABASE_URL, or the database whose files are in `state`.
+def chosen_database(settings: Settings, folder: Path | None = None) -> str:
+    """A DSN of libpq: DATABASE_DIRECT_URL, DATABASE_URL, or the database whose files are in `folder`.
 
-    `state`: by default the folder of `penstock up`. Raises SettingError when there is none that answers.
+    `folder`: by default `chosen_folder()`. Raises SettingError when there is none that answers.
     """
     if settings.direct_url:
         return settings.direct_url
-    dsn = service_dsn(state or default_state_directory())
+    dsn = service_dsn(folder or chosen_folder())
     if dsn is None or not _answers(dsn):
         raise SettingError(NO_DATABASE)
     return dsn
+
+
+def chosen_folder() -> Path:
+    """The folder of the service with a database of its own that runs here; if none does, the default one.
+
+    Of several that at PENSTOCK_ENDPOINT counts, as for the commands over the REST API. Raises SettingError when that
+    decides nothing.
+    """
+    wanted = os.environ.get("PENSTOCK_ENDPOINT", "").rstrip("/")
+    running = [service for service in running_services() if service.folder]
+    found = [service for service in running if service.address == wanted] or running
+    folders = sorted({service.folder for service in found if service.folder})
+    if len(folders) > 1:
+        addresses = ", ".join(service.address for service in found)
+        raise SettingError(
+            f"several services run: {addresses}; choose one with PENSTOCK_ENDPOINT, or its database with DATABASE_URL"
+        )
+    return folders[0] if folders else default_state_directory()
 
 
 def named(dsn: str) -> str:

@@ -6,11 +6,15 @@ import dataclasses
 import os
 import secrets
 from base64 import b64encode
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
+from penstock.errors import AwsError
 from penstock.settings import Settings
+from penstock_web.system_account import LocalError
+
+from .migrating import warn
 
 _FILE: Final = "encryption_key"
 
@@ -30,6 +34,51 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
     except FileNotFoundError:
         return settings
     return dataclasses.replace(settings, queue_encryption_key=key)
+
+
+def check_encryption_key(settings: Settings, folder: Path | None) -> None:
+    """Warns of keys that were made under another QUEUE_ENCRYPTION_KEY. `folder`: of a database of our own.
+
+    A key that contradicts none becomes the installation's: `penstock keys create` makes keys under no other. Raises
+    LocalError where nobody could sign in with `QUEUE_ACCESS=sigv4`, SettingError for a key that is none.
+    """
+    key = settings.queue_encryption_key
+    if not key:
+        return
+    from penstock.access.encryption_key import claim, keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
+    from penstock.postgres.database import Database  # noqa: PLC0415
+
+    try:
+        with closing(Database(settings.database_url, call_seconds=settings.call_seconds)) as database:
+            found = keys_at_rest(database, key)
+            if not found.unreadable and not found.is_installations:
+                claim(database, key)
+    except AwsError as error:
+        cause = " ".join(str(error.__cause__ or error).split())
+        raise LocalError(f"the database cannot be used: {cause}") from error
+    if found.unreadable and settings.queue_access == "sigv4":
+        problem = (
+            f"QUEUE_ENCRYPTION_KEY is not the one under which access keys of this database were made: "
+            f"{found.unreadable_text}"
+        )
+        if not found.readable:
+            raise LocalError(f"{problem}; nobody could sign in. {right_key(folder)}")
+        warn(f"{problem}; whoever uses them is refused. Revoke them once they are replaced (docs/access.md)")
+    if not found.signs:
+        warn(
+            "QUEUE_ENCRYPTION_KEY is not the one under which the key that signs SNS messages was made; "
+            "`penstock keys rotate-signing` makes another"
+        )
+
+
+def right_key(folder: Path | None) -> str:
+    """What to do about another QUEUE_ENCRYPTION_KEY than the installation's."""
+    if folder is not None and (folder / _FILE).exists():
+        return f"The right one is in {folder / _FILE}, and is used where QUEUE_ENCRYPTION_KEY is not set"
+    return (
+        "Set the one that the service had (`penstock up` keeps that of its own database in the file encryption_key "
+        "of its data folder), or change it as docs/access.md says: `penstock keys create --new-encryption-key`"
+    )
 
 
 def _make(path: Path) -> None:

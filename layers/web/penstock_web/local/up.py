@@ -29,7 +29,7 @@ from penstock_web.records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .announced import announced
-from .encryption_key import with_encryption_key
+from .encryption_key import check_encryption_key, with_encryption_key
 from .migrating import (
     check_addresses,
     look_at_database,
@@ -83,8 +83,9 @@ def up(
         if options.ephemeral or options.state:  # what the command says goes before what the environment says
             settings = dataclasses.replace(settings, database_url="", database_direct_url="")
         is_own = not settings.database_url
-        settings, displayed_dsn = with_database(settings, options, stack)
+        settings, displayed_dsn, folder = with_database(settings, options, stack)
         version = look_at_database(settings, is_own=is_own)
+        check_encryption_key(settings, folder)
         address = reachable(options.host, options.port)
         settings = allow_loopback_webhooks(settings, options) if is_own else settings
         if on_database:
@@ -93,7 +94,7 @@ def up(
         failures: list[LocalError] = []
 
         def on_ready() -> None:
-            stack.enter_context(announced(address))
+            stack.enter_context(announced(address, folder))
             _announce(settings, options, displayed_dsn)
             log_start(settings, displayed_dsn, version, f"{options.host}:{options.port}", options.workers)
 
@@ -138,12 +139,16 @@ def reachable(host: str, port: int) -> str:
     return f"http://{host}:{port}"
 
 
-def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str]:
-    """The settings with the addresses of a running, migrated database, and the address to show to the user."""
+def with_database(
+    settings: Settings, options: UpOptions, stack: ExitStack
+) -> tuple[Settings, str, Path | None]:
+    """The settings with the addresses of a running, migrated database, the address to show to the user, and the folder
+    of a database of our own.
+    """
     if settings.database_url:
         if options.migrate:
             warn_of_missing_roles(migrate_or_explain(settings.direct_url, None))
-        return settings, without_password(settings.direct_url)  # the password must not be logged
+        return settings, without_password(settings.direct_url), None  # the password must not be logged
     place = (
         stack.enter_context(ephemeral_state())
         if options.ephemeral
@@ -164,7 +169,7 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
         database_url=pooler.dsn() if pooler else server.service_dsn(),
         database_direct_url=server.socket_dsn(),
     )
-    return settings, server.shown_dsn()
+    return settings, server.shown_dsn(), place
 
 
 def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:

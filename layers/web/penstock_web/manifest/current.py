@@ -44,6 +44,7 @@ QUEUE_DEFAULTS: Final[Mapping[str, str]] = {
     "FifoThroughputLimit": "perQueue",
     "archive": "false",
     "history": "true",
+    "paused": "false",
 }
 """Values of a queue that was made without them; VisibilityTimeout depends on a setting."""
 TOPIC_DEFAULTS: Final = {
@@ -308,8 +309,17 @@ def portable(found: Manifest, endpoint: Endpoint) -> Manifest:
 
 
 def without(values: Mapping[str, Value], usual: Mapping[str, str]) -> dict[str, Value]:
-    """The values that are not the usual ones."""
-    return {key: value for key, value in values.items() if usual.get(key) != value}
+    """The values that are not the usual ones; numbers and truth values as YAML writes them."""
+    return {key: _plain(value) for key, value in values.items() if usual.get(key) != value}
+
+
+def _plain(value: Value) -> Value:
+    """`30` for "30"; a text that would not come back as it is stays one."""
+    if value in ("true", "false"):
+        return value == "true"
+    if isinstance(value, str) and value.isascii() and value.isdigit() and str(int(value)) == value:
+        return int(value)
+    return value
 
 
 def _leave_out_empty(part: Queue | Topic, *names: str) -> None:

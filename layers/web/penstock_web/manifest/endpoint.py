@@ -17,6 +17,9 @@ from .references import References
 T = TypeVar("T")
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"})
 _REFUSED: Final = (BotoCoreError, ClientError)
+_KEY_HINT: Final = (
+    "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY have no key: `penstock keys create` makes one"
+)
 
 
 class Endpoint:
@@ -26,6 +29,7 @@ class Endpoint:
         """`url`: None for AWS. Without credentials in the environment any will do, as with QUEUE_ACCESS=off."""
         known = any(name in os.environ for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
         keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"} if url and not known else {}
+        self._hint = _KEY_HINT if keys else ""
         session = boto3.Session(region_name=region, **keys)
         self.url = url or "AWS"
         self._sqs = session.client("sqs", endpoint_url=url, config=_CONFIG)
@@ -46,7 +50,8 @@ class Endpoint:
         try:
             return call()
         except _REFUSED as error:
-            raise LocalError(f"{what}: {' '.join(str(error).split())}") from None
+            hint = self._hint if isinstance(error, ClientError) and _is_about_keys(error) else ""
+            raise LocalError(f"{what}: {' '.join(str(error).split())}{hint}") from None
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def queue_names(self) -> list[str]:
@@ -182,3 +187,7 @@ class Endpoint:
     def unsubscribe(self, arn: str) -> None:
         """Ends it."""
         self._said(lambda: self._sns.unsubscribe(SubscriptionArn=arn), arn)
+
+
+def _is_about_keys(error: ClientError) -> bool:
+    return bool(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 403)

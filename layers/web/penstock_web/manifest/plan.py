@@ -336,14 +336,14 @@ class Planner:
     def _deletions(self) -> Iterator[Change]:
         there, wanted, endpoint, rest = self.found.manifest, self.wanted, self.endpoint, self.rest
         step: Step
-        for name in there.schedules.keys() - wanted.schedules.keys():
+        for name in sorted(there.schedules.keys() - wanted.schedules.keys()):
             path = f"/schedules/{quote(name, safe='')}"
             step = (Phase.SCHEDULES_GO, partial(rest.call, "DELETE", path))
             yield Change("-", f"schedule {name}", [step])
-        for name in there.topics.keys() - wanted.topics.keys():
+        for name in sorted(there.topics.keys() - wanted.topics.keys()):
             arn = endpoint.references.topic_arn(name)
             yield Change("-", f"topic {name}", [(Phase.TOPICS_GO, partial(endpoint.delete_topic, arn))])
-        for name in there.queues.keys() - wanted.queues.keys():
+        for name in sorted(there.queues.keys() - wanted.queues.keys()):
             number = self.found.messages.get(name, 0)
             remark = f" (with about {number} message{'' if number == 1 else 's'})" if number else ""
             step = (Phase.QUEUES_GO, partial(endpoint.delete_queue, name))

@@ -135,7 +135,10 @@ class Hidden(BaseModel):
 
 
 class NewSubscription(Body):
-    """A binding to make: of a queue, or of a URL, which gets the message, or an SNS envelope with `envelope`."""
+    """A binding to make: of a queue, or of a URL, which gets the message, or an SNS envelope with `envelope`.
+
+    `protocol` is that of `endpoint`, and may be left out.
+    """
 
     model_config = ConfigDict(json_schema_extra=_exactly_one_of("queue_name", "endpoint"))
 

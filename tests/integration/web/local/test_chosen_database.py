@@ -40,6 +40,7 @@ def test_what_is_set_comes_first(state: Path) -> None:
 def test_else_the_service_of_this_machine(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`report` takes the one that `run` takes."""
     monkeypatch.setattr(chosen, "_answers", lambda dsn: True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(state / "cache"))  # other services may run here
     monkeypatch.setattr(chosen, "default_state_directory", lambda: state)
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
         monkeypatch.delenv(name, raising=False)

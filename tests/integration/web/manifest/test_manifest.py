@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 from moto import mock_aws
 
 from penstock_web.cli import main
+from penstock_web.local.announced import announced
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.programs.penstock_up import COMMAND, running
@@ -117,10 +119,10 @@ def test_a_file_is_applied_once_and_exported(penstock: Command, file: Path, tmp_
         **yaml.safe_load(FILE)["queues"],
         "orders": {
             **yaml.safe_load(FILE)["queues"]["orders"],
-            "attributes": {"VisibilityTimeout": "60", "archive": "true"},
+            "attributes": {"VisibilityTimeout": 60, "archive": True},
         },
-        "orders-failed": {"attributes": {"VisibilityTimeout": "30"}, "dead_letters_from": ["orders"]},
-        "steps.fifo": {"attributes": {"VisibilityTimeout": "30", "ContentBasedDeduplication": "true"}},
+        "orders-failed": {"attributes": {"VisibilityTimeout": 30}, "dead_letters_from": ["orders"]},
+        "steps.fifo": {"attributes": {"VisibilityTimeout": 30, "ContentBasedDeduplication": True}},
     }
     again = tmp_path / "again.yaml"
     again.write_text(exported)
@@ -177,14 +179,18 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
 
 
 def test_users_are_in_the_database(
-    penstock: Command, dsn: str, file: Path, monkeypatch: pytest.MonkeyPatch
+    penstock: Command, dsn: str, file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Which the command knows, too, where `penstock up` has started it on this machine."""
     document = {"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}
     file.write_text(yaml.safe_dump({"users": {"shop": {"policies": ["read", document]}}}))
     apply = ("apply", "-f", str(file))
     penstock(*apply, error="set DATABASE_URL")
+    folder = tmp_path / "data"
+    monkeypatch.setattr("penstock_web.local.chosen_database.service_dsn", {folder: dsn}.get)
+    with announced(os.environ["PENSTOCK_ENDPOINT"], folder):
+        assert plan(penstock(*apply)) == ["+ user shop"]
     monkeypatch.setenv("DATABASE_URL", dsn)
-    assert plan(penstock(*apply)) == ["+ user shop"]
     assert penstock(*apply) == "nothing to do\n"
     assert yaml.safe_load(penstock("export"))["users"] == {"shop": {"policies": ["read", document]}}
     file.write_text("users: {shop: {policies: []}}")

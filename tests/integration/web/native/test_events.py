@@ -112,6 +112,12 @@ def test_a_url_gets_a_delivery(http: httpx.Client) -> None:
     assert unbind(http, made).status_code == 204
 
 
+def test_a_url_says_its_protocol(http: httpx.Client) -> None:
+    made = bind(http, "a.b", endpoint="http://example.com/hook")
+    assert (made["protocol"], made["endpoint"]) == ("http", "http://example.com/hook")
+    assert unbind(http, made).status_code == 204
+
+
 def test_a_delayed_event(http: httpx.Client) -> None:
     bind(http, "a.b", queue_name="q0")
     publish(http, "a.b", "m", delay=900)

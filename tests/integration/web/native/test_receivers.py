@@ -63,7 +63,9 @@ def report(agent: bytes, count: int = 1) -> ReceivedBy:
 
 
 def test_what_a_process_has_seen_is_added_up(database: Database) -> None:
-    """Two writes of one receiver are one row; hostile agents are stored; deleted queues are left out."""
+    """Two writes of one receiver are one row, also where botocore lists its features in another order; hostile agents
+    are stored; deleted queues are left out.
+    """
     with psycopg.connect(database.api_dsn, autocommit=True) as db:
 
         async def write(statement: Any, arguments: Any) -> list[Any]:
@@ -72,10 +74,10 @@ def test_what_a_process_has_seen_is_added_up(database: Database) -> None:
 
         create(db, "orders")
         receivers = Receivers()
-        for agent, count in ((b"a", 2), (b"a", 3), (b"\0\xff<script>" * 40, 0)):
+        for agent, count in ((b"a md/x m/b,E", 2), (b"a md/x m/E,b", 3), (b"\0\xff<script>" * 40, 0)):
             receivers.note(report(agent, count), 0.0)
         asyncio.run(receivers.flush(write))
-        receivers.note(report(b"a", 5), 0.0)
+        receivers.note(report(b"a md/x m/b,E", 5), 0.0)
         asyncio.run(receivers.flush(write))
         rows = db.execute("select agent, received from queue.receiver order by received desc").fetchall()
         assert [received for _, received in rows] == [10, 0]

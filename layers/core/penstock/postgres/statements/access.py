@@ -22,6 +22,27 @@ class AccessKeyRow(NamedTuple):
 FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 
+class SealedKeyRow(NamedTuple):
+    """A key in use that is stored under QUEUE_ENCRYPTION_KEY. `kind`: access, or signing, which has no account."""
+
+    kind: str
+    key_id: str
+    account_id: str | None
+    sealed: bytes
+
+
+SEALED_KEYS = Statement("queue.sealed_keys", (), SealedKeyRow)
+
+
+class EncryptionKeyRow(NamedTuple):
+    """The fingerprint of the installation's QUEUE_ENCRYPTION_KEY; None: it has used none yet."""
+
+    fingerprint: bytes | None
+
+
+ENCRYPTION_KEY = Statement("queue.encryption_key", ("bytea", "bool"), EncryptionKeyRow)
+
+
 class BearerKeyRow(NamedTuple):
     """A bearer key that is neither revoked nor expired. `secret_hash`: SHA-256 of its secret; the rest as above."""
 

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
     from penstock_web.native.documents import StoredMessage
 
+_COMMANDS: Final = {
+    "Create it with POST /v1/queues.": "`penstock queues` lists them, `penstock create` makes one.",
+    "Create it with POST /v1/topics.": "`penstock topics list` lists them, `penstock topics create` makes one.",
+    "GET /v1/deliveries/endpoints lists them.": "`penstock webhooks list` lists them.",
+}
+"""The hints of the REST API that name a route, for who writes commands."""
+
 T = TypeVar("T")
 Document = dict[str, object]
 """A JSON object of an answer without messages, as the OpenAPI document describes it."""
@@ -110,8 +117,14 @@ class Client:
         query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields)
         answer = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
         if answer.status >= 400:
-            raise LocalError(_error(answer.data, answer.status))
+            raise LocalError(_error(answer.data, answer.status) + self._key_hint(answer.status))
         return answer.data
+
+    def _key_hint(self, status: int) -> str:
+        """What to do where a key is wanted."""
+        if status not in (401, 403) or self._headers:
+            return ""
+        return " PENSTOCK_TOKEN has no key; `penstock keys create --bearer` makes one."
 
     def _send(self, method: str, url: str, data: bytes | None, headers: dict[str, str]) -> BaseHTTPResponse:
         import urllib3
@@ -135,9 +148,9 @@ def queue_path(name: str, rest: str = "") -> str:
 
 
 def _only_running() -> str:
-    from penstock_web.local.announced import running_addresses
+    from penstock_web.local.announced import running_services
 
-    found = running_addresses()
+    found = [service.address for service in running_services()]
     if len(found) > 1:
         raise LocalError(
             f"several services run: {', '.join(found)}; choose one with --endpoint or PENSTOCK_ENDPOINT"
@@ -146,6 +159,7 @@ def _only_running() -> str:
 
 
 def _error(data: bytes, status: int) -> str:
+    """The answer's error in a line, for somebody who wrote a command and not a request."""
     import msgspec
 
     try:
@@ -153,4 +167,10 @@ def _error(data: bytes, status: int) -> str:
         parts = [str(error["message"]), str(error.get("detail") or ""), str(error.get("hint") or "")]
     except (msgspec.DecodeError, KeyError, TypeError):
         return f"the answer was {status}, and not one of Penstock: is the address right?"
+    parts[0] = parts[0].removeprefix("body: ").replace(" - at `$", " - in `$")
+    parts[2] = _COMMANDS.get(parts[2], parts[2])
+    if suggestion := error.get("suggestion"):
+        parts.append(f'Did you mean "{suggestion}"?')
+    elif isinstance(examples := error.get("examples"), list):
+        parts.append(f"Examples: {'; '.join(map(str, examples))}")
     return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts if part)

@@ -11,8 +11,8 @@ from penstock_web.system_account import LocalError
 
 from .client import Client, queue_path
 from .options import Endpoint, Json, Name
-from .printing import print_json, print_messages, print_table, say
-from .values import json_or_text, whole_number
+from .printing import print_json, print_messages, print_table, say, shortened
+from .values import json_or_text, one_of, whole_number
 
 if TYPE_CHECKING:
     from .client import Document
@@ -21,6 +21,7 @@ app = typer.Typer()
 moves = typer.Typer(name="moves", help="moves of messages out of a queue")
 app.add_typer(moves)
 
+_FIRST_LOOK_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 1.0
 _OVER: Final = ("completed", "cancelled", "failed")
 
@@ -64,7 +65,9 @@ def failures(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="WHAT", help="source, shape (both by default), receive_count or attribute; repeatable"
+            metavar="WHAT",
+            parser=one_of("source", "shape", "receive_count", "attribute"),
+            help="source, shape (both by default), receive_count or attribute; repeatable",
         ),
     ] = None,
     attribute: Annotated[str | None, typer.Option(metavar="NAME", help="with --by attribute")] = None,
@@ -148,9 +151,11 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
 
 
 def _watched(client: Client, name: str, move: Document, json: bool) -> Document:
-    """The move once it has ended or waits to be continued; its progress once a second."""
+    """The move once it has ended or waits to be continued; its progress soon, then once a second."""
+    pause = _FIRST_LOOK_SECONDS
     while move["state"] == "running":
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(pause)
+        pause = min(2 * pause, _LOOK_SECONDS)
         move = client.call("GET", queue_path(name, f"/moves/{move['id']}"))
         if json:
             print_json(move)
@@ -162,7 +167,11 @@ def _watched(client: Client, name: str, move: Document, json: bool) -> Document:
 
 
 def _progress(move: Document) -> str:
-    skipped = f", {move['skipped']} skipped" if move["skipped"] else ""
+    skipped = (
+        f", {move['skipped']} skipped (in flight, delayed, or with no queue to go to)"
+        if move["skipped"]
+        else ""
+    )
     return f"{move['state']}, {move['moved']} of {move['of']} moved{skipped}"
 
 
@@ -181,5 +190,4 @@ def _sample(group: Document) -> str:
     samples = group["samples"]
     if not isinstance(samples, list) or not samples:
         return ""
-    text = msgspec.json.encode(samples[0]["message"]).decode()
-    return text if len(text) <= 60 else f"{text[:59]}\u2026"
+    return shortened(msgspec.json.encode(samples[0]["message"]).decode(), 60)

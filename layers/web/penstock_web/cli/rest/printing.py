@@ -19,6 +19,16 @@ def say(document: object, json: bool, text: str) -> None:
         print(text)
 
 
+def counted(number: object, noun: str) -> str:
+    """Such as "1 message" and "2 messages"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def shortened(text: str, signs: int) -> str:
+    """At most so many characters."""
+    return text if len(text) <= signs else f"{text[: signs - 1]}\u2026"
+
+
 def print_json(document: object) -> None:
     """One line."""
     import msgspec

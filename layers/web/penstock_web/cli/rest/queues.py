@@ -15,8 +15,8 @@ from penstock_web.system_account import LocalError
 
 from .client import Client, queue_path
 from .options import Endpoint, Json, Name, Yes, confirm
-from .printing import print_described, print_json, print_messages, print_table, say
-from .values import json_or_text, whole_number
+from .printing import counted, print_described, print_json, print_messages, print_table, say, shortened
+from .values import json_or_text, one_of, whole_number
 
 if TYPE_CHECKING:
     from penstock_web.native.documents import StoredMessage
@@ -25,6 +25,7 @@ app = typer.Typer()
 _LOOK_SECONDS: Final = 1.0
 _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # messages of a request that sends
+_AGENT_SIGNS: Final = 40
 _ONE_LOOK: Final = 1_000  # messages of a request that looks
 
 
@@ -86,7 +87,7 @@ def send(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """A message that is JSON arrives as it was written; anything else arrives as a text."""
+    """A message that is JSON keeps its numbers and order, without spaces between; anything else arrives as a text."""
     options = {"delay": delay, "group_id": group, "dedup_id": dedup}
     given = {key: value for key, value in options.items() if value is not None}
     client, sent = Client(endpoint), 0
@@ -101,7 +102,7 @@ def send(
         if json:
             print_json(answer)
     if not json:
-        print(f"sent {sent} message{'' if sent == 1 else 's'} to {name}")
+        print(f"sent {counted(sent, 'message')} to {name}")
 
 
 @app.command("receive", help="receive messages; each is hidden from others for its visibility timeout")
@@ -136,7 +137,12 @@ def receive(
 def peek(
     name: Name,
     state: Annotated[
-        str, typer.Option(metavar="STATE", help="visible, in_flight, delayed or all (default visible)")
+        str,
+        typer.Option(
+            metavar="STATE",
+            parser=one_of(*_STATES, "all"),
+            help="visible, in_flight, delayed or all (default visible)",
+        ),
     ] = "visible",
     limit: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="default 10")] = 10,
     endpoint: Endpoint = None,
@@ -189,7 +195,7 @@ def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = 
     client = Client(endpoint)
     confirm(yes, f"Delete all messages of {name}?")
     answer = client.call("POST", queue_path(name, "/purge"))
-    say(answer, json, f"deleted {answer['deleted']} messages of {name}")
+    say(answer, json, f"deleted {counted(answer['deleted'], 'message')} of {name}")
 
 
 @app.command("delete", help="delete a queue and its messages, or with --id or --receipt only some messages")
@@ -240,6 +246,8 @@ def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """The last one first."""
     rows = Client(endpoint).members(queue_path(name, "/receivers"))
+    if not json:
+        rows = [row | {"user_agent": shortened(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
     print_table(rows, json, ("caller", "user_agent", "address", "last_received_at", "messages"))
 
 
@@ -250,7 +258,7 @@ def _delete_messages(client: Client, name: str, wanted: dict[str, object], json:
     number = len(deleted) if isinstance(deleted, list) else 0
     if not number:
         raise LocalError(f"{name} has no such message; nothing was deleted")
-    say(answer, json, f"deleted {number} message{'' if number == 1 else 's'} of {name}")
+    say(answer, json, f"deleted {counted(number, 'message')} of {name}")
 
 
 def _pair(text: str) -> tuple[str, str]:

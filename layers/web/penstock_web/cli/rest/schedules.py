@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
@@ -11,8 +11,11 @@ from penstock_web.system_account import LocalError
 
 from .client import Client
 from .options import Endpoint, Json
-from .printing import print_fields, print_json, print_table, say
+from .printing import counted, print_fields, print_json, print_table, say
 from .values import json_or_text, whole_number
+
+if TYPE_CHECKING:
+    from .client import Document
 
 app = typer.Typer(name="schedules", help="messages at set times, of a running service")
 
@@ -33,7 +36,8 @@ def list_(
 ) -> None:
     """In the order of their names."""
     found = Client(endpoint).members("/schedules", "schedules", status=status, name_prefix=prefix)
-    print_table(found, json, ("name", "status", "expression", "timezone", "next_fire_at", "last_error"))
+    rows = found if json else [_without_time_if_paused(schedule) for schedule in found]
+    print_table(rows, json, ("name", "status", "expression", "timezone", "next_fire_at", "last_error"))
 
 
 @app.command("show", help="show a schedule, its meaning in words and its next times")
@@ -43,7 +47,7 @@ def show(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     if json:
         print_json(found)
     else:
-        print_fields(found)
+        print_fields(_without_time_if_paused(found))
 
 
 @app.command("put", help="make a schedule, or replace the one of this name")
@@ -95,7 +99,7 @@ def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     fired = Client(endpoint).call("POST", f"{_path(name)}/runs")
     ids = fired["msg_ids"]
     sent = len(ids) if isinstance(ids, list) else 0
-    say(fired, json, f"{name} sent {sent} message{'' if sent == 1 else 's'}")
+    say(fired, json, f"{name} sent {counted(sent, 'message')}")
 
 
 @app.command("delete", help="delete a schedule")
@@ -126,6 +130,11 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     times = found["next_fires"]
     lines = [found["human_readable"], *(times if isinstance(times, list) else ())]
     say(found, json, "\n".join(map(str, lines)))
+
+
+def _without_time_if_paused(schedule: Document) -> Document:
+    """The next time of a paused schedule is when it would have fired."""
+    return schedule | {"next_fire_at": None} if schedule["status"] == "paused" else schedule
 
 
 def _path(name: str) -> str:

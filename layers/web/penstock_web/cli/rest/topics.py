@@ -38,7 +38,7 @@ def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> N
 @topics.command("create", help="make a topic; a name that ends in .fifo makes a FIFO topic")
 def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """It is no error if there is one."""
-    say(Client(endpoint).call("POST", "/topics", {"name": topic}), json, f"topic {topic} is there")
+    say(Client(endpoint).call("POST", "/topics", {"name": topic}), json, f"the topic {topic} exists")
 
 
 @topics.command("delete", help="delete a topic and its subscriptions")

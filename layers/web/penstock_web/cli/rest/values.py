@@ -20,6 +20,17 @@ def whole_number(least: int, most: int) -> Callable[[str | int], int]:
     return parse
 
 
+def one_of(*values: str) -> Callable[[str], str]:
+    """A parser for one of these texts."""
+
+    def parse(text: str) -> str:
+        if text not in values:
+            raise typer.BadParameter(f"{text!r} is not {', '.join(values[:-1])} or {values[-1]}")
+        return text
+
+    return parse
+
+
 def rfc_3339_time(text: str) -> datetime:
     """A time of RFC 3339."""
     from penstock_web.native.documents import parse_timestamp

@@ -136,15 +136,18 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
     """
     check_pattern(pattern)
     if (new.queue_name is None) == (new.endpoint is None):
-        raise errors.InvalidParameterValue("body: either queue_name, or protocol and endpoint")
+        raise errors.InvalidParameterValue("body: either queue_name, or endpoint (a URL)")
     if new.queue_name is not None:
         protocol, endpoint = "queue", arn_of(new.queue_name, context)
         yield from authorize_queues("SendMessage", [new.queue_name], context)
         yield from handles.check_queue(endpoint)
     else:
-        protocol, endpoint = new.protocol or "", new.endpoint or ""
-        if not endpoint.startswith(f"{protocol}://") or not is_url(endpoint):
-            raise errors.InvalidParameterValue("body: endpoint must be a URL of its protocol, http or https")
+        endpoint = new.endpoint or ""
+        protocol = new.protocol or endpoint.partition("://")[0]
+        if not is_url(endpoint):
+            raise errors.InvalidParameterValue("body: endpoint must be a URL of http or https")
+        if not endpoint.startswith(f"{protocol}://"):
+            raise errors.InvalidParameterValue(f"body: protocol is {protocol}, but endpoint begins otherwise")
     policy = None if new.filter_policy is None else _encode(new.filter_policy).decode()
     compiled = filter_policy.compile_policy(policy, "MessageBody") if policy else None
     rows = yield from Call(

@@ -1,0 +1,72 @@
+"""Whether a process has the QUEUE_ENCRYPTION_KEY under which the keys of its database were made."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from penstock.postgres.statements.access import ENCRYPTION_KEY, SEALED_KEYS
+
+from .secret_encryption import SIGNING_KEYS, DecryptionError, SecretCipher, read_key
+
+if TYPE_CHECKING:
+    from penstock.postgres.database import Database
+    from penstock.postgres.statements.access import SealedKeyRow
+
+_PURPOSE: Final = b"fingerprint of QUEUE_ENCRYPTION_KEY\0"
+_SHOWN: Final = 3
+
+
+class KeysAtRest(NamedTuple):
+    """What a QUEUE_ENCRYPTION_KEY can read of a database."""
+
+    is_installations: bool | None
+    """Whether it is the one that the installation has used; None: the installation has used none yet."""
+    readable: int
+    """How many access keys it can read."""
+    unreadable: tuple[str, ...]
+    """Ids of access keys that were made under another one, the newest first."""
+    signs: bool
+    """Whether it can read the key that signs SNS messages, where there is an encrypted one."""
+
+    @property
+    def unreadable_text(self) -> str:
+        """The first ids, and how many more there are."""
+        shown, more = ", ".join(self.unreadable[:_SHOWN]), len(self.unreadable) - _SHOWN
+        return f"{shown} and {more} more" if more > 0 else shown
+
+
+def keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
+    """Decrypts what the database has: a millisecond for a few hundred keys. Changes nothing.
+
+    Raises SettingError for a key that is none, AwsError when the database does not answer.
+    """
+    cipher = SecretCipher(encryption_key)
+    (stored,) = database.call(ENCRYPTION_KEY, (None, False))
+    rows = database.call(SEALED_KEYS, ())
+    access = [row for row in rows if row.kind == "access"]
+    unreadable = tuple(row.key_id for row in access if not _can_read(cipher, row))
+    return KeysAtRest(
+        None if stored.fingerprint is None else bytes(stored.fingerprint) == fingerprint(encryption_key),
+        len(access) - len(unreadable),
+        unreadable,
+        all(_can_read(cipher, row) for row in rows if row.kind == "signing"),
+    )
+
+
+def claim(database: Database, encryption_key: str) -> None:
+    """From now on this is the installation's QUEUE_ENCRYPTION_KEY. Raises as `keys_at_rest` does."""
+    database.call(ENCRYPTION_KEY, (fingerprint(encryption_key), True))
+
+
+def fingerprint(encryption_key: str) -> bytes:
+    """16 bytes that tell keys apart; of a random key of 32 bytes a hash tells nothing else. Raises SettingError."""
+    return sha256(_PURPOSE + read_key(encryption_key)).digest()[:16]
+
+
+def _can_read(cipher: SecretCipher, row: SealedKeyRow) -> bool:
+    try:
+        cipher.decrypt(bytes(row.sealed), row.key_id, row.account_id or SIGNING_KEYS)
+    except DecryptionError:
+        return False
+    return True

@@ -1,0 +1,15 @@
+-- queue.sealed_keys(): what is stored under QUEUE_ENCRYPTION_KEY and in use: the secrets of access keys that are neither
+-- revoked nor expired, the newest 10,000, and the key that signs SNS messages. Returns a row each: kind, access or
+-- signing; key_id; account_id, null for a signing key; sealed.
+-- Called by: a service at its start, `penstock keys create`, `penstock doctor`.
+create or replace function queue.sealed_keys()
+returns table (kind text, key_id text, account_id text, sealed bytea)
+language sql stable as $$
+(
+    select 'access', k.access_key_id, k.account_id, k.sealed_secret from queue.access_key k
+    where k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)
+    order by k.created_at desc, k.access_key_id limit 10000
+)
+union all
+select 'signing', k.key_id, null, k.private_key from queue.current_signing_key() k where k.sealed
+$$;

@@ -1,0 +1,168 @@
+"""Commands, a start and `penstock doctor` with another QUEUE_ENCRYPTION_KEY than the installation's."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from penstock.settings import Settings
+from penstock_web.cli import main
+from penstock_web.local.announced import announced
+from penstock_web.local.encryption_key import check_encryption_key
+from penstock_web.system_account import LocalError
+from tests.support.database import Database
+from tests.support.programs.penstock_service import running_service
+
+OURS, OTHER = (b64encode(bytes([byte] * 32)).decode() for byte in (1, 2))
+REFUSED = "QUEUE_ENCRYPTION_KEY is not the one of this installation"
+
+
+@pytest.fixture
+def settings(database: Database) -> dict[str, str]:
+    return {"QUEUE_ACCESS": "sigv4", "DATABASE_URL": database.api_dsn, "QUEUE_ACCESS_CACHE_SECONDS": "0"}
+
+
+class Commands:
+    """`penstock` in this process, with a QUEUE_ENCRYPTION_KEY."""
+
+    def __init__(
+        self, settings: dict[str, str], environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self._capsys, self._environment = capsys, environment
+        for name, value in settings.items():
+            environment.setenv(name, value)
+
+    def __call__(self, encryption_key: str, *arguments: str) -> tuple[int, str]:
+        """The exit code, and what it wrote."""
+        self._environment.setenv("QUEUE_ENCRYPTION_KEY", encryption_key)
+        code = main(arguments)
+        return code, "".join(self._capsys.readouterr())
+
+
+@pytest.fixture
+def command(
+    settings: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Commands:
+    return Commands(settings, monkeypatch, capsys)
+
+
+def start(settings: dict[str, str], encryption_key: str, folder: Path | None = None) -> None:
+    check_encryption_key(Settings.read({**settings, "QUEUE_ENCRYPTION_KEY": encryption_key}), folder)
+
+
+def test_a_key_is_made_under_the_key_of_the_service_alone(
+    settings: dict[str, str], command: Commands
+) -> None:
+    """Also where there is no key yet."""
+    start(settings, OURS)
+    code, said = command(OTHER, "keys", "create")
+    assert (code, said.startswith(f"penstock: {REFUSED}")) == (1, True)
+    assert "--new-encryption-key" in said
+    assert command(OTHER, "keys", "rotate-signing")[0] == 1
+    assert command(OTHER, "keys", "create", "--bearer")[0] == 0, "its secret is not encrypted"
+    assert command(OURS, "keys", "create")[0] == 0
+    assert command(OTHER, "keys", "create")[0] == 1
+
+
+def test_the_first_key_decides(command: Commands) -> None:
+    assert command(OURS, "keys", "create")[0] == 0
+    assert command(OTHER, "keys", "create")[0] == 1
+
+
+def test_a_start_with_another_key(
+    settings: dict[str, str], command: Commands, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends where nobody could sign in, and warns where only some cannot."""
+    start(settings, OURS)
+    start(settings, OTHER)  # contradicts nothing: there are no keys
+    assert command(OURS, "keys", "create")[0] == 1
+    made = re.search("PSTK[A-Z2-7]+", command(OTHER, "keys", "create")[1])
+    assert made is not None
+    with pytest.raises(LocalError, match=f"{made[0]}; nobody could sign in"):
+        start(settings, OURS)
+    (tmp_path / "encryption_key").write_text(OTHER)
+    with pytest.raises(LocalError, match=re.escape(f"The right one is in {tmp_path}/encryption_key")):
+        start(settings, OURS, tmp_path)
+    assert command(OURS, "keys", "create", "--new-encryption-key")[0] == 0
+    capsys.readouterr()
+    start(settings, OURS)
+    assert f"were made: {made[0]}; whoever uses them is refused" in capsys.readouterr().err
+    assert command(OURS, "keys", "revoke", made[0])[0] == 0
+    start(settings, OURS)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_signing_key_of_another_key(
+    settings: dict[str, str], command: Commands, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(OURS, "keys", "rotate-signing")[0] == 0
+    start(settings, OTHER)
+    assert "`penstock keys rotate-signing` makes another" in capsys.readouterr().err
+    assert "encrypted the key that signs SNS messages" in command(OTHER, "doctor")[1]
+    assert command(OTHER, "keys", "rotate-signing")[0] == 0
+    start(settings, OTHER)
+    assert capsys.readouterr().err == ""
+
+
+def test_doctor_names_the_keys(command: Commands) -> None:
+    made = re.search("PSTK[A-Z2-7]+", command(OURS, "keys", "create")[1])
+    assert made is not None
+    assert f"encrypted access keys: {made[0]}" in command(OTHER, "doctor")[1]
+    assert "encrypted access keys" not in command(OURS, "doctor")[1]
+    assert command(OURS, "keys", "revoke", made[0])[0] == 0
+    assert "is not the one of the service" in command(OTHER, "doctor")[1]
+
+
+def test_a_client_hears_why_its_key_is_refused(settings: dict[str, str], command: Commands) -> None:
+    assert command(OURS, "keys", "create")[0] == 0
+    said = command(OTHER, "keys", "create", "--new-encryption-key")[1]
+    key_id, secret = re.findall("AWS_[A-Z_]+=(.+)", said)
+    database_url = settings["DATABASE_URL"]
+    with running_service(database_url, **{**settings, "QUEUE_ENCRYPTION_KEY": OURS}) as service:
+        sqs = boto3.client(
+            "sqs", endpoint_url=service.url, region_name="us-east-1",
+            aws_access_key_id=key_id, aws_secret_access_key=secret,
+        )  # fmt: skip
+        with pytest.raises(ClientError) as refused:
+            sqs.list_queues()
+        assert refused.value.response["Error"] == {
+            "Type": "Sender",
+            "Code": "InvalidClientTokenId",
+            "QueryErrorCode": "InvalidClientTokenId",
+            "Message": "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service.",
+        }
+
+
+def test_the_service_that_runs_here_is_found_with_its_key(
+    database: Database, command: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its folder, wherever that is; of several one has to be chosen."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("DATABASE_URL")
+    monkeypatch.delenv("PENSTOCK_ENDPOINT", raising=False)
+    monkeypatch.setattr(
+        "penstock_web.local.chosen_database.service_dsn",
+        lambda folder: database.api_dsn if folder == tmp_path / "one" else None,
+    )
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "one/encryption_key").write_text(OURS)
+    with announced("http://127.0.0.1:9401", tmp_path / "one"):
+        assert command("", "keys", "create")[0] == 0
+        assert command("", "users", "list")[0] == command("", "roles", "list")[0] == 0
+        assert "checked: settings" in command("", "doctor")[1]
+        code, said = command(OTHER, "keys", "create")
+        assert (code, f"The right one is in {tmp_path}/one/encryption_key" in said) == (1, True)
+        with announced("http://127.0.0.1:9402", tmp_path / "two"):
+            code, said = command("", "keys", "list")
+            assert (code, "several services run: http://127.0.0.1:9401, http://127.0.0.1:9402" in said) == (
+                1,
+                True,
+            )
+            monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:9401/")
+            assert command("", "keys", "list")[0] == 0
