@@ -29,11 +29,13 @@ class Refusal(Exception):  # noqa: N818 - named for the event
 
 @dataclass
 class Invocation:
-    """A call: the function's name (or the path of a URL), headers in lower case, and the event."""
+    """A call: the function's name (or the path of a URL), headers in lower case, the event, and what was sent."""
 
     name: str
     headers: dict[str, str]
     event: Event
+    target: str
+    body: bytes
 
     @property
     def is_event(self) -> bool:
@@ -48,11 +50,15 @@ class Invocation:
 
 @dataclass
 class Functions:
-    """`functions` by name; `most_at_once`: of invocations that were under way together."""
+    """`functions` by name; `most_at_once`: of invocations that were under way together.
+
+    `authorize` raises Refusal for a call that is not answered otherwise.
+    """
 
     url: str = ""
     functions: dict[str, Function] = field(default_factory=dict)
     invocations: list[Invocation] = field(default_factory=list)
+    authorize: Callable[[Invocation], None] = lambda _: None
     most_at_once: int = 0
     under_way: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
@@ -74,6 +80,7 @@ class Functions:
             self.most_at_once = max(self.most_at_once, self.under_way)
             self._changed.notify_all()
         try:
+            self.authorize(invocation)
             answer = self.functions[invocation.name](invocation.event)
         except Throttle:
             return 429, {}, b'{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded"}'
@@ -112,9 +119,9 @@ def running_functions(**functions: Function) -> Iterator[Functions]:
         def do_POST(self) -> None:
             path = unquote(urlsplit(self.path).path)
             name = path.removeprefix("/2015-03-31/functions/").removesuffix("/invocations")
-            event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            sent = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {key.lower(): value for key, value in self.headers.items()}
-            status, more, body = state.answer(Invocation(name, headers, event))
+            status, more, body = state.answer(Invocation(name, headers, json.loads(sent), self.path, sent))
             try:
                 self.send_response(status)
                 for key, value in more.items():
