@@ -6,15 +6,20 @@
 --   measured       of these, how many were measured: the counts are theirs
 --   dead_letters   other queues name it as their dead-letter queue; in the first row: how many messages such queues hold
 --   measured_at    the oldest measurement of those counted; of a queue its own
+-- Queues without messages, of which most installations have most, are one row of `own`.
 -- Cost: a pass over the measurements of the account's queues, with settings of its own: those of the service avoid it. Called by: GET /console.
 create or replace function queue.read_overview(p_account_id text, p_region text, p_limit int)
 returns table (name text, arn text, queues bigint, measured bigint, visible bigint, in_flight bigint, delayed bigint,
     dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)
 language sql stable set jit = off set enable_hashjoin = on set enable_seqscan = on set work_mem = '32MB' as $$
 with own as materialized (
-    select q.queue_id, m.visible, m.in_flight, m.delayed, m.oldest_at, m.measured_at, m.dead_lettered
+    select case when m.visible > 0 or m.dead_lettered > 0 then q.queue_id end as queue_id, count(*) as queues,
+        count(m.measured_at) as measured, sum(m.visible)::bigint as visible, sum(m.in_flight)::bigint as in_flight,
+        sum(m.delayed)::bigint as delayed, min(m.oldest_at) as oldest_at, min(m.measured_at) as measured_at,
+        max(m.dead_lettered) as dead_lettered
     from queue.queues q left join queue.measurement m on m.queue_id = q.queue_id
-    where q.account_id = p_account_id and q.region = p_region),
+    where q.account_id = p_account_id and q.region = p_region
+    group by 1),
 dead as materialized (
     select m.queue_id, m.visible
     from (
@@ -24,12 +29,15 @@ dead as materialized (
     join queue.measurement m on m.queue_id = q.queue_id
     where q.account_id = p_account_id and q.region = p_region and m.visible > 0),
 chosen as (
-    (select o.queue_id from own o where o.visible > 0 order by o.visible desc limit p_limit)
-    union (select o.queue_id from own o where o.visible > 0 order by o.oldest_at limit p_limit)
+    (select o.queue_id from own o where o.queue_id is not null and o.visible > 0 order by o.visible desc limit p_limit)
+    union (select o.queue_id from own o where o.queue_id is not null and o.visible > 0 order by o.oldest_at limit p_limit)
     union (select d.queue_id from dead d order by d.visible desc limit p_limit)
-    union (select o.queue_id from own o where o.dead_lettered > 0 order by o.dead_lettered desc limit p_limit))
-select null::text, null::text, count(*), count(o.measured_at), sum(o.visible)::bigint, sum(o.in_flight)::bigint,
-    sum(o.delayed)::bigint, (select coalesce(sum(d.visible), 0)::bigint from dead d),
+    union (
+        select o.queue_id from own o where o.queue_id is not null and o.dead_lettered > 0
+        order by o.dead_lettered desc limit p_limit))
+select null::text, null::text, coalesce(sum(o.queues), 0)::bigint, coalesce(sum(o.measured), 0)::bigint,
+    sum(o.visible)::bigint, sum(o.in_flight)::bigint, sum(o.delayed)::bigint,
+    (select coalesce(sum(d.visible), 0)::bigint from dead d),
     min(o.oldest_at) filter (where o.visible > 0), min(o.measured_at), clock_timestamp()
 from own o
 union all

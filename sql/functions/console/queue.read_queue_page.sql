@@ -12,6 +12,7 @@ returns table (name text, arn text, fifo boolean, created_at timestamptz, total 
 language plpgsql stable set jit = off set enable_hashjoin = on set enable_seqscan = on set work_mem = '32MB' as $$
 #variable_conflict use_column
 declare
+    v_names text[];
     v_ids int[];
     v_total bigint;
 begin
@@ -19,12 +20,26 @@ begin
     where q.account_id = p_account_id and q.region = p_region
         and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0);
     if p_sort = 'name' then
+        -- The index has the names: only the queues of the page are read themselves.
+        if p_descending then
+            v_names := array(
+                select q.name from queue.queues q
+                where q.account_id = p_account_id and q.region = p_region
+                    and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+                order by q.name desc offset p_skip limit p_limit);
+        else
+            v_names := array(
+                select q.name from queue.queues q
+                where q.account_id = p_account_id and q.region = p_region
+                    and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+                order by q.name offset p_skip limit p_limit);
+        end if;
         v_ids := array(
-            select q.queue_id from queue.queues q
-            where q.account_id = p_account_id and q.region = p_region
-                and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
-            order by case when p_descending then q.name end desc, q.name
-            offset p_skip limit p_limit);
+            select x.queue_id from unnest(v_names) with ordinality p(name, place)
+            cross join lateral (
+                select * from queue.queues q
+                where q.account_id = p_account_id and q.region = p_region and q.name = p.name) x
+            order by p.place);
     else
         v_ids := array(
             select k.queue_id from (

@@ -85,7 +85,7 @@ def message_path(page: Any, console: Service) -> str:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("width", [320, 1280, 2560])
 def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: int) -> None:
     """On every page, with reduced motion, too, and with its folded parts opened."""
     from axe_playwright_python.sync_playwright import Axe
