@@ -59,7 +59,7 @@ test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow -o faulthandler_timeout=1800 $(ARGS)
 
 test-browser: .venv/browser.stamp ## run the tests of the console in a real browser, Debian's Chromium (CHROMIUM=PATH)
-	@$(BIN)/python -m pytest -q -m browser tests/system/console $(ARGS)
+	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/system/console $(ARGS)
 
 screenshots: .venv/browser.stamp ## take the pictures of docs/console anew, in a real browser
 	@$(BIN)/python -m tests.support.web.screenshots docs/console
