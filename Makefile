@@ -23,7 +23,7 @@ SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/ge
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async django dramatiq frameworks node java/sdk java/jms java/spring java/camel rust keda debian)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async django dramatiq frameworks node java/sdk java/jms java/spring java/camel java/events rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.

@@ -73,6 +73,7 @@ INSTALLED = {
     "amazon-sqs-java-messaging-lib (JMS)": [jar("jms", "amazon-sqs-java-messaging-lib")],
     "Spring Cloud AWS": [jar("spring", "spring-cloud-aws-sqs"), jar("spring", "spring-boot")],
     "Camel `aws2-sqs`, `aws2-sns`": [jar("camel", "camel-aws2-sqs")],
+    "Java's `aws-lambda-java-events`": [jar("events", "aws-lambda-java-events")],
     "SDK for Rust, `aws-sdk-sqs`, `aws-sdk-sns`": [crate("aws-sdk-sqs"), crate("aws-sdk-sns")],
     "KEDA, the SQS scaler": [module("github.com/kedacore/keda/v2")],
     "kombu (`sqs://`)": [python("dev", "kombu")],

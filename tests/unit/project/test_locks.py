@@ -76,7 +76,7 @@ def test_locks_of_clients_have_digests_and_no_registry(path: Path) -> None:
     assert re.findall(r'"resolved"|registry\+|^source = ', text, re.MULTILINE) == []
 
 
-@pytest.mark.parametrize("program", ["camel", "jms", "sdk", "spring"])
+@pytest.mark.parametrize("program", ["camel", "events", "jms", "sdk", "spring"])
 def test_every_program_for_the_jvm_has_its_lock(program: str) -> None:
     assert {path.name for path in (CLIENTS / "java" / program).iterdir()} >= {"pom.xml", "jars.sha256"}
 
