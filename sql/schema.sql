@@ -204,6 +204,9 @@ create table queue.event_source_mapping (
     updated_at timestamp with time zone not null default clock_timestamp(),
     revision bigint not null default 1,
     poller_id uuid,
+    invocations bigint not null default 0,
+    failed_invocations bigint not null default 0,
+    failing_since timestamp with time zone,
     constraint event_source_mapping_pkey PRIMARY KEY (mapping_id),
     constraint event_source_mapping_queue_arn_function_arn_key UNIQUE (queue_arn, function_arn)
 );
@@ -1355,6 +1358,10 @@ function queue.count_changes()
 function queue.count_in_flight(p_queue_id integer, p_fifo boolean, p_shards integer)
     returns bigint
     language plpgsql stable;
+
+function queue.count_mappings(p_mapping_ids uuid[], p_invocations bigint[], p_failed bigint[])
+    returns TABLE(known bigint)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integer, OUT visible bigint, OUT in_flight bigint, OUT delayed bigint, OUT total bigint, OUT oldest timestamp with time zone, OUT newest timestamp with time zone)
     returns record

@@ -1,12 +1,15 @@
 -- queue.report_mapping(id, revision, result, reason): what became of the last batch of an event source mapping. p_reason, if
--- it is not null, disables the mapping of this revision and says why. Locks: its row. Called by: the worker poll, when the
+-- it is not null, disables the mapping of this revision and says why. The first result but OK
+-- begins failing_since, OK ends it. Locks: its row. Called by: the worker poll, when the
 -- result is another than before.
 create or replace function queue.report_mapping(p_mapping_id uuid, p_revision bigint, p_result text, p_reason text)
 returns table (known boolean)
 language plpgsql as $$
 begin
     update queue.event_source_mapping m
-    set last_result = p_result, enabled = m.enabled and p_reason is null, reason = coalesce(p_reason, m.reason)
+    set last_result = p_result,
+        failing_since = case when p_result = 'OK' then null else coalesce(m.failing_since, clock_timestamp()) end,
+        enabled = m.enabled and p_reason is null, reason = coalesce(p_reason, m.reason)
     where m.mapping_id = p_mapping_id and m.revision = p_revision;
     known := found;
     return next;

@@ -1,7 +1,8 @@
--- queue.show_mapping(row): an event source mapping as JSON, as the API and the pollers read it. updated_at: seconds since
--- 1970. Called by: the other functions of this folder.
+-- queue.show_mapping(row): an event source mapping as JSON, as the API and the pollers read it. updated_at and
+-- failing_since: seconds since 1970. Called by: the other functions of this folder.
 create or replace function queue.show_mapping(p_mapping queue.event_source_mapping) returns jsonb
 language sql immutable as $$
-select to_jsonb(p_mapping) - 'poller_id' - 'updated_at'
-    || jsonb_build_object('updated_at', round(extract(epoch from p_mapping.updated_at), 3))
+select to_jsonb(p_mapping) - 'poller_id' || jsonb_build_object(
+    'updated_at', round(extract(epoch from p_mapping.updated_at), 3),
+    'failing_since', round(extract(epoch from p_mapping.failing_since), 3))
 $$;

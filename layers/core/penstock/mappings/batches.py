@@ -46,6 +46,9 @@ class Mapping(msgspec.Struct, kw_only=True):
     tags: dict[str, str]
     updated_at: float
     revision: int
+    invocations: int
+    failed_invocations: int
+    failing_since: float | None
 
     @property
     def queue(self) -> ResolvedQueue:

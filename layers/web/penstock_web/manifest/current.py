@@ -214,15 +214,16 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
     while True:
         page = rest.call("GET", "/mappings", next=following)
         for shown in msgspec.convert(page["mappings"], list[ShownMapping]):
-            if (queue := found.manifest.queues.get(shown.queue)) is None:
-                continue  # of a queue that was deleted since
+            mapped = found.manifest.queues.get(shown.queue)
+            if mapped is None:
+                continue  # its queue was deleted since
             function = names.function(shown.function)
             found.mapping_ids[shown.queue, function] = shown.id
             row = QueueMapping(
                 function, shown.state == "enabled", shown.batch_size, shown.window_secs, shown.max_concurrency,
                 shown.filters, shown.report_failures, shown.tags,
             )  # fmt: skip
-            queue.mappings = sorted([*(queue.mappings or ()), row], key=lambda row: row.function)
+            mapped.mappings = sorted([*(mapped.mappings or ()), row], key=lambda row: row.function)
         if not (following := page.get("next")):
             return
 

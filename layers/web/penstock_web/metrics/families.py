@@ -18,6 +18,7 @@ AGE_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 ATTEMPT_SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 FLUSH_MESSAGES: Final = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
 LATENESS_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
+INVOCATION_SECONDS: Final = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0)
 RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
@@ -127,6 +128,48 @@ BLOCKS: Final[dict[str, Block]] = {
                 "histogram",
                 "A delete request's time for its database call, waiting for a merged call included.",
                 DATABASE_SECONDS,
+            ),
+        ),
+    ),
+    "mappings": Block(
+        ("queue",),
+        (
+            Family("penstock_mapping_invocations_total", "counter", "Invocations by mappings of the queue."),
+            Family("penstock_mapping_failed_invocations_total", "counter", "Of these, those that failed as a whole."),
+            Family(
+                "penstock_mapping_polled_messages_total", "counter", "Messages received for them (PolledEventCount)."
+            ),
+            Family(
+                "penstock_mapping_filtered_messages_total",
+                "counter",
+                "Of these, those that a filter left out (FilteredOutEventCount).",
+            ),
+            Family(
+                "penstock_mapping_invoked_messages_total",
+                "counter",
+                "Messages that a function was invoked with (InvokedEventCount).",
+            ),
+            Family(
+                "penstock_mapping_failed_messages_total",
+                "counter",
+                "Of these, those that it did not handle (FailedInvokeEventCount).",
+            ),
+            Family(
+                "penstock_mapping_deleted_messages_total",
+                "counter",
+                "Messages deleted after they were handled (DeletedEventCount).",
+            ),
+            Family(
+                "penstock_mapping_invocation_duration_seconds",
+                "histogram",
+                "From an invocation to its answer.",
+                INVOCATION_SECONDS,
+            ),
+            Family(
+                "penstock_mapping_oldest_message_age_seconds",
+                "histogram",
+                "Age of the oldest message of a batch when the function is invoked.",
+                AGE_SECONDS,
             ),
         ),
     ),

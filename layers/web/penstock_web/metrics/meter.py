@@ -27,7 +27,7 @@ from .queue_counts import QueueCounts
 
 METHODS: Final = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"))
 OTHER_METHOD: Final = "_other"
-SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives", "deletes"))
+SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives", "deletes", "mappings"))
 
 
 class Meter:

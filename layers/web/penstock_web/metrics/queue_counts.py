@@ -11,7 +11,7 @@ from typing import Final
 from penstock.aws.arn import ResolvedQueue
 from penstock.reports import Deleted, EventPublished, Received, Report, Sent, Transacted
 
-from .families import AGE_SECONDS, DATABASE_SECONDS
+from .families import AGE_SECONDS, DATABASE_SECONDS, INVOCATION_SECONDS
 from .memory import CounterMemory
 
 OTHER: Final = "_other"
@@ -24,6 +24,8 @@ AGE_SUM: Final = RECEIVE_SUM + len(DATABASE_SECONDS) + 2
 AGES: Final = AGE_SUM + 1
 DELETE_SUM: Final = 1
 DELETE_TIMES: Final = DELETE_SUM + 1
+FAILED_INVOCATIONS, POLLED, FILTERED, INVOKED, FAILED, HANDLED, INVOCATION_SUM = range(1, 8)
+OLDEST_SUM: Final = INVOCATION_SUM + len(INVOCATION_SECONDS) + 2
 
 
 class QueueCounts:
@@ -41,9 +43,9 @@ class QueueCounts:
         self.arns: set[str] = set()
         self.overflowed = False
         """Whether a queue was counted as `_other` since the last `remove_queues`."""
-        self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}}
+        self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}, "mappings": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
-        self._sends, self._receives, self._deletes = self._blocks.values()
+        self._sends, self._receives, self._deletes, _ = self._blocks.values()
         self.counters: dict[type[Report], Callable[..., None]] = {
             Sent: self._count_sent,
             Received: self._count_received,
@@ -60,6 +62,33 @@ class QueueCounts:
         numbers = self._numbers
         numbers[start + RECEIVE_SUM] += seconds
         numbers[start + RECEIVE_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
+
+    # --- event source mappings ---------------------------------------------------------------------------------------
+    def count_polled(self, arn: str, messages: int, filtered: int) -> None:
+        """Counts messages that were received for a mapping of the queue, and those that its filter left out."""
+        start = self._start("mappings", arn)
+        self._numbers[start + POLLED] += messages
+        self._numbers[start + FILTERED] += filtered
+
+    def count_invocation(
+        self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float
+    ) -> None:
+        """Counts an invocation with so many messages, of which so many failed. `oldest_seconds`: age of its oldest."""
+        start, numbers = self._start("mappings", arn), self._numbers
+        numbers[start] += 1.0
+        numbers[start + FAILED_INVOCATIONS] += failed == messages
+        numbers[start + INVOKED] += messages
+        numbers[start + FAILED] += failed
+        for at, bounds, value in (
+            (INVOCATION_SUM, INVOCATION_SECONDS, seconds),
+            (OLDEST_SUM, AGE_SECONDS, max(0.0, oldest_seconds)),
+        ):
+            numbers[start + at] += value
+            numbers[start + at + 1 + bisect_left(bounds, value)] += 1.0
+
+    def count_handled(self, arn: str, messages: int) -> None:
+        """Counts messages that were deleted since a function has handled them."""
+        self._numbers[self._start("mappings", arn) + HANDLED] += messages
 
     # --- the table ---------------------------------------------------------------------------------------------------
     def _start(self, kind: str, arn: str) -> int:

@@ -11,6 +11,7 @@ in flight, so invocations at once have different groups.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from time import perf_counter
 from typing import Final, TypeVar
 
 from penstock.context import Context
@@ -62,6 +63,7 @@ class MappingPoller:
         self.mapping = mapping
         self._environment = environment
         self._resources = resources
+        self._counts = resources.meter.queues
         self._invoker = invoker
         self._invocations = invocations
         self._report = report
@@ -69,6 +71,9 @@ class MappingPoller:
         self._slots = asyncio.Semaphore(mapping.concurrency)
         self._back_off = BackOff()
         self._last_result = mapping.last_result
+        self.invocations = 0
+        self.failed_invocations = 0
+        """Since they were last stored."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._loop_task = asyncio.get_running_loop().create_task(self._run())
 
@@ -89,6 +94,11 @@ class MappingPoller:
     def is_over(self) -> bool:
         """Whether it polls no more, since its mapping was disabled."""
         return self._loop_task.done()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it is under way any more."""
+        return self.is_over and not self._under_way
 
     # --- batches -----------------------------------------------------------------------------------------------------
     async def _run(self) -> None:
@@ -141,7 +151,9 @@ class MappingPoller:
                 await self._check(context)
             deadline = loop.time() + mapping.window_seconds
             while rows:
-                records += await self._operate(batches.records_of(mapping, rows, context))
+                passed = await self._operate(batches.records_of(mapping, rows, context))
+                self._counts.count_polled(mapping.queue_arn, len(rows), len(rows) - len(passed))
+                records += passed
                 rows = []
                 wanted, left = mapping.batch_size - len(records), deadline - loop.time()
                 if wanted <= 0 or left <= 0 or sum(len(r.encoded) for r in records) >= event.MOST_BYTES:
@@ -176,18 +188,29 @@ class MappingPoller:
 
     async def _call(self, records: Sequence[Record]) -> list[ReceivedRow]:
         """The messages that the target has handled."""
-        mapping, rows = self.mapping, [record.row for record in records]
-        seconds = (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
+        mapping, rows, now_ms = self.mapping, [record.row for record in records], self._now_ms()
+        seconds = (min(row.visible_at_ms for row in rows) - now_ms) / 1000
         if seconds <= 0:
             return []  # they are visible again
-        payload = event.event_of(records)
+        began, oldest_seconds = perf_counter(), (now_ms - min(row.sent_at_ms for row in rows)) / 1000
+        done = await self._answer(rows, event.event_of(records), min(seconds, LONGEST_INVOCATION_SECONDS))
+        self.invocations += 1
+        self.failed_invocations += not done
+        self._counts.count_invocation(
+            mapping.queue_arn, len(rows), len(rows) - len(done), perf_counter() - began, oldest_seconds
+        )
+        return done
+
+    async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
+        """The messages that the target says it has handled. Stores a result that is another than before."""
+        mapping = self.mapping
         try:
             body = await self._invoker.invoke(
                 mapping.function_arn,
                 mapping.account_id,
                 mapping.region,
                 payload,
-                min(seconds, LONGEST_INVOCATION_SECONDS),
+                seconds,
             )
             failed: frozenset[str] = frozenset()
             if mapping.reports_items:
@@ -205,6 +228,7 @@ class MappingPoller:
         while rows:
             try:
                 await self._operate(batches.delete_messages(self.mapping, rows))
+                self._counts.count_handled(self.mapping.queue_arn, len(rows))
             except ServiceUnavailable:
                 if max(row.visible_at_ms for row in rows) < self._now_ms():
                     return

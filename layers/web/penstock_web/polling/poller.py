@@ -18,7 +18,12 @@ from penstock.environment import Environment
 from penstock.errors import AwsError
 from penstock.mappings.batches import Mapping, mapping_of
 from penstock.mappings.invocation import Invoker
-from penstock.postgres.statements.mappings import CLAIM_MAPPINGS, READ_MAPPINGS, REPORT_MAPPING
+from penstock.postgres.statements.mappings import (
+    CLAIM_MAPPINGS,
+    COUNT_MAPPINGS,
+    READ_MAPPINGS,
+    REPORT_MAPPING,
+)
 from penstock_web.driver import Resources
 
 from .mapping_poller import MappingPoller
@@ -45,6 +50,7 @@ class Poller:
         self._invocations = asyncio.Semaphore(MOST_INVOCATIONS)
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._ended: set[MappingPoller] = set()  # whose invocations are not all stored yet
         self._awake = asyncio.Event()
         self._is_closing = False
         self._ahead_ms = 0.0  # the clock of the database
@@ -78,13 +84,15 @@ class Poller:
                 await asyncio.gather(*(poller.ended() for poller in self._pollers.values()), *self._ending)
         for poller in self._pollers.values():
             poller.abort()
-        if self._pollers:
-            with suppress(AwsError):
+        with suppress(AwsError):
+            await self._store_counts()
+            if self._pollers:
                 await self._resources.pool.call(CLAIM_MAPPINGS, [self._id, 0])
         await self._invoker.close()
 
     async def _follow(self) -> None:
         """Starts and stops pollers, as mappings come, change and go."""
+        await self._store_counts()
         rows = await self._resources.pool.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
         claimed = {row.mapping_id: row.revision for row in rows}
         self._ahead_ms = rows[0].now_ms - time() * 1000 if rows else 0.0
@@ -108,8 +116,28 @@ class Poller:
                 lambda: time() * 1000 + self._ahead_ms,
             )
 
+    async def _store_counts(self) -> None:
+        """Stores how many invocations there were. Those that cannot be stored now are stored later."""
+        counted = [
+            (poller, poller.invocations, poller.failed_invocations)
+            for poller in (*self._pollers.values(), *self._ended)
+            if poller.invocations
+        ]
+        if counted:
+            columns = [
+                [poller.mapping.mapping_id.bytes for poller, _, _ in counted],
+                [invocations for _, invocations, _ in counted],
+                [failed for _, _, failed in counted],
+            ]
+            await self._resources.pool.call(COUNT_MAPPINGS, columns)
+        for poller, invocations, failed in counted:
+            poller.invocations -= invocations
+            poller.failed_invocations -= failed
+        self._ended -= {poller for poller in self._ended if poller.has_ended and not poller.invocations}
+
     def _end(self, poller: MappingPoller) -> None:
         poller.stop()
+        self._ended.add(poller)
         task = asyncio.get_running_loop().create_task(poller.ended())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

@@ -52,6 +52,9 @@ def test_it_is_the_mapping_of_the_other_api(service: Service, http: httpx.Client
         "reason": "USER_INITIATED",
         "last_result": "No records processed",
         "user": None,
+        "invocations": 0,
+        "failed_invocations": 0,
+        "failing_since": None,
     }
     client = service.client("lambda")
     there = client.get_event_source_mapping(UUID=shown["id"])

@@ -25,6 +25,7 @@ class World:
         self.dsn = dsn
         self.sqs = service.sqs()
         self.client = service.client("lambda")
+        self._of_nothing = ""
 
     def queue(self, **attributes: str) -> tuple[str, str]:
         """A new queue: its URL and its ARN."""
@@ -46,6 +47,12 @@ class World:
         made = self.client.create_event_source_mapping(EventSourceArn=arn, FunctionName=function, **options)
         uuid: str = made["UUID"]
         return uuid
+
+    def map_of_nothing(self) -> str:
+        """A mapping that is disabled, always the same."""
+        if not self._of_nothing:
+            self._of_nothing = self.map(self.queue()[1], self.function(lambda _: None), Enabled=False)
+        return self._of_nothing
 
     def get(self, uuid: str) -> dict[str, Any]:
         """The mapping."""

@@ -74,6 +74,15 @@ class ReportedMappingRow(NamedTuple):
 REPORT_MAPPING = Statement("queue.report_mapping", ("uuid", "int8", "text", "text"), ReportedMappingRow)
 
 
+class CountedMappingsRow(NamedTuple):
+    """How many of the mappings are still there."""
+
+    known: int
+
+
+COUNT_MAPPINGS = Statement("queue.count_mappings", ("uuid[]", "int8[]", "int8[]"), CountedMappingsRow)
+
+
 class PassedMessageRow(NamedTuple):
     """The number of a message, from 1, that passes a filter."""
 

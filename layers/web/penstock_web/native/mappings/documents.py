@@ -52,7 +52,8 @@ class MappingPatch(Struct, forbid_unknown_fields=True):
 class ShownMapping(Struct):
     """A mapping. `reason`: why it is in its state. `last_result`: what became of the last batch, `OK` or `PROBLEM: …`.
 
-    `function`: an ARN, or a URL. `user`: whose rights count; null: the account's.
+    `function`: an ARN, or a URL. `user`: whose rights count; null: the account's. `invocations`: in all, up to
+    20 seconds ago; `failing_since`: the first failure since the last success.
     """
 
     id: str
@@ -69,6 +70,9 @@ class ShownMapping(Struct):
     tags: dict[str, str]
     user: str | None
     updated_at: str
+    invocations: int
+    failed_invocations: int
+    failing_since: str | None
 
 
 class MappingList(Struct, omit_defaults=True):

@@ -89,9 +89,10 @@ def to_shown(mapping: Mapping) -> ShownMapping:
         report_failures=mapping.reports_items,
         tags=mapping.tags,
         user=mapping.user_name,
-        updated_at=datetime.fromtimestamp(mapping.updated_at, UTC)
-        .isoformat(timespec="milliseconds")
-        .replace("+00:00", "Z"),
+        updated_at=_rfc_3339(mapping.updated_at),
+        invocations=mapping.invocations,
+        failed_invocations=mapping.failed_invocations,
+        failing_since=None if mapping.failing_since is None else _rfc_3339(mapping.failing_since),
     )
 
 
@@ -111,6 +112,10 @@ def create_request(new: NewMapping, queue_arn: str) -> aws.CreateEventSourceMapp
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
+def _rfc_3339(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def _update_request(mapping_id: str, patch: MappingPatch) -> aws.UpdateEventSourceMappingRequest:
     request = aws.UpdateEventSourceMappingRequest(uuid=mapping_id)
     if patch.function is not msgspec.UNSET:
