@@ -42,6 +42,13 @@ def world(postgres: TestServer) -> Iterator[World]:
         yield World(service, functions, database.api_dsn)
 
 
+def first_event(world: World, name: str) -> dict[str, Any]:
+    """What a function gets first."""
+    world.functions.wait(lambda: bool(world.invocations(name)))
+    event: dict[str, Any] = world.invocations(name)[0].event
+    return event
+
+
 @pytest.fixture(scope="module")
 def queue_event(world: World) -> dict[str, Any]:
     """The event of a mapping."""
@@ -53,8 +60,7 @@ def queue_event(world: World) -> dict[str, Any]:
         "b": {"DataType": "Binary", "BinaryValue": b"\x00\x01"},
     }
     world.sqs.send_message(QueueUrl=url, MessageBody=TEXT, MessageAttributes=attributes)
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    return world.invocations(name)[0].event
+    return first_event(world, name)
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +72,7 @@ def topic_event(world: World) -> dict[str, Any]:
     sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=arn)
     attributes = {"n": {"DataType": "Number", "StringValue": "7"}}
     sns.publish(TopicArn=topic, Message=TEXT, Subject="s", MessageAttributes=attributes)
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    return world.invocations(name)[0].event
+    return first_event(world, name)
 
 
 def seen(program: list[str], kind: str, event: dict[str, Any]) -> dict[str, Any]:
