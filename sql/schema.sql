@@ -2392,7 +2392,7 @@ function queue.read_topic_subscriptions(p_topic text, p_attribute_facts jsonb, p
     language sql stable;
 
 function queue.read_verdict_facts(p_arns text[])
-    returns TABLE(n integer, arn text, read_at timestamp with time zone, fifo boolean, dead_letters boolean, noisy_groups integer, top_group_share double precision, paused_endpoints integer, retention_at timestamp with time zone, never_catches_up boolean, measured_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, paused boolean)
+    returns TABLE(n integer, arn text, read_at timestamp with time zone, fifo boolean, dead_letters boolean, noisy_groups integer, top_group_share double precision, paused_endpoints integer, retention_at timestamp with time zone, never_catches_up boolean, measured_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamp with time zone, paused boolean, stopped_mapping text, failing_since timestamp with time zone, failing_result text)
     language sql stable;
 
 function queue.ready_queues(p_arns text[])

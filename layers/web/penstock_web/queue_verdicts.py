@@ -133,6 +133,9 @@ def facts_of(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
         top_group_share=row.top_group_share,
         paused_endpoints=row.paused_endpoints,
         paused=row.paused,
+        stopped_mapping=row.stopped_mapping or "",
+        failing_since=row.failing_since,
+        failing_result=row.failing_result or "",
         now=gauges,
     )
 

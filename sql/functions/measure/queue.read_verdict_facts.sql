@@ -8,11 +8,14 @@
 --   paused_endpoints   URLs that do not answer, whose deliveries end here when they are given up
 --   retention_at       when the retention of the oldest message will be over, if that is within days; and
 --   never_catches_up   whether its best hour drains less than arrives: both as the metrics job has foreseen since yesterday
+--   stopped_mapping    why one of its event source mappings was stopped, not by a person; null: none was
+--   failing_since      since when an enabled one fails, the one that has failed longest; null: none does; failing_result: how
 --   measured_at …      what was last measured of the queue; null: never
--- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, lane_paused, webhook_waits_for.
+-- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, lane_paused, webhook_waits_for,
+-- event_source_mapping_queue_arn_function_arn_key.
 -- Cost: a look at one waiting delivery of each paused endpoint. Called by: as read_minutes.
 do $$ begin     -- `create or replace` adds no column
-    if not 'paused' = any ((
+    if not 'failing_result' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.read_verdict_facts(text[])'))::text[])
     then
         drop function queue.read_verdict_facts(text[]);
@@ -21,7 +24,8 @@ end $$;
 create or replace function queue.read_verdict_facts(p_arns text[])
 returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,
-    measured_at timestamptz, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz, paused boolean)
+    measured_at timestamptz, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz, paused boolean,
+    stopped_mapping text, failing_since timestamptz, failing_result text)
 language sql stable as $$
 with paused as materialized (
     select w.dead_letter_arn, count(*)::int as endpoints
@@ -38,12 +42,18 @@ select u.n::int, q.arn, clock_timestamp(), q.fifo,
          and x.starts_at > clock_timestamp() - interval '2 hours'
      order by x.starts_at desc limit 1),
     coalesce(p.endpoints, 0), f.computed_at + (f.warnings ->> 'retention_seconds')::double precision * interval '1 second',
-    coalesce(f.warnings ? 'fastest_rate', false), m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at, q.paused
+    coalesce(f.warnings ? 'fastest_rate', false), m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at, q.paused,
+    (select e.reason from queue.event_source_mapping e
+     where e.queue_arn = q.arn and not e.enabled and e.reason <> 'USER_INITIATED' order by e.mapping_id limit 1),
+    e.failing_since, e.last_result
 from unnest(p_arns[1:200]) with ordinality u(arn, n)
 join queue.queues q on q.arn = u.arn
 left join queue.measurement m on m.queue_id = q.queue_id
 left join queue.metrics_forecast f
     on f.queue_id = q.queue_id and f.computed_at > clock_timestamp() - interval '1 day'
+left join lateral (
+    select e.failing_since, e.last_result from queue.event_source_mapping e
+    where e.queue_arn = q.arn and e.enabled and e.failing_since is not null order by e.failing_since limit 1) e on true
 left join paused p on p.dead_letter_arn = q.arn
 order by u.n
 $$;

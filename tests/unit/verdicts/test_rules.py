@@ -214,6 +214,25 @@ def test_an_endpoint_that_is_down() -> None:
     assert (found.kind, found.cause) == (Kind.THROTTLED, Cause.ENDPOINT_DOWN)
 
 
+def test_a_mapping_that_was_stopped() -> None:
+    waits = steady(5, 11) + steady(10, visible=50, received=0, deleted=0, in_flight=0)
+    found = verdict(waits, stopped_mapping="The mapping was stopped: The user ann does not exist any more.")
+    assert (found.kind, found.cause) == (Kind.STALLED, Cause.MAPPING_STOPPED)
+    assert found.cause_text.endswith(" The mapping was stopped: The user ann does not exist any more.")
+    assert kind(steady(60, 11), stopped_mapping="x") is not Kind.STALLED, "others receive"
+
+
+def test_a_function_that_fails() -> None:
+    comes = steady(20, 11) + steady(10, deleted=0, visible=0, in_flight=50)
+    known = {"failing_result": "PROBLEM: the target cannot be reached"}
+    found = verdict(comes, failing_since=NOW - 5 * MINUTE, **known)
+    assert (found.kind, found.cause, found.since) == (Kind.POISONED, Cause.FUNCTION_FAILS, NOW - 5 * MINUTE)
+    assert found.cause_text == "A function that the queue triggers fails. The target cannot be reached."
+    assert verdict(comes, failing_since=NOW - 4 * MINUTE, **known).cause is not Cause.FUNCTION_FAILS
+    quiet = steady(20, visible=0, in_flight=0)
+    assert verdict(quiet, failing_since=NOW - 60 * MINUTE, **known).cause is not Cause.FUNCTION_FAILS
+
+
 def test_messages_that_come_again_and_end_as_dead_letters() -> None:
     found = verdict(steady(60, 13) + steady(12, redelivered=12, dead_lettered=3))
     assert (found.kind, found.cause, found.since) == (Kind.POISONED, Cause.POISON_GROUP, NOON - 12 * MINUTE)

@@ -25,6 +25,8 @@ class Cause(StrEnum):
     QUEUE_PAUSED = "queue_paused"
     IN_FLIGHT_LIMIT = "in_flight_limit"
     ENDPOINT_DOWN = "endpoint_down"
+    MAPPING_STOPPED = "mapping_stopped"
+    FUNCTION_FAILS = "function_fails"
     POISON_GROUP = "poison_group"
     HANDLERS_FAIL = "handlers_fail"
     ONE_TENANT = "one_tenant"
@@ -70,8 +72,9 @@ class Facts:
     `in_flight_limit`: messages that may be in flight at once, None for any number. `dead_letters`: whether other queues
     name this one as their dead-letter queue. `noisy_groups`: tenants that are set back now. `top_group_share`: the part
     of the arrivals that the busiest group sent, 0 to 1. `paused_endpoints`: URLs that do not answer, whose
-    undelivered messages come into this queue. `paused`: somebody paused the queue. `now`: gauges that are
-    newer than the last minute's.
+    undelivered messages come into this queue. `paused`: somebody paused the queue. `stopped_mapping`: why an event
+    source mapping of the queue was stopped, not by a person. `failing_since`, `failing_result`: of one that fails.
+    `now`: gauges that are newer than the last minute's.
     """
 
     fifo: bool = False
@@ -81,6 +84,9 @@ class Facts:
     top_group_share: float | None = None
     paused_endpoints: int = 0
     paused: bool = False
+    stopped_mapping: str = ""
+    failing_since: datetime | None = None
+    failing_result: str = ""
     now: Gauges | None = None
 
 

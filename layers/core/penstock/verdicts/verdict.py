@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from . import backlog, poison, stalls
@@ -12,7 +12,7 @@ from .drain import emptying, flow_of
 from .rates import Rates, rates_of
 from .series import MINUTE, Series, series_of
 from .types import Cause, Emptying, Facts, Kind, Minute, Verdict
-from .words import CAUSES
+from .words import text_of
 
 TARGET_LAG_SECONDS: Final = 300
 IDLE_MINUTES: Final = 5
@@ -66,7 +66,7 @@ def judge(
     verdict = Verdict(
         found.kind,
         cause=found.cause,
-        cause_text=CAUSES[found.cause] if found.cause else "",
+        cause_text=text_of(found.cause, facts),
         empties=found.empties,
         arrival_rate=case.rates.arrivals,
         drain_rate=case.rates.drain,
@@ -136,11 +136,24 @@ def stalled(case: Case) -> Found | None:
         return None
     if case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:]):
         return None
-    return Found(Kind.STALLED, wait.since, Cause.NOBODY_RECEIVES, wait.before_first_minute)
+    cause = Cause.MAPPING_STOPPED if case.facts.stopped_mapping else Cause.NOBODY_RECEIVES
+    return Found(Kind.STALLED, wait.since, cause, wait.before_first_minute)
 
 
 DEAD_LETTER_MINUTES: Final = 120
 """A dead-letter queue has consumers when somebody received from it in this time."""
+
+
+FAILING: Final = timedelta(minutes=5)
+"""So long a function fails before the queue is poisoned: what fails once or twice is retried."""
+
+
+def function_fails(case: Case) -> Found | None:
+    """No invocation of the queue's function has succeeded for minutes, and there are messages for it."""
+    since, now = case.facts.failing_since, case.series.now
+    if since is None or case.now - since < FAILING or not (now.visible or now.in_flight):
+        return None
+    return Found(Kind.POISONED, since, Cause.FUNCTION_FAILS)
 
 
 def poisoned(case: Case) -> Found | None:
@@ -231,4 +244,4 @@ def ok(case: Case) -> Found:
     return Found(Kind.OK)
 
 
-RULES: Final = (throttled, stalled, poisoned, behind, idle, ok)
+RULES: Final = (throttled, function_fails, stalled, poisoned, behind, idle, ok)

@@ -2,13 +2,15 @@
 
 from typing import Final
 
-from .types import Cause
+from .types import Cause, Facts
 
 CAUSES: Final[dict[Cause, str]] = {
     Cause.NOBODY_RECEIVES: "Messages wait and nobody receives them.",
     Cause.QUEUE_PAUSED: "The queue is paused: messages wait until somebody resumes it.",
     Cause.IN_FLIGHT_LIMIT: "So many messages are in flight that no more are handed out until some are deleted.",
     Cause.ENDPOINT_DOWN: "An endpoint does not answer; deliveries to it are paused, and what is given up comes here.",
+    Cause.MAPPING_STOPPED: "Messages wait and nobody receives them: their mapping to a function was stopped.",
+    Cause.FUNCTION_FAILS: "A function that the queue triggers fails.",
     Cause.POISON_GROUP: "Some messages are received again and again and never deleted.",
     Cause.HANDLERS_FAIL: "Messages are received, and hardly any is deleted: handlers fail.",
     Cause.ONE_TENANT: "One message group makes most of the work.",
@@ -16,3 +18,12 @@ CAUSES: Final[dict[Cause, str]] = {
     Cause.SLOW_HANDLERS: "Consumers do less than before, since each message takes longer.",
     Cause.ARRIVALS_ROSE: "More messages arrive than before.",
 }
+
+
+def text_of(cause: Cause | None, facts: Facts) -> str:
+    """The sentence of a cause, with what is known of a mapping; empty without a cause."""
+    if cause is None:
+        return ""
+    details = {Cause.MAPPING_STOPPED: facts.stopped_mapping, Cause.FUNCTION_FAILS: facts.failing_result}
+    detail = details.get(cause, "").removeprefix("PROBLEM: ")
+    return f"{CAUSES[cause]} {detail[:1].upper()}{detail[1:].rstrip('.')}." if detail else CAUSES[cause]

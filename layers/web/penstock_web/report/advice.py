@@ -15,6 +15,7 @@ class Advice(NamedTuple):
 
 
 _OPERATIONS: Final = "operations.md"
+_MAPPINGS: Final = "event_source_mappings.md"
 _BEHIND: Final = f"{_OPERATIONS}#a-queue-that-falls-behind"
 
 BY_CAUSE: Final[dict[Cause, Advice]] = {
@@ -29,6 +30,12 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
     ),
     Cause.ENDPOINT_DOWN: Advice(
         "Repair the endpoint; deliveries then go on", f"{_OPERATIONS}#webhooks-that-do-not-arrive"
+    ),
+    Cause.MAPPING_STOPPED: Advice(
+        "Remove the reason, then: penstock mappings enable", f"{_MAPPINGS}#a-mapping-that-stands"
+    ),
+    Cause.FUNCTION_FAILS: Advice(
+        "Look at the function's log, and whether it can be reached", f"{_MAPPINGS}#a-mapping-that-stands"
     ),
     Cause.POISON_GROUP: Advice(
         "Look at those received most often; a RedrivePolicy sets them aside", f"{_OPERATIONS}#poison-messages"

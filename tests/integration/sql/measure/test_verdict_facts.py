@@ -113,3 +113,27 @@ def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connec
     db.execute("update queue.lane set paused_until = clock_timestamp()")
     found = facts(db, "lost", "other")
     assert [found[arn_of(name)].paused_endpoints for name in ("lost", "other")] == [1, 0]
+
+
+def test_mappings_that_stand(db: Connection) -> None:
+    """The reason of one that was stopped, not by a person; and the one that has failed longest of those that work."""
+    for name in ("fine", "stands"):
+        create(db, name)
+    for name, function, enabled, reason, hours in (
+        ("fine", "a", True, "USER_INITIATED", None),
+        ("fine", "b", False, "USER_INITIATED", 1),
+        ("stands", "a", False, "no rights", None),
+        ("stands", "b", True, "USER_INITIATED", 1),
+        ("stands", "c", True, "USER_INITIATED", 2),
+    ):
+        db.execute(
+            "insert into queue.event_source_mapping (account_id, region, queue_arn, function_arn, options, enabled, "
+            "reason, failing_since, last_result) "
+            "values ('0', 'r', %s, %s, '{}', %s, %s, now() - %s * interval '1 hour', %s)",
+            (arn_of(name), function, enabled, reason, hours, f"PROBLEM: {function}"),
+        )
+    found = facts(db, "fine", "stands")
+    fine, stands = found[arn_of("fine")], found[arn_of("stands")]
+    assert (fine.stopped_mapping, fine.failing_since, fine.failing_result) == (None, None, None)
+    assert (stands.stopped_mapping, stands.failing_result) == ("no rights", "PROBLEM: c")
+    assert stands.failing_since is not None

@@ -33,7 +33,8 @@ def facts(**known: Any) -> VerdictFactsRow:
     """Of a standard queue that has just been measured."""
     row = VerdictFactsRow(
         1, "arn", NOW, False, False, 0, None, 0, None, False, measured_at=NOW, visible=5, in_flight=0, delayed=0,
-        oldest_at=NOW - 20 * MINUTE, paused=False,
+        oldest_at=NOW - 20 * MINUTE, paused=False, stopped_mapping=None, failing_since=None,
+        failing_result=None,
     )  # fmt: skip
     return row._replace(**known)
 

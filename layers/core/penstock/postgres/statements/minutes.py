@@ -28,7 +28,8 @@ READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timest
 
 class VerdictFactsRow(NamedTuple):
     """What is known of the n-th of the given queues at `read_at`. `measured_at` and what follows: None, if it was never
-    measured; `oldest_at` also for an empty queue. `retention_at`, `never_catches_up`: as the metrics job foresees."""
+    measured; `oldest_at` also for an empty queue. `retention_at`, `never_catches_up`: as the metrics job foresees.
+    `stopped_mapping`: why an event source mapping was stopped. `failing_since`, `failing_result`: of one that fails."""
 
     n: int
     arn: str
@@ -46,6 +47,9 @@ class VerdictFactsRow(NamedTuple):
     delayed: int | None
     oldest_at: datetime | None
     paused: bool
+    stopped_mapping: str | None
+    failing_since: datetime | None
+    failing_result: str | None
 
 
 READ_VERDICT_FACTS = Statement("queue.read_verdict_facts", ("text[]",), VerdictFactsRow)
