@@ -38,7 +38,7 @@ from penstock_web.http.http_server import HttpServer
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
-from penstock_web.polling.poller import polling
+from penstock_web.polling import polling
 
 from .access_log.writer import open_access_log
 from .activity import Activity

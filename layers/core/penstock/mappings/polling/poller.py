@@ -1,14 +1,12 @@
 """Which mappings this process polls for: those that no other living process does.
 
-Each process says every 20 seconds that it lives, and takes over the mappings of one that has not for a minute. Not more
-often, since each commit makes the next check of long polls look at every queue that waits. Without mappings it asks
-once a minute whether there are any. A change, or a process that stops, notifies all others.
+Each process says again and again that it lives (`Service.claim_seconds`), and takes over the mappings of one that has
+not for a minute. A change, or a process that stops, notifies all others.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from time import time
 from typing import Final
@@ -24,15 +22,11 @@ from penstock.postgres.statements.mappings import (
     READ_MAPPINGS,
     REPORT_MAPPING,
 )
-from penstock_web.driver import Resources
 
 from .mapping_poller import MappingPoller
+from .service import Service
 
-MAPPINGS: Final = "mappings"
-"""The name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and others)."""
 ALIVE_SECONDS: Final = 60
-CLAIM_SECONDS: Final = 20.0
-IDLE_SECONDS: Final = 60.0
 MOST_INVOCATIONS: Final = 200
 """Of a process at once: each may hold an event of 6 MB."""
 
@@ -42,9 +36,9 @@ _log = logging.getLogger(__name__)
 class Poller:
     """The mappings of this process."""
 
-    def __init__(self, environment: Environment, resources: Resources) -> None:
+    def __init__(self, environment: Environment, service: Service) -> None:
         self._environment = environment
-        self._resources = resources
+        self._service = service
         self._id = uuid4()
         self._invoker = Invoker(environment.settings)
         self._invocations = asyncio.Semaphore(MOST_INVOCATIONS)
@@ -55,7 +49,10 @@ class Poller:
         self._is_closing = False
         self._ahead_ms = 0.0  # the clock of the database
         self._task = asyncio.get_running_loop().create_task(self._run())
-        resources.long_polls.on_wake(MAPPINGS, self._awake.set)
+
+    def wake(self) -> None:
+        """Looks at once which mappings there are: some have changed."""
+        self._awake.set()
 
     async def _run(self) -> None:
         """Follows the mappings until it is cancelled."""
@@ -68,17 +65,23 @@ class Poller:
             except Exception:  # noqa: BLE001 - logged; the next round tries again
                 _log.exception("mappings could not be read")
             with suppress(TimeoutError):
-                async with asyncio.timeout(CLAIM_SECONDS if self._pollers else IDLE_SECONDS):
+                async with asyncio.timeout(self._pause()):
                     await self._awake.wait()
 
+    def _pause(self) -> float:
+        return self._service.claim_seconds if self._pollers else self._service.idle_seconds
+
     async def close(self, seconds: float) -> None:
-        """Receives nothing more, waits so long for invocations under way, and leaves the mappings to others."""
+        """Receives nothing more, leaves the mappings to others, and waits so long for invocations under way."""
         self._is_closing = True
         self._awake.set()  # a call of the database that ends at this moment may hide the cancellation
         self._task.cancel()
         await asyncio.wait([self._task])
         for poller in self._pollers.values():
             poller.stop()
+        with suppress(AwsError):
+            if self._pollers:
+                await self._service.call(CLAIM_MAPPINGS, [self._id, 0])
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*(poller.ended() for poller in self._pollers.values()), *self._ending)
@@ -86,14 +89,12 @@ class Poller:
             poller.abort()
         with suppress(AwsError):
             await self._store_counts()
-            if self._pollers:
-                await self._resources.pool.call(CLAIM_MAPPINGS, [self._id, 0])
         await self._invoker.close()
 
     async def _follow(self) -> None:
         """Starts and stops pollers, as mappings come, change and go."""
         await self._store_counts()
-        rows = await self._resources.pool.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
+        rows = await self._service.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
         claimed = {row.mapping_id: row.revision for row in rows}
         self._ahead_ms = rows[0].now_ms - time() * 1000 if rows else 0.0
         for mapping_id, poller in list(self._pollers.items()):
@@ -101,7 +102,7 @@ class Poller:
                 self._end(self._pollers.pop(mapping_id))
         new = [mapping_id.bytes for mapping_id in claimed if mapping_id not in self._pollers]
         if new:
-            for row in await self._resources.pool.call(READ_MAPPINGS, [new]):
+            for row in await self._service.call(READ_MAPPINGS, [new]):
                 self._start(mapping_of(row.mapping))
 
     def _start(self, mapping: Mapping) -> None:
@@ -109,7 +110,7 @@ class Poller:
             self._pollers[mapping.mapping_id] = MappingPoller(
                 mapping,
                 self._environment,
-                self._resources,
+                self._service,
                 self._invoker,
                 self._invocations,
                 partial(self._report, mapping),
@@ -129,7 +130,7 @@ class Poller:
                 [invocations for _, invocations, _ in counted],
                 [failed for _, _, failed in counted],
             ]
-            await self._resources.pool.call(COUNT_MAPPINGS, columns)
+            await self._service.call(COUNT_MAPPINGS, columns)
         for poller, invocations, failed in counted:
             poller.invocations -= invocations
             poller.failed_invocations -= failed
@@ -145,16 +146,6 @@ class Poller:
     async def _report(self, mapping: Mapping, result: str, reason: str | None) -> None:
         try:
             arguments = [mapping.mapping_id, mapping.revision, result[:1024], reason]
-            await self._resources.pool.call(REPORT_MAPPING, arguments)
+            await self._service.call(REPORT_MAPPING, arguments)
         except AwsError:
             _log.warning("the result of a mapping was not stored", extra={"mapping": str(mapping.mapping_id)})
-
-
-@asynccontextmanager
-async def polling(environment: Environment, resources: Resources) -> AsyncIterator[Poller]:
-    """Polls for event source mappings until the end of the block."""
-    poller = Poller(environment, resources)
-    try:
-        yield poller
-    finally:
-        await poller.close(0)

@@ -2,5 +2,9 @@
 
 poller          which mappings this process polls for
 mapping_poller  batches of one mapping, one after another, and invocations of them at once
+hold            messages stay invisible while a URL handles them
 back_off        the pause after failures
+service         what the worker needs of its process
+
+`penstock_web/polling.py` runs it in the container, `lambda_runtime/polling.py` in a function.
 """

@@ -4,18 +4,17 @@
     └──── as many as the mapping's concurrency ────────────────────────────────────────────┘
 
 What is not deleted becomes visible again by its visibility timeout. So an invocation may take as long as its messages
-are invisible, and a process that dies loses nothing. A FIFO queue hands out no message of a group of which others are
-in flight, so invocations at once have different groups.
+are invisible, which for URLs is prolonged (`hold`), and a process that dies loses nothing. A FIFO queue hands out no
+message of a group of which others are in flight, so invocations at once have different groups.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
-from typing import Final, TypeVar
+from typing import Final
 
 from penstock.context import Context
-from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AccessDenied, AwsError, QueueDoesNotExist, ServiceUnavailable
 from penstock.mappings import answer, batches, event
@@ -23,13 +22,13 @@ from penstock.mappings.batches import Mapping
 from penstock.mappings.errors import InvalidParameterValueException
 from penstock.mappings.event import Record
 from penstock.mappings.invocation import Failure, Invoker, Throttled
-from penstock.mappings.targets import check_target
+from penstock.mappings.targets import check_target, is_url
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock_web.driver import Resources, run_operation
 
 from .back_off import BackOff
+from .hold import LONGEST_SECONDS, Hold
+from .service import Service
 
-T = TypeVar("T")
 Report = Callable[[str, str | None], Awaitable[None]]
 """Stores the result of the last batch, and why the mapping is disabled; None: it is not."""
 
@@ -37,8 +36,6 @@ WAIT_SECONDS: Final = 3600.0
 """A wait costs nothing while it lasts, so it is long; rights are checked again at its end."""
 FRESH_SECONDS: Final = 1.0
 """So long a check of rights holds."""
-LONGEST_INVOCATION_SECONDS: Final = 900.0
-"""The most that a function may take ("Timeout", AWS Lambda quotas)."""
 DELETE_PAUSE_SECONDS: Final = 1.0
 
 OK: Final = "OK"
@@ -54,7 +51,7 @@ class MappingPoller:
         self,
         mapping: Mapping,
         environment: Environment,
-        resources: Resources,
+        service: Service,
         invoker: Invoker,
         invocations: asyncio.Semaphore,
         report: Report,
@@ -62,8 +59,8 @@ class MappingPoller:
     ) -> None:
         self.mapping = mapping
         self._environment = environment
-        self._resources = resources
-        self._counts = resources.meter.queues
+        self._service = service
+        self._counts = service.counts
         self._invoker = invoker
         self._invocations = invocations
         self._report = report
@@ -145,22 +142,22 @@ class MappingPoller:
         await self._check(context)
         began = loop.time()
         records: list[Record] = []
-        rows = await self._operate(batches.receive(mapping, mapping.batch_size, WAIT_SECONDS, context))
+        rows = await self._service.run(batches.receive(mapping, mapping.batch_size, WAIT_SECONDS, context))
         try:
             if loop.time() - began > FRESH_SECONDS:
                 await self._check(context)
             deadline = loop.time() + mapping.window_seconds
             while rows:
-                passed = await self._operate(batches.records_of(mapping, rows, context))
+                passed = await self._service.run(batches.records_of(mapping, rows, context))
                 self._counts.count_polled(mapping.queue_arn, len(rows), len(rows) - len(passed))
                 records += passed
                 rows = []
                 wanted, left = mapping.batch_size - len(records), deadline - loop.time()
                 if wanted <= 0 or left <= 0 or sum(len(r.encoded) for r in records) >= event.MOST_BYTES:
                     break
-                rows = await self._operate(batches.receive(mapping, wanted, left, context))
+                rows = await self._service.run(batches.receive(mapping, wanted, left, context))
         except BaseException:
-            self._resources.batcher.return_messages(mapping.queue, [*(r.row for r in records), *rows])
+            self._service.return_messages(mapping.queue, [*(r.row for r in records), *rows])
             raise
         return records
 
@@ -168,38 +165,52 @@ class MappingPoller:
         """Raises AccessDenied or InvalidParameterValueException if the mapping may not go on."""
         mapping = self.mapping
         check_target(mapping.function_arn, mapping.account_id, mapping.region, self._environment.settings)
-        await self._operate(batches.check_rights(mapping, context))
-
-    async def _operate(self, operation: Operation[T]) -> T:
-        return await run_operation(operation, self._resources)
+        await self._service.run(batches.check_rights(mapping, context))
 
     # --- invocations -------------------------------------------------------------------------------------------------
     async def _invoke(self, records: Sequence[Record]) -> None:
-        """Invokes the target with a batch; with several events, one after another, if one would exceed 6 MB."""
+        """Invokes the target with a batch. The messages of a URL stay invisible meanwhile, up to 15 minutes."""
+        if not is_url(self.mapping.function_arn):
+            await self._invoke_parts(records, None)
+            return
+        rows = [record.row for record in records]
+        seconds = self._seconds_left(rows)
+        if seconds > 0:  # else they are visible again
+            async with Hold(self.mapping.queue, rows, seconds, self._service) as hold:
+                await self._invoke_parts(records, hold)
+
+    async def _invoke_parts(self, records: Sequence[Record], hold: Hold | None) -> None:
+        """With several events, one after another, if one would exceed 6 MB."""
         failed_groups: set[str] = set()
         for part in event.events_of(records):
             rest = [r for r in part if not failed_groups or answer.group_of(r.row) not in failed_groups]
             async with self._invocations:
-                done = await self._call(rest) if rest else []
+                done = await self._call(rest, hold) if rest else []
             if self.mapping.queue.is_fifo:
                 kept = {row.message_id for row in done}
                 failed_groups |= {answer.group_of(r.row) for r in part if r.row.message_id not in kept}
+            if hold is not None:
+                hold.release(done)
             await self._delete(done)
 
-    async def _call(self, records: Sequence[Record]) -> list[ReceivedRow]:
+    async def _call(self, records: Sequence[Record], hold: Hold | None) -> list[ReceivedRow]:
         """The messages that the target has handled."""
         mapping, rows, now_ms = self.mapping, [record.row for record in records], self._now_ms()
-        seconds = (min(row.visible_at_ms for row in rows) - now_ms) / 1000
+        seconds = self._seconds_left(rows) if hold is None else hold.seconds_left
         if seconds <= 0:
             return []  # they are visible again
         began, oldest_seconds = perf_counter(), (now_ms - min(row.sent_at_ms for row in rows)) / 1000
-        done = await self._answer(rows, event.event_of(records), min(seconds, LONGEST_INVOCATION_SECONDS))
+        done = await self._answer(rows, event.event_of(records), min(seconds, LONGEST_SECONDS))
         self.invocations += 1
         self.failed_invocations += not done
         self._counts.count_invocation(
             mapping.queue_arn, len(rows), len(rows) - len(done), perf_counter() - began, oldest_seconds
         )
         return done
+
+    def _seconds_left(self, rows: Sequence[ReceivedRow]) -> float:
+        """Until the first of them is visible again."""
+        return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
     async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
         """The messages that the target says it has handled. Stores a result that is another than before."""
@@ -227,7 +238,7 @@ class MappingPoller:
         """Deletes them; while the database cannot be reached, tries again until they are visible again."""
         while rows:
             try:
-                await self._operate(batches.delete_messages(self.mapping, rows))
+                await self._service.run(batches.delete_messages(self.mapping, rows))
                 self._counts.count_handled(self.mapping.queue_arn, len(rows))
             except ServiceUnavailable:
                 if max(row.visible_at_ms for row in rows) < self._now_ms():

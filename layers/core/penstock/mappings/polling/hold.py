@@ -1,0 +1,89 @@
+"""Keeps the messages of a batch invisible while a URL handles them, beyond the queue's visibility timeout.
+
+    received ──► renewed, again and again, while the request is under way ──► deleted, or visible after the timeout
+
+A function of Lambda has a timeout that the queue's is set for. What a URL does takes as long as it takes, up to
+LONGEST_SECONDS. A process that dies meanwhile renews nothing: then the messages come again soon.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from math import ceil
+from types import TracebackType
+from typing import Final, Self
+
+from penstock.aws.arn import ResolvedQueue
+from penstock.errors import AwsError
+from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
+from penstock.sqs.visibility import change
+
+from .service import Service
+
+LONGEST_SECONDS: Final = 900.0
+"""As long as a function of Lambda may take ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
+SHORTEST_RENEWAL_SECONDS: Final = 30
+"""Messages stay invisible for so long at least, so that a slow database loses none of them."""
+
+
+class Hold:
+    """A block during which the messages stay invisible. `seconds`: how long they are without it."""
+
+    def __init__(
+        self, queue: ResolvedQueue, rows: Sequence[ReceivedRow], seconds: float, service: Service
+    ) -> None:
+        self._queue = queue
+        self._rows = list(rows)
+        self._seconds = seconds
+        self._service = service
+        self._began = asyncio.get_running_loop().time()
+        self._over = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def seconds_left(self) -> float:
+        """How long a request may still take."""
+        return LONGEST_SECONDS - (asyncio.get_running_loop().time() - self._began)
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.get_running_loop().create_task(self._renew())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        assert self._task is not None  # noqa: S101 - __aenter__ made it
+        self._over.set()
+        if kind is not None:
+            self._task.cancel()
+        else:
+            await self._task
+
+    def release(self, rows: Sequence[ReceivedRow]) -> None:
+        """These messages will be deleted: they need not be held any more."""
+        done = {row.message_id for row in rows}
+        self._rows = [row for row in self._rows if row.message_id not in done]
+
+    async def _renew(self) -> None:
+        """Before the first renewal half of the time passes that there is, if that is long enough."""
+        renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
+        pause = self._seconds / 2 if self._seconds >= SHORTEST_RENEWAL_SECONDS else 0.0
+        is_renewed = False
+        while not await self._is_over(pause) and self.seconds_left > 0:
+            await self._change(min(renewal, ceil(self.seconds_left)))
+            is_renewed, pause = True, renewal / 3
+        if is_renewed:  # what failed becomes visible as it would have been after its receive
+            await self._change(ceil(self._seconds))
+
+    async def _is_over(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._over.wait()
+        return self._over.is_set()
+
+    async def _change(self, seconds: int) -> None:
+        """Those that others have meanwhile stay as they are."""
+        if self._rows:
+            handles = [ReceiptHandle._make(row.handle) for row in self._rows]
+            with suppress(AwsError):  # the next renewal may succeed
+                await self._service.run(change(self._queue, handles, [seconds] * len(handles)))

@@ -1,0 +1,62 @@
+"""The worker `poll` of the container: penstock.mappings.polling by the calls that requests make, too.
+
+It says only every 20 seconds that it lives, since each commit makes the next check of long polls look at every queue
+that waits; without mappings it looks once a minute. Changes notify it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar
+
+from penstock.aws.arn import ResolvedQueue
+from penstock.effects import Operation, Row, Statement
+from penstock.environment import Environment
+from penstock.mappings.polling.poller import Poller
+from penstock.mappings.polling.service import Counts
+from penstock.postgres.statements.messages import ReceivedRow
+
+from .driver import Resources, run_operation
+
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=Row)
+
+MAPPINGS: Final = "mappings"
+"""The name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and others)."""
+
+
+class ContainerService:
+    """Merges the calls of mappings with those of requests. Its receives wait as long polls do."""
+
+    claim_seconds = 20.0
+    idle_seconds = 60.0
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    @property
+    def counts(self) -> Counts:
+        """Those of /metrics."""
+        return self._resources.meter.queues
+
+    async def run(self, operation: Operation[T]) -> T:
+        """The operation's result."""
+        return await run_operation(operation, self._resources)
+
+    async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
+        """The rows of one call. Raises AwsError."""
+        return await self._resources.pool.call(statement, arguments)
+
+    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
+        """Makes messages visible again."""
+        self._resources.batcher.return_messages(queue, messages)
+
+
+@asynccontextmanager
+async def polling(environment: Environment, resources: Resources) -> AsyncIterator[Poller]:
+    """Polls for event source mappings until the end of the block."""
+    poller = Poller(environment, ContainerService(resources))
+    resources.long_polls.on_wake(MAPPINGS, poller.wake)
+    try:
+        yield poller
+    finally:
+        await poller.close(0)
