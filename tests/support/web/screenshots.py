@@ -22,7 +22,7 @@ from tests.support.programs.penstock_up import Up, running
 from tests.support.wait import wait_until
 
 SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
-LARGEST_BYTES: Final = 2_600_000
+LARGEST_BYTES: Final = 2_800_000
 """Of all pictures together."""
 
 
@@ -57,6 +57,9 @@ TYPICAL: Final = (
     Picture("schedules", "/schedules"),
     Picture("calendar", "/schedules?view=calendar"),
     Picture("calendar-dark", "/schedules?view=calendar", "dark"),
+    Picture("mappings", "/mappings"),
+    Picture("mappings-dark", "/mappings", "dark"),
+    Picture("mapping", "/mappings/00000000-0000-4000-8000-000000000001"),
     Picture("webhooks", "/webhooks"),
     Picture("system", "/system"),
 )
@@ -94,6 +97,14 @@ select 3600, queue_id, at, at + interval '1 hour', sent, sent, 0, sent - sent % 
 from hours
 """
 """A month of a queue, as the metrics job stores it: more by day than by night."""
+
+MAPPINGS: Final = """
+update queue.event_source_mapping set last_result = 'OK',
+    mapping_id = case queue_arn when 'arn:aws:sqs:us-east-1:000000000000:thumbnails'
+        then '00000000-0000-4000-8000-000000000001' else mapping_id end,
+    invocations = 12480, failed_invocations = case when function_arn like '%imports%' then 12 else 0 end
+"""
+"""What mappings look like that have worked for a while."""
 
 
 class Installation:
@@ -172,8 +183,19 @@ def typical(there: Installation) -> None:
     hook = {"protocol": "https", "endpoint": "https://hooks.example.com/orders"}
     there.http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
     there.http.post("/v1/events/order.paid", json={"message": order(1)}).raise_for_status()
+    for queue, more in (
+        (
+            "thumbnails",
+            {"batch_size": 100, "window_secs": 5, "filters": [{"body": {"kind": ["photo", "scan"]}}]},
+        ),
+        ("invoices", {"report_failures": True, "max_concurrency": 20}),
+        ("imports.fifo", {}),
+    ):
+        mapping = {"queue": queue, "function": f"{queue.partition('.')[0]}-handler", **more}
+        there.http.post("/v1/mappings", json=mapping).raise_for_status()
     with psycopg.connect(there.dsn) as connection:
         connection.execute(MONTH.encode())
+        connection.execute(MAPPINGS.encode())
     measured(there, "orders", 40)
 
 
@@ -227,7 +249,8 @@ def measured(there: Installation, name: str, messages: int) -> None:
 
 @contextmanager
 def installation() -> Iterator[Installation]:
-    with running("--ephemeral", port=free_port(), QUEUE_METRICS_INTERVAL_MS="500") as up:
+    settings = {"QUEUE_METRICS_INTERVAL_MS": "500", "QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}
+    with running("--ephemeral", port=free_port(), **settings) as up:
         yield Installation(up)
 
 

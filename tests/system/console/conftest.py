@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.web.hostile_texts import hostile_texts
 
+MAPPING = "00000000-0000-4000-8000-000000000000"
 HOSTILE = hostile_texts(1_000)
 
 
@@ -30,6 +32,11 @@ def console(postgres: TestServer) -> Iterator[Service]:
         database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="500", QUEUE_MAINTAIN_INTERVAL_MS="60000"
     ) as service:  # fmt: skip
         fill(service)
+        with psycopg.connect(database.dsn) as connection:
+            connection.execute(
+                "update queue.event_source_mapping set mapping_id = %s, failing_since = now(), last_result = %s",
+                (MAPPING, f"PROBLEM: {HOSTILE[0]}"),
+            )
         yield service
 
 
@@ -76,6 +83,11 @@ def fill(service: Service) -> None:
         http.post("/v1/schedules", json={"name": "daily", "cron": "0 3 * * *", "target": target}).status_code
         == 201
     )
+    mapping = {
+        "queue": "orders", "function": "http://127.0.0.1:1/'\"<b>", "enabled": False,
+        "filters": [{"body": HOSTILE[1:3]}], "tags": {"a": HOSTILE[3][:200]},
+    }  # fmt: skip
+    assert http.post("/v1/mappings", json=mapping).status_code == 201
     hook = {
         "protocol": "https",
         "endpoint": "https://127.0.0.1:1/<script>alert(1)</script>".replace("<", "%3C"),

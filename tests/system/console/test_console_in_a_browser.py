@@ -33,6 +33,8 @@ PAGES = (
     "/console/schedules",
     "/console/schedules?view=calendar",
     "/console/schedules/daily",
+    "/console/mappings",
+    "/console/mappings/00000000-0000-4000-8000-000000000000",
     "/console/webhooks",
     "/console/system",
     "/console/keys",

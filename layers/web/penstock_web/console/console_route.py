@@ -44,6 +44,7 @@ NAVIGATION: Final = (
     ("Queues", "/console/queues", "sqs:ListQueues"),
     ("Topics", "/console/topics", "sns:ListTopics"),
     ("Schedules", "/console/schedules", "scheduler:ListSchedules"),
+    ("Mappings", "/console/mappings", "lambda:ListEventSourceMappings"),
     ("Webhooks", "/console/webhooks", "penstock:ListDeliveries"),
     ("System", "/console/system", "penstock:GetMetrics"),
     ("Keys", "/console/keys", "penstock:ReadKeys"),

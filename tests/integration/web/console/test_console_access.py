@@ -62,6 +62,11 @@ FIRST_ROLE = {
     "schedule": "read",
     "run_now": "operate",
     "set_status": "admin",
+    "mappings": "read",
+    "mapping": "read",
+    "create_mapping": "admin",
+    "set_mapping_state": "admin",
+    "delete_mapping": "admin",
     "webhooks": "read",
     "retry": "operate",
     "retry_failed": "operate",
@@ -80,13 +85,14 @@ PATH_VALUES = {
     "topic": "news",
     "schedule": "daily",
     "delivery": "1",
+    "mapping": "00000000-0000-4000-8000-000000000000",
     "move": "00000000-0000-4000-8000-000000000000",
 }
 WRITING = {
     "sign_in", "sign_out", "create", "purge", "delete", "pause_queue",
     "change_attributes", "delete_messages", "send", "publish", "run_now",
     "set_status", "retry", "retry_failed", "pause_endpoint", "send_test_event",
-    "redrive", "continue_redrive", "cancel_redrive",
+    "redrive", "continue_redrive", "cancel_redrive", "create_mapping", "set_mapping_state", "delete_mapping",
 }  # fmt: skip
 
 

@@ -427,6 +427,41 @@ def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
     assert console.browser.get("/console/schedules/none").status_code == 404
 
 
+def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
+    console.queue("mapped")
+    assert "No queue triggers a function yet" in console.page("/mappings")
+    form = {
+        "queue": "mapped", "function": "http://127.0.0.1:1/handle", "batch_size": "20", "window_secs": "1",
+        "max_concurrency": "", "filters": '{"body": {"a": ["<script>alert(1)</script>"]}}\r\n{"body": ["x"]}',
+        "report_failures": "1",
+    }  # fmt: skip
+    made = console.browser.post("/console/mappings", **form).headers["location"]
+    path = made.removeprefix("/console").partition("?")[0]
+    text = console.page(path)
+    assert "gathered for 1 s" in text
+    assert "the answer names the messages that failed" in text
+    assert "<script>alert" not in text
+    assert console.audit("lambda:CreateEventSourceMapping")[2:5] == (
+        "mapped",
+        {"function": form["function"]},
+        1,
+    )
+    row = console.page("/mappings?queue=mapped")
+    assert ">disabled</span>" in row
+    assert 'href="/console/queues/mapped"' in row
+    assert "/console/mappings?queue=mapped" in console.page("/queues/mapped")
+    assert "No mapping is like that" in console.page("/mappings?queue=none")
+    console.browser.post(f"/console{path}/state", state="enabled")
+    assert ">enabled</span>" in console.page(path)
+    assert console.audit("lambda:UpdateEventSourceMapping")[3] == {"state": "enabled"}
+    assert console.browser.post(f"/console{path}/state", state="other").status_code == 400
+    assert console.browser.post(f"/console{path}/delete").headers["location"].endswith("?done=unmapped")
+    assert console.browser.get(f"/console{path}").status_code == 404
+    refused = console.browser.post("/console/mappings", **form | {"batch_size": "many"})
+    assert (refused.status_code, "batch size is a number" in refused.text) == (400, True)
+    assert console.browser.post("/console/mappings", **form | {"filters": "{"}).status_code == 400
+
+
 def test_a_webhook_that_waits_is_shown_and_retried(console: Console) -> None:
     http = console.browser.http
     binding = {"protocol": "https", "endpoint": "https://127.0.0.1:1/hook"}

@@ -76,6 +76,7 @@ async def queue(name: str, page: CurrentPage) -> Response:
         may_purge=page.may("sqs:PurgeQueue", now.queue.arn), may_delete=page.may("sqs:DeleteQueue", now.queue.arn),
         paused=attributes.get("paused") == "true", may_change=page.may("sqs:SetQueueAttributes", now.queue.arn),
         may_pause=page.may("penstock:PauseQueue", now.queue.arn),
+        may_map=page.may("lambda:ListEventSourceMappings"),
     )  # fmt: skip
 
 

@@ -1,0 +1,101 @@
+"""Event source mappings: which functions the queues trigger, and how they do; make, enable, disable, delete one."""
+
+from typing import Final
+
+import msgspec
+from fastapi import APIRouter, Response
+
+from penstock.audit import Act
+from penstock.errors import InvalidParameterValue
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.rendering import segment
+from penstock_web.native.documents import decode_document, parse_timestamp
+from penstock_web.native.mappings import operations
+from penstock_web.native.mappings.documents import MappingPatch, NewMapping, new_mapping
+
+router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+LONGEST: Final = 2_048
+RUNNING: Final = {"enabled": True, "disabled": False}
+
+
+@router.get("/console/mappings")
+async def mappings(page: CurrentPage) -> Response:
+    """Mappings by id, of a queue if the address names one."""
+    queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
+    found = await page.read(
+        ("mappings", queue, after),
+        lambda: operations.list_mappings(queue or None, None, after or None, page.context),
+    )
+    return page.show(
+        "mappings.html", title="Mappings", mappings=found.mappings, following=found.next, queue=queue, after=after,
+        may_create=page.may("lambda:CreateEventSourceMapping"), done=page.query.get("done", ""),
+    )  # fmt: skip
+
+
+@router.get("/console/mappings/{mapping}")
+async def mapping(mapping: str, page: CurrentPage) -> Response:
+    """A mapping: its settings, and what became of its batches."""
+    shown = await page.run(operations.describe(mapping, page.context))
+    patterns = [msgspec.json.format(msgspec.json.encode(one), indent=2).decode() for one in shown.filters]
+    return page.show(
+        "mapping.html", title=f"Mapping of {shown.queue}", mapping=shown, patterns=patterns,
+        moment=parse_timestamp, done=page.query.get("done", ""),
+        may_change=page.may("lambda:UpdateEventSourceMapping"),
+        may_delete=page.may("lambda:DeleteEventSourceMapping"),
+    )  # fmt: skip
+
+
+@router.post("/console/mappings")
+async def create_mapping(page: CurrentPage) -> Response:
+    """Makes a mapping."""
+    new = _given(page)
+    act = Act("lambda:CreateEventSourceMapping", new.queue, {"function": new.function})
+    made = await page.act(act, operations.create(new, page.context), lambda _: 1)
+    return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
+
+
+@router.post("/console/mappings/{mapping}/state")
+async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
+    """Enables a mapping, or disables it."""
+    state = page.field("state")
+    if state not in RUNNING:
+        raise InvalidParameterValue("state is enabled or disabled.")
+    act = Act("lambda:UpdateEventSourceMapping", mapping, {"state": state})
+    operation = operations.change(mapping, MappingPatch(enabled=RUNNING[state]), page.context)
+    await page.act(act, operation, lambda _: 1)
+    return redirect(f"/console/mappings/{segment(mapping)}?done={state}")
+
+
+@router.post("/console/mappings/{mapping}/delete")
+async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
+    """Deletes a mapping."""
+    act = Act("lambda:DeleteEventSourceMapping", mapping)
+    await page.act(act, operations.delete(mapping, page.context), lambda _: 1)
+    return redirect("/console/mappings?done=unmapped")
+
+
+def _given(page: Page) -> NewMapping:
+    """The mapping of the form. Raises InvalidParameterValue."""
+    document = {
+        "queue": page.field("queue").strip(),
+        "function": page.field("function").strip(),
+        "enabled": bool(page.field("enabled")),
+        "batch_size": _number(page, "batch_size"),
+        "window_secs": _number(page, "window_secs"),
+        "max_concurrency": _number(page, "max_concurrency"),
+        "filters": [
+            msgspec.Raw(line.encode()) for line in page.field("filters").splitlines() if line.strip()
+        ],
+        "report_failures": bool(page.field("report_failures")),
+    }
+    given = {name: value for name, value in document.items() if value is not None}
+    return decode_document(new_mapping, msgspec.json.encode(given))
+
+
+def _number(page: Page, name: str) -> int | None:
+    """The number of a field; None where it is empty."""
+    text = page.field(name).strip()
+    if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
+        raise InvalidParameterValue(f"{name.replace('_', ' ')} is a number.")
+    return int(text) if text else None
