@@ -191,8 +191,8 @@ class MaintenanceWorker(Worker):
         return self._pause_seconds * (IDLE_PAUSE_FACTOR if self._maintainer.found_nothing else 1)
 
 
-ROUND = ("pages", "minutes")
-"""The parts of a round of the worker `measure`, by their counts."""
+PARTS = ("rounds", "minutes")
+"""What the worker `measure` does, by its counts: it goes through all queues, and adds to the minutes."""
 
 
 class MeasurementWorker(Worker):
@@ -208,6 +208,8 @@ class MeasurementWorker(Worker):
         self._activity = activity
         # What was known of changes before each part. The parts have pauses of their own, so a run may do one only.
         self._known: dict[str, tuple[int | None, int]] = {}
+        # The same before the round that is under way: many queues take several runs.
+        self._round_known: tuple[int | None, int] | None = None
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
@@ -223,12 +225,17 @@ class MeasurementWorker(Worker):
     def _measure(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         known = (self._activity.changes, self._activity.noticed)
         counts = measure.run_once(settings, TransactionExecutor(connection))
-        self._known.update((part, known) for part in ROUND if counts[part])
+        if counts["minutes"]:
+            self._known["minutes"] = known
+        if counts["pages"]:
+            self._round_known = self._round_known or known
+        if counts["rounds"] and self._round_known is not None:
+            self._known["rounds"], self._round_known = self._round_known, None
         return counts
 
     def _next_pause(self) -> float:
         self._run_ended.set()
-        known = [self._known.get(part) for part in ROUND]
+        known = [self._known.get(part) for part in PARTS]
         if known[0] is not None and known[0] == known[1] and self._long_polls.receives_notifications:
             self._known.clear()
             self._activity.wait(self.wake, known[0][0])

@@ -233,14 +233,22 @@ def test_maintain_without_listen_does_not_stop(found: str, pause: int) -> None:
 
 
 def measurement(
-    rest: Rest, monkeypatch: pytest.MonkeyPatch, *pages: int, minutes: Sequence[int] = (1,)
+    rest: Rest,
+    monkeypatch: pytest.MonkeyPatch,
+    *pages: int,
+    minutes: Sequence[int] = (1,),
+    rounds: Sequence[int] | None = None,
 ) -> MeasurementWorker:
-    """Its runs measure so many pages, and add to the minutes; 0 where the pause after another round is not over."""
-    rounds, added = list(pages), list(minutes)
+    """Its runs measure so many pages, and add to the minutes; 0 where the pause after another round is not over.
+
+    `rounds`: 0 where a run ends before the round does; by default each that measures a page ends one.
+    """
+    measured, added = list(pages), list(minutes)
+    ended = list(pages if rounds is None else rounds)
 
     def measure(*_: Any) -> dict[str, int]:
-        number, count = (left.pop(0) if len(left) > 1 else left[0] for left in (rounds, added))
-        return {"queues": 0, "pages": number, "minutes": count}
+        number, count, end = (left.pop(0) if len(left) > 1 else left[0] for left in (measured, added, ended))
+        return {"queues": 0, "pages": number, "rounds": end, "minutes": count}
 
     monkeypatch.setattr(workers_measure, "run_once", measure)
     monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)
@@ -273,6 +281,18 @@ def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.
         )  # fmt: skip
 
     assert run(scenario()) == [0, 5, 100, 105, 110, 200, 205, 210]
+
+
+def test_measure_does_not_stop_within_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many queues take several runs. What changes during the round is measured in another one."""
+
+    async def scenario(changes_at: float) -> list[float]:
+        rest = Rest()
+        worker = measurement(rest, monkeypatch, 9, 9, 9, 9, rounds=[0, 0, 1])
+        return await rest.times(worker, HOUR, (changes_at, rest.activity.notice))
+
+    assert run(scenario(100.0)) == [0, 5, 10, 100]
+    assert run(scenario(7.0)) == [0, 5, 10, 15]
 
 
 def test_a_scrape_waits_for_a_round_only_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,16 +29,19 @@ MEASUREMENTS = "measurements"
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     """One bounded run; the minutes and each page are a transaction. Raises the errors of calls; earlier ones stay.
 
-    No page: the pause after a round is not over.
+    No page: the pause after a round is not over. `rounds`: 1 where the run came to the end of one, else 0.
     """
     deadline = monotonic() + LONGEST_RUN_SECONDS
     minutes = store_minutes(settings, connection)
     options = (QUEUES_PER_PAGE, settings.queue_metrics_interval_ms)
-    queues = pages = 0
-    while monotonic() < deadline and (page := connection.call(STORE_MEASUREMENTS, options)):
+    queues = pages = rounds = 0
+    while monotonic() < deadline:
+        if not (page := connection.call(STORE_MEASUREMENTS, options)):
+            rounds = int(pages > 0)
+            break
         queues += sum(row.queues for row in page)
         pages += 1
-    return {"queues": queues, "pages": pages, "minutes": minutes}
+    return {"queues": queues, "pages": pages, "rounds": rounds, "minutes": minutes}
 
 
 def store_minutes(settings: Settings, connection: "StatementExecutor") -> int:
