@@ -34,6 +34,7 @@ provider "aws" {
   skip_requesting_account_id  = true
 
   endpoints {
+    lambda    = var.endpoint
     scheduler = var.endpoint
     sns       = var.endpoint
     sqs       = var.endpoint
