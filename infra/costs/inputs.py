@@ -114,8 +114,11 @@ def _template(name: str) -> dict[str, Any]:
 
 
 def _is_scheduled(resource: Mapping[str, Any]) -> bool:
+    """Whether it is invoked unless somebody says otherwise: one that a parameter switches on is not."""
     events = resource.get("Properties", {}).get("Events", {})
-    return any(event["Type"] == "ScheduleV2" for event in events.values())
+    return any(
+        event["Type"] == "ScheduleV2" and "State" not in event["Properties"] for event in events.values()
+    )
 
 
 def _warm_ms() -> tuple[float, float]:

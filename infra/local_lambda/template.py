@@ -100,7 +100,7 @@ class Reader:
         schedules = [
             Schedule(name, rate_seconds(p["ScheduleExpression"]))
             for name, (kind, p) in events
-            if kind == "ScheduleV2"
+            if kind == "ScheduleV2" and p.get("State") != "DISABLED"
         ]
         return Stack(functions, tuple(routes), tuple(schedules))
 

@@ -12,6 +12,7 @@ PSEUDO = {
     "AWS::Region": "us-east-1",
     "AWS::AccountId": "000000000000",
     "AWS::Partition": "aws",
+    "AWS::URLSuffix": "amazonaws.com",
     "AWS::StackName": "penstock",
     "AWS::NoValue": None,
 }

@@ -28,6 +28,7 @@ from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource, rest_service
 from penstock.aws.queue_url import is_queue_path
+from penstock.mappings.checks import polls_mappings
 from penstock.mappings.errors import as_lambda_error
 from penstock.scheduler.errors import (
     UnknownOperationException,
@@ -231,8 +232,8 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
     kind, label = rest_resource(http.path) or ("", None)
     action = BY_ROUTE.get((http.method, kind, label is not None))
-    if action is None or (action.service == "lambda" and http.response_limit is not None):
-        raise UnknownOperationException  # only the container polls for event source mappings
+    if action is None or (action.service == "lambda" and not polls_mappings(http, environment.settings)):
+        raise UnknownOperationException
     try:
         request = rest_json.decoder(action.request)(label, http.query, http.body)
     except rest_json.ConstraintViolation as violation:

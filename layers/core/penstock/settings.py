@@ -246,7 +246,10 @@ SETTINGS: Final = (
             "wait for messages. 0: all of them.", 0, 2_147_483_647),
     Setting("QUEUE_LAMBDA_WORKER_SECONDS", 65, "seconds", "How long an invocation of the functions "
             "`DeliverWebhooks`, `FireSchedules` and `Move`, once a minute, polls for new work. Over 60: until the next "
-            "one does. 0: it ends when nothing is due, and what is new may be a minute late.", 0, 70),
+            "one does. 0: it ends when nothing is due, and what is new may be a minute late; `PollMappings` polls for "
+            "45 seconds then.", 0, 70),
+    Setting("QUEUE_LAMBDA_MAPPINGS", False, "", "Functions of a serverless deployment have the API of event source "
+            "mappings, since the function `PollMappings` polls for them. The container always does."),
     Setting("QUEUE_USAGE_METRICS", False, "", "Functions of Lambda write a line of metrics for each request that "
             "sends, receives or deletes messages: SQS's own names, see [metrics.md](metrics.md)."),
     Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
@@ -359,6 +362,7 @@ class Settings:
     queue_lambda_wait_seconds: int
     queue_lambda_concurrency: int
     queue_lambda_worker_seconds: int
+    queue_lambda_mappings: bool
     queue_usage_metrics: bool
     queue_drain_seconds: int
     queue_tracing: bool

@@ -19,7 +19,7 @@ from tests.support.stack.templates import Resources, transformed
 pytestmark = pytest.mark.tools
 
 TEMPLATE = (ROOT / "template.yaml").read_text()
-FUNCTIONS = len(ACTIONS) + 2 + 5  # and Gateway, Rest, and the scheduled ones
+FUNCTIONS = len(ACTIONS) + 2 + 6  # and Gateway, Rest, and the scheduled ones
 MOST_RESOURCES = 500
 
 

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from msgspec.structs import fields
 
 from penstock.context import Context
+from penstock.http import HttpRequest
 from penstock.scheduler.errors import UnknownOperationException
+from penstock.settings import Settings
 
 from .errors import InvalidParameterValueException
 from .types import MOST_PATTERN, ChangeRequest, Options
@@ -27,9 +29,14 @@ _OFFERED = frozenset(
 )
 
 
+def polls_mappings(http: HttpRequest, settings: Settings) -> bool:
+    """Whether anybody polls for mappings: the container always does, functions of Lambda where they are set to."""
+    return http.response_limit is None or settings.queue_lambda_mappings
+
+
 def check_served(context: Context) -> None:
-    """Raises UnknownOperationException in a Lambda function: only the container polls for event source mappings."""
-    if context.http.response_limit is not None:
+    """Raises UnknownOperationException in a deployment that does not poll for event source mappings."""
+    if not polls_mappings(context.http, context.environment.settings):
         raise UnknownOperationException
 
 

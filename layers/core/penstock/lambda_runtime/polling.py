@@ -1,0 +1,217 @@
+"""The worker `poll` as a function of Lambda, for the mappings of a serverless deployment.
+
+A schedule invokes it every minute. An invocation receives for QUEUE_LAMBDA_WORKER_SECONDS, then leaves the mappings to
+the next one, and waits for functions that it has under way, up to its own timeout. What it cannot finish, and what an
+invocation had that was killed, comes again after the visibility timeout of its queue.
+
+    receive ── nothing there ──► wait, together with all other mappings: one question, twice a second, for all queues
+       ▲                           │
+       └──── may have a message ───┘
+
+It has the one connection of its environment, so calls of the database are made one after another, in a thread.
+"""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from time import monotonic
+from typing import Final, Protocol, TypeVar, cast
+
+from msgspec.structs import replace
+
+from penstock.aws.arn import ResolvedQueue
+from penstock.drivers import any_wait, is_empty, perform
+from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
+from penstock.errors import AwsError
+from penstock.mappings.polling.poller import Poller
+from penstock.postgres.database import Database
+from penstock.postgres.statements.long_polls import READY_QUEUES
+from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
+from penstock.reports import Report
+from penstock.sqs.visibility import change
+
+from .environment import ExecutionEnvironment
+from .scheduled import LONGEST_INVOCATION_SECONDS
+
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=Row)
+
+LOOK_SECONDS: Final = 0.5
+RESERVE_SECONDS: Final = 5.0
+"""Before its timeout an invocation waits for no function any more, to end by itself."""
+
+
+class FunctionCounts:
+    """What an invocation has done, as metrics of its worker."""
+
+    def __init__(self) -> None:
+        self.totals: Counter[str] = Counter(polled=0, filtered=0, invocations=0, failed=0, handled=0)
+
+    def count_polled(self, _arn: str, messages: int, filtered: int, /) -> None:
+        """Messages were received."""
+        self.totals.update(polled=messages, filtered=filtered)
+
+    def count_invocation(
+        self, _arn: str, _messages: int, failed: int, _seconds: float, _oldest: float, /
+    ) -> None:
+        """A function was invoked. `failed`: messages."""
+        self.totals.update(invocations=1, failed=failed)
+
+    def count_handled(self, _arn: str, messages: int, /) -> None:
+        """Messages were deleted."""
+        self.totals.update(handled=messages)
+
+
+class FunctionService:
+    """Runs operations on one connection, for many mappings at once. Nobody notifies it of changes, so it looks."""
+
+    claim_seconds = idle_seconds = 2.0
+
+    def __init__(self, database: Database, counts: FunctionCounts) -> None:
+        self.counts = counts
+        self._database = database
+        self._thread = ThreadPoolExecutor(1, "database")
+        self._waiting: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
+        self._returning: set[asyncio.Task[None]] = set()
+        self._look_task = asyncio.get_running_loop().create_task(self._look())
+
+    async def close(self) -> None:
+        """Waits for what is given back."""
+        self._look_task.cancel()
+        await asyncio.gather(self._look_task, *self._returning, return_exceptions=True)
+        self._thread.shutdown()
+
+    async def run(self, operation: Operation[T]) -> T:
+        """The operation's result."""
+        try:
+            effect = next(operation)
+            while True:
+                effect = operation.send(await self._perform(effect))
+        except StopIteration as end:
+            return cast("T", end.value)
+
+    async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
+        """The rows of one call. Raises AwsError."""
+        return await self._in_thread(lambda: self._database.call(statement, arguments))
+
+    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
+        """Makes messages visible again."""
+        if messages:
+            task = asyncio.get_running_loop().create_task(self._show(queue, messages))
+            self._returning.add(task)
+            task.add_done_callback(self._returning.discard)
+
+    async def _show(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
+        handles = [ReceiptHandle._make(row.handle) for row in messages]
+        with suppress(AwsError):  # they are visible after their timeout
+            await self.run(change(queue, handles, [0] * len(handles)))
+
+    # --- effects -----------------------------------------------------------------------------------------------------
+    async def _perform(self, effect: Effect[T]) -> object:
+        if isinstance(effect, Report):
+            return None
+        if isinstance(effect, Receive):
+            return await self._receive(effect)
+        if isinstance(effect, Pause):
+            await asyncio.sleep(effect.seconds)
+            return True
+        return await self._in_thread(lambda: perform(effect, self._database, any_wait))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _receive(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
+        """The rows of a receive, which waits as long as it says."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (effect.wait_seconds or 0)
+        at_once = replace(effect, wait_seconds=0)
+        while True:
+            rows = await self._receive_now(at_once)
+            left = deadline - loop.time()
+            if not is_empty(rows) or left <= 0:
+                return rows
+            await self._until_ready(effect.queue.arn, left)
+
+    async def _receive_now(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
+        """The messages of a receive that is cancelled meanwhile are given back."""
+        receiving = asyncio.ensure_future(
+            self._in_thread(lambda: cast("list[ReceivedRow]", perform(effect, self._database, any_wait)))
+        )
+        try:
+            return await asyncio.shield(receiving)
+        except asyncio.CancelledError:
+            receiving.add_done_callback(lambda done: self._give_back(effect.queue, done))
+            raise
+
+    def _give_back(self, queue: ResolvedQueue, received: "asyncio.Future[list[ReceivedRow]]") -> None:
+        if not received.cancelled() and received.exception() is None:
+            self.return_messages(queue, received.result()[1:])
+
+    # --- waits -------------------------------------------------------------------------------------------------------
+    async def _until_ready(self, arn: str, seconds: float) -> None:
+        """Until the queue may have a message, so many seconds at most."""
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[arn].add(ready)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await ready
+        finally:
+            self._waiting[arn].discard(ready)
+            if not self._waiting[arn]:
+                del self._waiting[arn]
+
+    async def _look(self) -> None:
+        """Asks for all queues that are waited for."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self._waiting:
+                with suppress(AwsError):
+                    for row in await self.call(READY_QUEUES, [list(self._waiting)]):
+                        for ready in self._waiting.get(row.arn, ()):
+                            if not ready.done():
+                                ready.set_result(None)
+
+
+class LambdaContext(Protocol):
+    """What Lambda says of an invocation, as far as it matters here."""
+
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+class MappingsHandler:
+    """Polls for the mappings as long as an invocation may."""
+
+    def __init__(self, environment: ExecutionEnvironment) -> None:
+        self.environment = environment
+
+    def __call__(self, event: object, lambda_context: LambdaContext) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
+        """What was done. Raises ServiceUnavailable without a database, so that the invocation counts as failed."""
+        return self.environment.traced(lambda: self._work(lambda_context), lambda_context)
+
+    def _work(self, lambda_context: LambdaContext) -> dict[str, int]:
+        ends = monotonic() + lambda_context.get_remaining_time_in_millis() / 1000 - RESERVE_SECONDS
+        counts = FunctionCounts()
+        if self.environment.settings.queue_lambda_mappings:
+            try:
+                asyncio.run(self._poll(counts, ends))
+            finally:
+                self.environment.metrics.count({"Worker": "poll"}, counts.totals)
+        return counts.totals
+
+    async def _poll(self, counts: FunctionCounts, ends: float) -> None:
+        seconds = self.environment.settings.queue_lambda_worker_seconds or LONGEST_INVOCATION_SECONDS
+        service = FunctionService(self.environment.database, counts)
+        poller = Poller(self.environment.environment, service)
+        try:
+            await asyncio.sleep(min(seconds, ends - monotonic()))
+        finally:
+            await poller.close(max(0.0, ends - monotonic()))
+            await service.close()
+
+
+def mappings_handler() -> MappingsHandler:
+    """The handler of the function that polls for event source mappings."""
+    return MappingsHandler(ExecutionEnvironment())

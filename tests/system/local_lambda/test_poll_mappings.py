@@ -1,0 +1,168 @@
+"""Event source mappings on functions alone: an invocation of PollMappings polls until the next one does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from infra.local_lambda.errors import FunctionError
+from infra.local_lambda.events import Request, event_of, response_of
+from infra.local_lambda.fleet import Fleet
+from tests.support.database import Database
+from tests.support.functions.fleet import running_stack
+from tests.support.functions.invocations import json_request
+from tests.support.mappings.functions import Functions, running_functions
+from tests.support.wait import wait_until
+
+QUEUE_URL = "http://sqs.internal/000000000000/jobs"
+MAPPINGS = "/2015-03-31/event-source-mappings"
+NAMES = ("PollMappings", "Gateway")
+ON = {"EventSourceMappings": "on", "LambdaFunctions": "arn:aws:lambda:us-east-1:000000000000:function:f*"}
+
+
+async def answer(fleet: Fleet, request: Request) -> dict[str, Any]:
+    response = response_of(json.loads(await fleet.invoke("Gateway", event_of("http_api", request))))
+    assert response.status < 300, response.body
+    found: dict[str, Any] = json.loads(response.body or b"{}")
+    return found
+
+
+@asynccontextmanager
+async def running(
+    database: Database, folder: Path, functions: Functions, worker_seconds: int = 65
+) -> AsyncIterator[Fleet]:
+    """The stack, with a mapping of a queue whose messages stay invisible for two seconds."""
+    variables = {
+        "DATABASE_URL": database.pooled_dsn,
+        "QUEUE_LAMBDA_ENDPOINT": functions.url,
+        "QUEUE_LAMBDA_WORKER_SECONDS": str(worker_seconds),
+    }
+    async with running_stack(folder, ON, variables, *NAMES) as fleet:
+        await answer(
+            fleet, json_request("CreateQueue", QueueName="jobs", Attributes={"VisibilityTimeout": "2"})
+        )
+        mapping = {
+            "EventSourceArn": "arn:aws:sqs:us-east-1:000000000000:jobs", "FunctionName": "f",
+            "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        }  # fmt: skip
+        await answer(fleet, Request(method="POST", path=MAPPINGS, body=json.dumps(mapping).encode()))
+        yield fleet
+
+
+async def send(fleet: Fleet, *bodies: str) -> None:
+    entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
+    await answer(fleet, json_request("SendMessageBatch", QueueUrl=QUEUE_URL, Entries=entries))
+
+
+def is_empty(database: Database) -> bool:
+    """Whether the queue has no message, visible or not."""
+    with psycopg.connect(database.dsn) as db:
+        row = db.execute("select count(*) from queue.live_message where finished_at is null").fetchone()
+    return row == (0,)
+
+
+def invoke(fleet: Fleet) -> asyncio.Task[bytes]:
+    return asyncio.create_task(asyncio.wait_for(fleet.invoke("PollMappings", {}), None))
+
+
+async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database, tmp_path: Path) -> None:
+    """At its beginning the queue had no message. What the function says has failed comes again."""
+    failed_once = threading.Event()
+
+    def fails_once(event: Any) -> Any:
+        bad = [r["messageId"] for r in event["Records"] if r["body"] == "bad" and not failed_once.is_set()]
+        if bad:
+            failed_once.set()
+        return {"batchItemFailures": [{"itemIdentifier": one} for one in bad]}
+
+    with running_functions(f=fails_once) as functions:
+        async with running(database, tmp_path, functions) as fleet:
+            invocation = invoke(fleet)
+            await send(fleet, "good", "bad")
+            await asyncio.to_thread(functions.wait, lambda: functions.seen().count("bad") == 2)
+            await asyncio.to_thread(wait_until, lambda: is_empty(database))
+            assert functions.seen().count("good") == 1
+            assert not invocation.done()
+            invocation.cancel()
+            with suppress(asyncio.CancelledError):
+                await invocation
+
+
+async def test_the_end_of_an_invocation_waits_for_functions(database: Database, tmp_path: Path) -> None:
+    """It receives for a second, and ends when what it has invoked has ended."""
+    goes_on = threading.Event()
+
+    def waits(_: Any) -> None:
+        assert goes_on.wait(60)
+
+    with running_functions(f=waits) as functions:
+        async with running(database, tmp_path, functions, worker_seconds=1) as fleet:
+            await answer(
+                fleet,
+                json_request(
+                    "SetQueueAttributes", QueueUrl=QUEUE_URL, Attributes={"VisibilityTimeout": "600"}
+                ),
+            )
+            await send(fleet, "m")
+            invocation = invoke(fleet)
+            await asyncio.to_thread(functions.wait, lambda: functions.under_way == 1)
+            await asyncio.to_thread(wait_until, lambda: not is_polled(database))
+            assert not invocation.done()
+            goes_on.set()
+            assert json.loads(await invocation) == {
+                "polled": 1, "filtered": 0, "invocations": 1, "failed": 0, "handled": 1,
+            }  # fmt: skip
+            assert is_empty(database)
+
+
+def is_polled(database: Database) -> bool:
+    """Whether the mapping belongs to an invocation that receives."""
+    with psycopg.connect(database.dsn) as db:
+        row = db.execute("select count(*) from queue.poller where alive_until > clock_timestamp()").fetchone()
+    return row != (0,)
+
+
+async def test_an_invocation_that_is_killed_loses_nothing(database: Database, tmp_path: Path) -> None:
+    goes_on = threading.Event()
+
+    def waits(_: Any) -> None:
+        assert goes_on.wait(60)
+
+    with running_functions(f=waits) as functions:
+        async with running(database, tmp_path, functions) as fleet:
+            await send(fleet, *(str(n) for n in range(10)))
+            invocation = invoke(fleet)
+            await asyncio.to_thread(functions.wait, lambda: functions.under_way > 0)
+            (environment,) = [one for one in fleet.environments if one.function.name == "PollMappings"]
+            await environment.stop()
+            with pytest.raises(FunctionError):
+                await invocation
+            goes_on.set()
+            assert not is_empty(database)
+            with psycopg.connect(database.dsn, autocommit=True) as db:  # as after a minute
+                db.execute("update queue.poller set alive_until = clock_timestamp()")
+            invocation = invoke(fleet)
+            await asyncio.to_thread(wait_until, lambda: is_empty(database))
+            assert set(functions.seen()) == {str(n) for n in range(10)}
+            invocation.cancel()
+            with suppress(asyncio.CancelledError):
+                await invocation
+
+
+async def test_without_the_parameter_there_are_no_mappings(database: Database, tmp_path: Path) -> None:
+    variables = {"DATABASE_URL": database.pooled_dsn}
+    async with running_stack(tmp_path, {}, variables, *NAMES) as fleet:
+        request = Request(method="GET", path=MAPPINGS)
+        response = response_of(json.loads(await fleet.invoke("Gateway", event_of("http_api", request))))
+        assert response.status == 404
+        assert json.loads(await fleet.invoke("PollMappings", {})) == {
+            "polled": 0, "filtered": 0, "invocations": 0, "failed": 0, "handled": 0,
+        }  # fmt: skip
