@@ -83,7 +83,10 @@ class Application(RestApplication):
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, timeout_seconds)
         self.include_router(
             health_router(
-                resources.pool.fetch, resources.pool.is_stuck, localstack=settings.queue_localstack_health
+                resources.pool.fetch,
+                resources.pool.is_stuck,
+                region=settings.queue_region,
+                localstack=settings.queue_localstack_health,
             )
         )
         self.include_router(

@@ -262,7 +262,6 @@ def test_an_unknown_option_is_refused(command: str, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("", "penstock: error: Missing command"),
         ("unknown", "penstock: error: No such command 'unknown'"),
         ("keys", "penstock keys: error: Missing command"),
         ("keys revoke", "penstock keys revoke: error: Missing argument 'ID'"),
@@ -286,6 +285,15 @@ def test_wrong_arguments_are_refused(arguments: str, said: str, capsys: pytest.C
     output = capsys.readouterr()
     assert (ended.value.code, output.out) == (2, "")
     assert said in output.err.splitlines()[-1]
+
+
+def test_without_a_command_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith("Usage: penstock [OPTIONS] COMMAND")
+    assert "start the service" in said
 
 
 @pytest.mark.parametrize("command", ["keys list", "migrate", "up --no-pooler", "metrics report --out x.html"])

@@ -158,6 +158,11 @@ def test_the_service_that_runs_here_is_found_with_its_key(
         assert "checked: settings" in command("", "doctor")[1]
         code, said = command(OTHER, "keys", "create")
         assert (code, f"The right one is in {tmp_path}/one/encryption_key" in said) == (1, True)
+        (tmp_path / "one/encryption_key").write_text(OTHER)  # the first step of a change
+        code, said = command("", "keys", "create")
+        assert (code, f"It was read from {tmp_path}/one/encryption_key" in said) == (1, True)
+        assert command("", "keys", "create", "--new-encryption-key")[0] == 0
+        assert command("", "keys", "create")[0] == 0
         with announced("http://127.0.0.1:9402", tmp_path / "two"):
             code, said = command("", "keys", "list")
             assert (code, "several services run: http://127.0.0.1:9401, http://127.0.0.1:9402" in said) == (

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import boto3
 import pytest
 
 from penstock_web.cli import main
@@ -82,7 +83,7 @@ def test_a_message_a_line_of_standard_input(penstock: Command, monkeypatch: pyte
     assert "visible " in shown
     assert json.loads(penstock("queue", "lines", "--json"))["visible"] == 250
     header, *rows = penstock("queues").splitlines()
-    assert header.split() == ["name", "visible", "in_flight", "delayed", "oldest_msg_age_sec"]
+    assert header.split() == ["name", "visible", "in_flight", "delayed", "oldest_msg_age_sec", "paused"]
     assert ["lines", "250", "0", "0"] in [row.split()[:4] for row in rows]
     assert penstock("purge", "lines", "--yes") == "deleted 250 messages of lines\n"
     assert penstock("delete", "lines", "--yes") == "deleted lines\n"
@@ -242,6 +243,30 @@ def test_topics_and_who_gets_what(penstock: Command) -> None:
     assert lines(penstock("topics", "list", "--json")) == []
 
 
+def test_queues_of_another_region(
+    penstock: Command, endpoint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What SDKs make there, the commands see where they are told so; a region that is none is an error."""
+    monkeypatch.setenv("PENSTOCK_REGION", "")  # what --region sets is taken back at the end
+    sqs = boto3.client(
+        "sqs",
+        endpoint_url=endpoint,
+        region_name="eu-central-1",
+        aws_access_key_id="x",
+        aws_secret_access_key="x",
+    )
+    url = sqs.create_queue(QueueName="far")["QueueUrl"]
+    assert main(["send", "far", "hello"]) == 1
+    assert "lists those of the region us-east-1" in capsys.readouterr().err
+    assert penstock("--region", "eu-central-1", "send", "far", "hello") == "sent 1 message to far\n"
+    assert [message["Body"] for message in sqs.receive_message(QueueUrl=url)["Messages"]] == ['"hello"']
+    monkeypatch.setenv("PENSTOCK_REGION", "eu-central-1")
+    assert [row["name"] for row in lines(penstock("queues", "--json"))] == ["far"]
+    assert "far:" in penstock("export")
+    assert main(["--region", "no where", "queues"]) == 1
+    assert "Penstock-Region: a region, such as us-east-1" in capsys.readouterr().err
+
+
 def test_fifo(penstock: Command) -> None:
     penstock("create", "steps.fifo")
     penstock("send", "steps.fifo", "1", "--group", "a", "--dedup", "x")
@@ -252,7 +277,10 @@ def test_fifo(penstock: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["queue", "missing"], "`penstock queues` lists them, `penstock create` makes one."),
+        (
+            ["queue", "missing"],
+            "`penstock queues` lists those of the region us-east-1; `penstock --region NAME` sees",
+        ),
         (["create", "a b"], "Can only include alphanumeric characters"),
         (["search", "missing", "--filter", '{"tex": 1}'], "unknown field `tex` - in `$.filter`"),
         (["schedules", "preview", "--when", "evry weekday at 9"], 'Did you mean "every weekday at 9"?'),
@@ -266,6 +294,8 @@ def test_fifo(penstock: Command) -> None:
         (["queues", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
         (["redrive", "missing"], "Queue 'missing' does not exist. `penstock queues` lists"),
         (["subscriptions", "create", "news"], "either --queue or --url"),
+        (["subscriptions", "create", "news", "--queue", "missing"], "Queue 'missing' does not exist."),
+        (["create", "orders", "--max-receives", "2"], "--max-receives needs --dead-letters QUEUE"),
         (["subscriptions", "delete", "news"], "news is not the ARN of a subscription"),
         (["publish", "missing", "x"], "Topic does not exist. `penstock topics list` lists"),
         (["webhooks", "pause", "https://a.example/"], "The account delivers nothing to this endpoint."),

@@ -272,6 +272,13 @@ def test_what_cannot_be_done(penstock: Run, command: str, reason: str) -> None:
             "not understood",
         ),
         (" " * 6_200, "at most 6144 characters"),
+        ('{"Statment": []}', "a policy has Id, Statement, Version, not 'Statment'"),
+        ('{"Statement": {"Efect": "Allow"}}', "not 'Efect'"),
+        ('{"Statement": {"Effect": "Dney"}}', "the Effect of a statement is Allow or Deny, not 'Dney'"),
+        (
+            '{"Statement": [{"Effect": "Allow", "Action": ["s3:GetObject", "sqs:SendMesage"], "Resource": "*"}]}',
+            "there is no action 'sqs:SendMesage'",
+        ),
     ],
 )
 def test_files_that_are_no_policies(penstock: Run, tmp_path: Path, text: str, reason: str) -> None:

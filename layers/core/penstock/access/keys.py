@@ -6,7 +6,7 @@ from base64 import b32encode
 from typing import Final, NamedTuple
 
 from .authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_of_secret
-from .policy.statements import read_policy
+from .policy.statements import misspelling, read_policy
 from .secret_encryption import SecretCipher
 from .users import BUILT_IN, LONGEST_POLICY
 
@@ -45,6 +45,8 @@ def policy_problem(text: str) -> str | None:
         return None
     if len(text) > LONGEST_POLICY:
         return f"a policy has at most {LONGEST_POLICY} characters"
+    if problem := misspelling(text):
+        return problem
     statements = read_policy(text, of_user=True).statements
     if not statements:
         return f"a policy is {', '.join(BUILT_IN)} or IAM's JSON, not {text[:40]!r}"

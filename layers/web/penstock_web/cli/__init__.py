@@ -9,6 +9,7 @@ At their top, modules of commands import only typer and the settings. A command 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -55,6 +56,7 @@ def application() -> typer.Typer:
         callback=_global_options,
         help="SQS, SNS and schedules on plain PostgreSQL.",
         context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
     )
     for title, names in MODULES.items():
@@ -75,14 +77,25 @@ def _show_version(wanted: bool) -> None:
 
 
 def _global_options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback does it
         bool,
         typer.Option(
             "--version", callback=_show_version, is_eager=True, help="show program's version number and exit"
         ),
     ] = False,
+    region: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            envvar="PENSTOCK_REGION",
+            show_default=False,
+            help="whose queues, topics and schedules the commands see (default: QUEUE_REGION of the service)",
+        ),
+    ] = None,
 ) -> None:
     """The options that stand before a command."""
+    if region is not None:
+        os.environ["PENSTOCK_REGION"] = region
 
 
 def _usage_error(error: typer.TyperException) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from penstock.access.encryption_key import claim, keys_at_rest
-from penstock.access.keys import is_user_name, policy_problem
+from penstock.access.keys import is_user_name
 from penstock.access.keys import new_key as new_api_key
 from penstock.access.users import BUILT_IN, user_arn
 from penstock.aws.arn import is_account_id
@@ -35,6 +35,7 @@ from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
 from penstock_web.local.chosen_database import chosen_folder
 from penstock_web.local.encryption_key import right_key, with_encryption_key
+from penstock_web.native.access.policies import user_policy_problem
 from penstock_web.system_account import LocalError
 
 from .database import service_database
@@ -238,8 +239,9 @@ class KeyRing:
         """Raises LocalError when the service could not read what is encrypted now."""
         key = self._settings.queue_encryption_key
         if not key:
+            remedy = right_key(self._database, key, self._folder)
             raise SettingError(
-                f"QUEUE_ENCRYPTION_KEY is not set: secrets are encrypted under it. {right_key(self._folder)}"
+                f"QUEUE_ENCRYPTION_KEY is not set, and secrets are encrypted under it. {remedy}"
             )
         found = keys_at_rest(self._database, key)
         is_other = found.unreadable and not found.readable
@@ -248,7 +250,7 @@ class KeyRing:
         ):
             raise LocalError(
                 "QUEUE_ENCRYPTION_KEY is not the one of this installation, whose service could not read the new key. "
-                + right_key(self._folder)
+                + right_key(self._database, key, self._folder)
             )
         if not found.is_installations:
             claim(self._database, key)
@@ -286,7 +288,7 @@ def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> I
 
 def check_user_policy(text: str) -> None:
     """Raises LocalError for a text that is neither the name of a built-in policy nor JSON that allows or denies."""
-    if problem := policy_problem(text):
+    if problem := user_policy_problem(text):
         raise LocalError(problem)
 
 

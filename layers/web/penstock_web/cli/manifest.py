@@ -26,6 +26,10 @@ app = typer.Typer()
 
 Region = Annotated[
     str | None,
+    typer.Option(metavar="NAME", help="region (default: that of `penstock --region`, else the service's)"),
+]
+SourceRegion = Annotated[
+    str | None,
     typer.Option(metavar="NAME", help="region (default: AWS_REGION, AWS_DEFAULT_REGION, us-east-1)"),
 ]
 Output = Annotated[
@@ -60,7 +64,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
         return
     manifest = read_file(file)
     with ExitStack() as stack:
-        changes = planned(stack, manifest, endpoint, region or usual_region(), prune=prune)
+        changes = planned(stack, manifest, endpoint, region, prune=prune)
         for change in changes:
             if json:
                 print(msgspec.json.encode(change.document()).decode())
@@ -84,8 +88,8 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
 
     from .rest.client import Client
 
-    client = Client(endpoint)
-    service = Service(client.endpoint, region or usual_region())
+    client = Client(endpoint, region=region)
+    service = Service(client.endpoint, client.region)
     found = read_endpoint(service, client, _warn).manifest
     with ExitStack() as stack:
         if users := _users(stack, service):
@@ -97,7 +101,7 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
 def import_(
     source: Annotated[str, typer.Option("--from", metavar="URL", help="its address, or aws")],
     output: Output = None,
-    region: Region = None,
+    region: SourceRegion = None,
 ) -> None:
     """Reads with the credentials of the environment, changes nothing there, and leaves messages where they are."""
     from penstock_web.manifest.current import portable, read_endpoint
@@ -113,7 +117,7 @@ def planned(
     stack: ExitStack,
     manifest: Manifest,
     endpoint: str | None,
-    region: str,
+    region: str | None,
     *,
     prune: bool = False,
     settings: Settings | None = None,
@@ -130,8 +134,8 @@ def planned(
     from .rest.client import Client
 
     check(manifest)
-    client = Client(endpoint)
-    service = Service(client.endpoint, region)
+    client = Client(endpoint, region=region)
+    service = Service(client.endpoint, client.region)
     changes = list(
         Planner(manifest, read_endpoint(service, client, lambda _: None), service, client, prune).changes()
     )

@@ -35,6 +35,8 @@ class Rule(NamedTuple):
     is_advice: bool = False
     of_role: bool = False
     """Whether it may be set for the role, and so is looked for there first."""
+    unit: str = ""
+    """Of the value, where it has one."""
 
 
 def _is_off(value: str) -> bool:
@@ -99,6 +101,7 @@ RULES: Final = (
         lambda value: int(value) < 2_000,
         "2GB",
         "frequent checkpoints write whole pages into the WAL",
+        unit="MB",
         is_advice=True,
     ),
 )
@@ -135,7 +138,7 @@ def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
         of_role = f"`alter role {role} set {rule.name} = '{rule.wanted}'`, or for all: "
         yield Finding(
             SUBJECT,
-            f"{rule.name} is {value or 'empty'}, it should be {rule.wanted}",
+            f"{rule.name} is {value or 'empty'}{rule.unit}, it should be {rule.wanted}",
             rule.why,
             (of_role if rule.of_role else "") + server,
             is_advice=rule.is_advice,

@@ -25,10 +25,11 @@ READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Life(BaseModel):
-    """The answer of /livez."""
+    """The answer of /livez. `region`: whose queues REST, SQL and the console show (QUEUE_REGION)."""
 
     status: Literal["ok", "stuck"]
     version: str
+    region: str
 
 
 class State(BaseModel):
@@ -60,7 +61,11 @@ class Readiness:
 
 
 def health_router(
-    fetch: Callable[[str], Awaitable[list[Row]]], is_stuck: Callable[[], Awaitable[bool]], *, localstack: bool
+    fetch: Callable[[str], Awaitable[list[Row]]],
+    is_stuck: Callable[[], Awaitable[bool]],
+    *,
+    region: str,
+    localstack: bool,
 ) -> APIRouter:
     """The routes. `fetch` runs a query on a pooled connection; `is_stuck`: whether only a restart helps."""
     router = APIRouter(tags=["health"])
@@ -73,7 +78,7 @@ def health_router(
         """The process works, with or without the database."""
         stuck = await is_stuck()
         response.status_code = 503 if stuck else 200
-        return Life(status="stuck" if stuck else "ok", version=__version__)
+        return Life(status="stuck" if stuck else "ok", version=__version__, region=region)
 
     @router.get(
         "/readyz", responses={503: {"model": State, "description": "The database cannot be written to."}}

@@ -8,13 +8,16 @@ import secrets
 from base64 import b64encode
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from penstock.errors import AwsError
 from penstock.settings import Settings
 from penstock_web.system_account import LocalError
 
 from .migrating import warn
+
+if TYPE_CHECKING:
+    from penstock.postgres.database import Database
 
 _FILE: Final = "encryption_key"
 
@@ -53,6 +56,7 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
             found = keys_at_rest(database, key)
             if not found.unreadable and not found.is_installations:
                 claim(database, key)
+            remedy = right_key(database, key, folder)
     except AwsError as error:
         cause = " ".join(str(error.__cause__ or error).split())
         raise LocalError(f"the database cannot be used: {cause}") from error
@@ -62,7 +66,7 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
             f"{found.unreadable_text}"
         )
         if not found.readable:
-            raise LocalError(f"{problem}; nobody could sign in. {right_key(folder)}")
+            raise LocalError(f"{problem}; nobody could sign in. {remedy}")
         warn(f"{problem}; whoever uses them is refused. Revoke them once they are replaced (docs/access.md)")
     if not found.signs:
         warn(
@@ -71,10 +75,22 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
         )
 
 
-def right_key(folder: Path | None) -> str:
-    """What to do about another QUEUE_ENCRYPTION_KEY than the installation's."""
-    if folder is not None and (folder / _FILE).exists():
-        return f"The right one is in {folder / _FILE}, and is used where QUEUE_ENCRYPTION_KEY is not set"
+def right_key(database: Database, tried: str, folder: Path | None) -> str:
+    """What to do about another QUEUE_ENCRYPTION_KEY than the installation's, which was `tried`; "" for none.
+
+    Raises AwsError when the database does not answer.
+    """
+    from penstock.access.encryption_key import keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
+
+    path = None if folder is None else folder / _FILE
+    kept = path.read_text().strip() if path is not None and path.exists() else ""
+    if kept and kept == tried:
+        return (
+            f"It was read from {path}: that file must have the key that the service has now. "
+            "Where the key was changed, write the new one there (docs/access.md)"
+        )
+    if kept and keys_at_rest(database, kept).is_installations:
+        return f"The right one is in {path}, and is used where QUEUE_ENCRYPTION_KEY is not set"
     return (
         "Set the one that the service had (`penstock up` keeps that of its own database in the file encryption_key "
         "of its data folder), or change it as docs/access.md says: `penstock keys create --new-encryption-key`"

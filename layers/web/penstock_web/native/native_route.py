@@ -13,6 +13,7 @@ from penstock.access.authentication import AccessRule
 from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.access.request_rate import check_rate, count_answer
 from penstock.audit import Act, audited
+from penstock.aws.arn import is_region
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
@@ -20,6 +21,7 @@ from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 from penstock.http import HttpRequest
 from penstock.lambda_runtime.events import is_host_checked, response_limit
+from penstock.settings import Settings
 
 from .actions import ACTIONS, OF_A_QUEUE, OF_A_TOPIC
 from .errors import UnsupportedMediaType
@@ -30,6 +32,8 @@ from .request_id import request_id_of
 T = TypeVar("T")
 
 RUNNER_KEY = "penstock.call"
+REGION_HEADER = b"penstock-region"
+"""Whose queues, topics and schedules a request is about, where that is not QUEUE_REGION (our choice)."""
 MAX_BODY_BYTES = 262_144  # the attributes of a queue have at most 100 KB, 1,000 receipts 64
 
 
@@ -75,10 +79,11 @@ class OperationRunner:
         """Sets the context's account to the caller's. `route`: the name of the route's function.
 
         Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, AccessDenied where a user's
-        policies do, RequestThrottled and UnsupportedMediaType.
+        policies do, RequestThrottled, UnsupportedMediaType, and InvalidParameterValue for a region that is none.
         """
         http = self.context.http
         self.context.environment.hosts.check(http.headers, http.host_checked)
+        self.context.region = requested_region(http, self.context.environment.settings)
         access = self.context.environment.access
         if access is not None:
             await self.run(self._check(access, route))
@@ -116,6 +121,22 @@ class OperationRunner:
     async def run(self, operation: Operation[T]) -> T:
         """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
         return await self._native.run_operation(operation, self._scope)
+
+
+def requested_region(http: HttpRequest, settings: Settings) -> str:
+    """The region of the header Penstock-Region, else QUEUE_REGION. Raises InvalidParameterValue."""
+    given = http.headers.get(REGION_HEADER)
+    if given is None:
+        return settings.queue_region
+    region = given.decode("latin-1")
+    if not is_region(region) or not settings.serves(region):
+        served = (
+            f"one of QUEUE_REGIONS: {settings.queue_regions}"
+            if settings.queue_regions
+            else "such as us-east-1"
+        )
+        raise InvalidParameterValue(f"Penstock-Region: a region, {served}")
+    return region
 
 
 def authorize_actions(actions: Iterable[str], name: str | None, context: Context) -> Operation[None]:

@@ -178,6 +178,23 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     ]
 
 
+def test_a_file_is_about_one_region(penstock: Command, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The own one of the service, whatever SDKs of this shell use, or the one that is named."""
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "eu-central-1")
+    file.write_text(
+        "queues: {a: {events: [{pattern: 'a.#'}]}}\nschedules: {s: {every: 1h, target: {queue: a, message: x}}}"
+    )
+    apply = ("apply", "-f", str(file))
+    assert plan(penstock(*apply)) == ["+ queue a", "+ schedule s"]
+    assert penstock(*apply) == "nothing to do\n"
+    there = ("--region", "eu-west-1")
+    assert yaml.safe_load(penstock("export", *there)) == {}
+    assert plan(penstock(*apply, *there)) == ["+ queue a", "+ schedule s"]
+    assert penstock(*apply, *there) == "nothing to do\n"
+    assert yaml.safe_load(penstock("export", *there)) == yaml.safe_load(penstock("export"))
+
+
 def test_users_are_in_the_database(
     penstock: Command, dsn: str, file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

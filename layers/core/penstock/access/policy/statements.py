@@ -20,6 +20,8 @@ _ELEMENTS = frozenset((
     "Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition",
 ))  # fmt: skip
 
+_DOCUMENT = frozenset(("Version", "Id", "Statement"))
+
 # Policies that are kept; the longest one has 30,720 bytes.
 MOST_POLICIES = 256
 
@@ -99,6 +101,29 @@ def read_policy(text: str, *, of_user: bool = False) -> Policy:
     statements = tuple(_statement(one, of_user) for one in _listed(elements) if isinstance(one, dict))
     keys = {condition.key for one in statements for condition in one.conditions or ()}
     return Policy(statements, tuple(sorted(keys)))
+
+
+def misspelling(text: str) -> str | None:
+    """The first element or effect of a policy that IAM does not know; None: there is none, or it is no JSON object.
+
+    Source: "IAM JSON policy elements reference" (IAM User Guide).
+    """
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not isinstance(document, dict) or not document:
+        return None
+    if unknown := sorted(document.keys() - _DOCUMENT):
+        return f"a policy has {', '.join(sorted(_DOCUMENT))}, not {unknown[0]!r}"
+    for statement in _listed(document.get("Statement")):
+        if not isinstance(statement, dict):
+            return "a statement of a policy is an object"
+        if unknown := sorted(statement.keys() - _ELEMENTS):
+            return f"a statement has {', '.join(sorted(_ELEMENTS))}, not {unknown[0]!r}"
+        if (effect := statement.get("Effect")) not in ("Allow", "Deny"):
+            return f"the Effect of a statement is Allow or Deny, not {effect!r}"
+    return None
 
 
 def _statement(fields: dict[str, object], of_user: bool) -> Statement:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from penstock_web.native.documents import StoredMessage
 
 _COMMANDS: Final = {
-    "Create it with POST /v1/queues.": "`penstock queues` lists them, `penstock create` makes one.",
-    "Create it with POST /v1/topics.": "`penstock topics list` lists them, `penstock topics create` makes one.",
+    "Create it with POST /v1/queues.": "`penstock queues` lists those of the region {region}; `penstock --region NAME` "
+    "sees another.",
+    "Create it with POST /v1/topics.": "`penstock topics list` lists those of the region {region}; `penstock --region "
+    "NAME` sees another.",
     "GET /v1/deliveries/endpoints lists them.": "`penstock webhooks list` lists them.",
 }
 """The hints of the REST API that name a route, for who writes commands."""
@@ -33,10 +35,13 @@ _SECONDS: Final = 30
 class Client:
     """Calls a service. Each method raises LocalError, in a line, when nobody answers or the answer is an error."""
 
-    def __init__(self, endpoint: str | None = None, *, seconds: float = _SECONDS) -> None:
+    def __init__(
+        self, endpoint: str | None = None, *, region: str | None = None, seconds: float = _SECONDS
+    ) -> None:
         """`endpoint`: else PENSTOCK_ENDPOINT, else the one `penstock up` of this machine, else the usual address.
 
         PENSTOCK_TOKEN is a bearer key, for services with QUEUE_ACCESS=sigv4 (`penstock keys create --bearer`).
+        `region`: else PENSTOCK_REGION, else the service's own.
         `seconds`: longest time for an answer.
         """
         import urllib3
@@ -44,8 +49,10 @@ class Client:
         self.endpoint = (endpoint or os.environ.get("PENSTOCK_ENDPOINT") or _only_running()).rstrip("/")
         if not self.endpoint.startswith(("http://", "https://")):
             raise LocalError(f"{self.endpoint} is no address of a service, such as {USUAL_ENDPOINT}")
-        token = os.environ.get("PENSTOCK_TOKEN")
+        token = os.environ.get("PENSTOCK_TOKEN", "").removeprefix("Authorization: ").removeprefix("Bearer ")
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        if chosen := region or os.environ.get("PENSTOCK_REGION"):
+            self._headers["penstock-region"] = chosen
         self._pool = urllib3.PoolManager(retries=False, timeout=seconds)
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
@@ -91,7 +98,7 @@ class Client:
         try:
             return msgspec.json.decode(answer.data, type=dict[str, object])
         except msgspec.DecodeError:
-            raise LocalError(_error(answer.data, answer.status)) from None
+            raise LocalError(self._error(answer.data, answer.status)) from None
 
     def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
         """The messages of an answer, with their JSON as it was sent."""
@@ -117,14 +124,33 @@ class Client:
         query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields)
         answer = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
         if answer.status >= 400:
-            raise LocalError(_error(answer.data, answer.status) + self._key_hint(answer.status))
+            raise LocalError(self._error(answer.data, answer.status))
         return answer.data
 
-    def _key_hint(self, status: int) -> str:
-        """What to do where a key is wanted."""
-        if status not in (401, 403) or self._headers:
-            return ""
-        return " PENSTOCK_TOKEN has no key; `penstock keys create --bearer` makes one."
+    @property
+    def region(self) -> str:
+        """Whose queues the commands see: that of PENSTOCK_REGION, else the service's own (QUEUE_REGION)."""
+        return self._headers.get("penstock-region") or str(self.health("/livez").get("region", "us-east-1"))
+
+    def _error(self, data: bytes, status: int) -> str:
+        """The answer's error in a line, for somebody who wrote a command and not a request."""
+        import msgspec
+
+        try:
+            error = msgspec.json.decode(data)["error"]
+            parts = [str(error["message"]), str(error.get("detail") or ""), str(error.get("hint") or "")]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            return f"the answer was {status}, and not one of Penstock: is the address right?"
+        parts[0] = parts[0].removeprefix("body: ").replace(" - at `$", " - in `$")
+        if command := _COMMANDS.get(parts[2]):
+            parts[2] = command.format(region=self.region) if "{region}" in command else command
+        if suggestion := error.get("suggestion"):
+            parts.append(f'Did you mean "{suggestion}"?')
+        elif isinstance(examples := error.get("examples"), list):
+            parts.append(f"Examples: {'; '.join(map(str, examples))}")
+        if status in (401, 403) and "authorization" not in self._headers:
+            parts.append("PENSTOCK_TOKEN has no key; `penstock keys create --bearer` makes one.")
+        return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts if part)
 
     def _send(self, method: str, url: str, data: bytes | None, headers: dict[str, str]) -> BaseHTTPResponse:
         import urllib3
@@ -156,21 +182,3 @@ def _only_running() -> str:
             f"several services run: {', '.join(found)}; choose one with --endpoint or PENSTOCK_ENDPOINT"
         )
     return found[0] if found else USUAL_ENDPOINT
-
-
-def _error(data: bytes, status: int) -> str:
-    """The answer's error in a line, for somebody who wrote a command and not a request."""
-    import msgspec
-
-    try:
-        error = msgspec.json.decode(data)["error"]
-        parts = [str(error["message"]), str(error.get("detail") or ""), str(error.get("hint") or "")]
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return f"the answer was {status}, and not one of Penstock: is the address right?"
-    parts[0] = parts[0].removeprefix("body: ").replace(" - at `$", " - in `$")
-    parts[2] = _COMMANDS.get(parts[2], parts[2])
-    if suggestion := error.get("suggestion"):
-        parts.append(f'Did you mean "{suggestion}"?')
-    elif isinstance(examples := error.get("examples"), list):
-        parts.append(f"Examples: {'; '.join(map(str, examples))}")
-    return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts if part)

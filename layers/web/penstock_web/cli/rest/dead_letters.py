@@ -41,7 +41,9 @@ Rate = Annotated[
 def search(
     name: Name,
     filter_: Filter = None,
-    limit: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="default 10")] = 10,
+    limit: Annotated[
+        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="at most so many")
+    ] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:

@@ -21,8 +21,11 @@ from .values import json_or_text, one_of, whole_number
 if TYPE_CHECKING:
     from penstock_web.native.documents import StoredMessage
 
+    from .client import Document
+
 app = typer.Typer()
 _LOOK_SECONDS: Final = 1.0
+_USUAL_RECEIVES: Final = 10
 _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # messages of a request that sends
 _AGENT_SIGNS: Final = 40
@@ -34,7 +37,9 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     """All queues of the account, by name."""
     client = Client(endpoint)
     rows = (client.call("GET", queue_path(name)) for name in client.queue_names())
-    print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_msg_age_sec"))
+    if not json:
+        rows = (row | {"paused": "paused" if _is_paused(row) else ""} for row in rows)
+    print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_msg_age_sec", "paused"))
 
 
 @app.command("queue", help="show a queue: its counts, attributes and tags")
@@ -54,20 +59,27 @@ def create(
         typer.Option(metavar="QUEUE", help="queue of this account that gets what is received too often"),
     ] = None,
     max_receives: Annotated[
-        int,
+        int | None,
         typer.Option(
-            metavar="N", parser=whole_number(1, 1_000), help="with --dead-letters: receives before it moves"
+            metavar="N",
+            parser=whole_number(1, 1_000),
+            help="with --dead-letters: receives before it moves (default 10)",
         ),
-    ] = 10,
+    ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
     """A name that ends in .fifo makes a FIFO queue."""
+    if max_receives is not None and dead_letters is None:
+        raise LocalError("--max-receives needs --dead-letters QUEUE")
     attributes: dict[str, object] = dict(_pair(text) for text in attribute or ())
     client = Client(endpoint)
     if dead_letters is not None:
         target = client.call("GET", queue_path(dead_letters))["arn"]
-        attributes["RedrivePolicy"] = {"deadLetterTargetArn": target, "maxReceiveCount": max_receives}
+        attributes["RedrivePolicy"] = {
+            "deadLetterTargetArn": target,
+            "maxReceiveCount": max_receives or _USUAL_RECEIVES,
+        }
     made = client.call("POST", "/queues", {"name": name, "attributes": attributes})
     say(made, json, f"created {made['name']}")
 
@@ -144,7 +156,9 @@ def peek(
             help="visible, in_flight, delayed or all (default visible)",
         ),
     ] = "visible",
-    limit: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="default 10")] = 10,
+    limit: Annotated[
+        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="at most so many")
+    ] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
@@ -249,6 +263,11 @@ def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None
     if not json:
         rows = [row | {"user_agent": shortened(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
     print_table(rows, json, ("caller", "user_agent", "address", "last_received_at", "messages"))
+
+
+def _is_paused(queue: Document) -> bool:
+    attributes = queue["attributes"]
+    return isinstance(attributes, dict) and attributes.get("paused") in (True, "true")
 
 
 def _delete_messages(client: Client, name: str, wanted: dict[str, object], json: bool) -> None:

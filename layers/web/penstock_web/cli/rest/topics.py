@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.system_account import LocalError
 
-from .client import Client
+from .client import Client, queue_path
 from .options import Endpoint, Json, Yes, confirm
 from .printing import print_described, print_table, say
 from .values import json_or_text
@@ -76,6 +76,8 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
 def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """One that has not confirmed yet has no ARN."""
     rows = Client(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
+    if not json:
+        rows = (row | {"arn": row["arn"] or "(has not confirmed)"} for row in rows)
     print_table(rows, json, ("protocol", "endpoint", "arn"))
 
 
@@ -110,7 +112,10 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     }  # fmt: skip
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"filter_on": filter_on, "raw": raw}
-    answer = Client(endpoint).call("POST", _path(topic, "/subscriptions"), body)
+    client = Client(endpoint)
+    if queue is not None and not queue.startswith("arn:"):
+        client.call("GET", queue_path(queue))  # as on AWS, a topic would take one that does not exist
+    answer = client.call("POST", _path(topic, "/subscriptions"), body)
     text = (
         f"subscribed {queue or url} to {topic}"
         if answer["arn"]

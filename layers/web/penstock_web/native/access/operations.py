@@ -7,7 +7,7 @@ it. A key of the account itself may do everything and is made with such a key on
 from datetime import UTC, datetime
 
 from penstock import errors
-from penstock.access.keys import is_user_name, new_key, policy_problem
+from penstock.access.keys import is_user_name, new_key
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.access import (
@@ -24,6 +24,7 @@ from penstock.postgres.statements.access import (
 from penstock_web.native.errors import AccessIsOff, KeyNotFound, UserNotFound
 
 from .documents import MadeKey, NewKey, ShownKey, ShownUser, shown_key, shown_user
+from .policies import user_policy_problem
 
 
 def check_access_is_on(context: Context) -> None:
@@ -44,7 +45,7 @@ def set_user(name: str, policies: list[str], context: Context) -> Operation[bool
     if not is_user_name(name):
         raise errors.InvalidParameterValue("A user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -")
     for policy in policies:
-        if problem := policy_problem(policy):
+        if problem := user_policy_problem(policy):
             raise errors.InvalidParameterValue(problem)
     (row,) = yield from Call(SET_USER, (context.account_id, name, policies))
     return row.created
