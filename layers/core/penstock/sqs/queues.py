@@ -1,8 +1,10 @@
 """Operations on queues: create, find, list, describe, change, purge, delete."""
 
+import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -43,6 +45,7 @@ LONGEST_PAGE = 1000
 SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
 LONGEST_TOKEN = 1_024  # characters; a longer text is cut, and then is no token
 
+_log = logging.getLogger(__name__)
 _string_map = msgspec.json.Decoder(dict[str, str])
 _json = msgspec.json.Encoder()
 
@@ -87,7 +90,18 @@ def make_queue(
         row.created and "Policy" in non_empty
     ):  # subscriptions of other accounts, of a former queue of this name
         yield from change_attributes(row.arn, {"Policy": non_empty["Policy"]}, context)
+    if row.created and context.region != settings.queue_region and not settings.queue_regions:
+        _tell_of_region(context.region, settings.queue_region)
     return row.created
+
+
+@lru_cache(maxsize=64)
+def _tell_of_region(region: str, own: str) -> None:
+    """Once a process and region: whoever does not know of regions looks for the queue in vain."""
+    _log.warning(
+        "a queue was made in another region than QUEUE_REGION, which commands, REST, SQL and the console show",
+        extra={"region": region, "queue_region": own},
+    )
 
 
 def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]:
