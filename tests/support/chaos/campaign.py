@@ -14,7 +14,7 @@ import psycopg
 from tests.support.chaos.faults import Fault, Scene
 from tests.support.chaos.servers import Installation
 from tests.support.chaos.traffic import Traffic, scheduled_for
-from tests.support.chaos.webhooks import Endpoint, running_endpoint
+from tests.support.chaos.webhooks import Endpoint, Target, running
 from tests.support.ledger import Ledger
 
 # Longest recovery, and longest time until everything is received at the end. Webhooks of a worker that was killed are
@@ -68,10 +68,15 @@ def play(
 
     Not `patient`: leases of webhooks whose worker lost them end at once, as if their 30 s had passed.
     """
-    report, webhooks, started = Report(), Ledger(), time.time()
-    with running_endpoint(webhooks, servers.webhook_port) as endpoint:
-        traffic = Traffic(servers.ports, endpoint.url, numbers.randrange(2**31), {"webhooks": webhooks})
+    report, webhooks, mapped, started = Report(), Ledger(), Ledger(), time.time()
+    with (
+        running(Endpoint(webhooks, servers.webhook_port)) as endpoint,
+        running(Target(mapped, servers.mapping_port)) as target,
+    ):
+        ledgers = {"webhooks": webhooks, "mapped": mapped}
+        traffic = Traffic(servers.ports, endpoint, target, numbers.randrange(2**31), ledgers)
         endpoint.loses = lambda: "lose webhooks" in traffic.lies
+        target.loses = lambda: "lose mapped" in traffic.lies
         traffic.prepare()
         with traffic.actors():
             scene = Scene(servers, traffic, numbers)
@@ -188,7 +193,8 @@ def _conclude(servers: Installation, traffic: Traffic, endpoint: Endpoint, repor
         found = connection.execute("select subject, problem from queue.find_problems()")
         report.errors += [f"doctor: {subject}: {problem}" for subject, problem in found if subject != "roles"]
     report.tally = dict(traffic.tally) | {
-        "webhooks that came again": sum(endpoint.came.values()) - len(endpoint.came)
+        "webhooks that came again": sum(endpoint.came.values()) - len(endpoint.came),
+        "mapped messages that came again": sum(traffic.target.came.values()) - len(traffic.target.came),
     }
 
 

@@ -6,6 +6,7 @@ import time
 from typing import Final
 
 from tests.support.chaos.faults import Fault, Scene
+from tests.support.chaos.webhooks import Endpoint
 
 
 def lose_messages(scene: Scene) -> float:
@@ -92,9 +93,21 @@ def skip_occurrences(scene: Scene) -> float:
 
 def lose_webhooks(scene: Scene) -> float:
     """The endpoint answers, and what it was sent is gone."""
-    scene.traffic.lies.add("lose webhooks")
-    time.sleep(1)
-    scene.traffic.lies.discard("lose webhooks")
+    return _lose(scene, "lose webhooks", scene.traffic.endpoint)
+
+
+def lose_mapped(scene: Scene) -> float:
+    """The target of a mapping answers that it has handled all, and has not."""
+    return _lose(scene, "lose mapped", scene.traffic.target)
+
+
+def _lose(scene: Scene, lie: str, endpoint: Endpoint) -> float:
+    """Until it has lost something, for ten seconds at most."""
+    scene.traffic.lies.add(lie)
+    until = time.time() + 10
+    while not endpoint.lost and time.time() < until:
+        time.sleep(0.1)
+    scene.traffic.lies.discard(lie)
     return time.time()
 
 
@@ -119,6 +132,7 @@ CONTROLS: Final = {
     Fault("move_early", "other", move_early): "poison: beyond_maximum",
     Fault("fire_twice", "other", fire_twice): "ticks: fired twice",
     Fault("skip_occurrences", "other", skip_occurrences): "ticks: missing",
+    Fault("lose_mapped", "other", lose_mapped): "mapped: lost",
     Fault("lose_webhooks", "other", lose_webhooks): "webhooks: lost",
 }
 """By fault, the finding that it must lead to."""

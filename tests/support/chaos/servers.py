@@ -109,10 +109,12 @@ class Service:
 
 @dataclass
 class Installation:
-    """What traffic needs: services, a port for the endpoint of webhooks, and a way to the database past all faults."""
+    """What traffic needs: services, ports for the endpoint of webhooks and the target of a mapping, and a way to the
+    database past all faults."""
 
     services: list[Service]
     webhook_port: int = field(default_factory=free_port, init=False)
+    mapping_port: int = field(default_factory=free_port, init=False)
 
     @property
     def ports(self) -> list[int]:

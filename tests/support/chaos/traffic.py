@@ -3,6 +3,7 @@
 standard   batches; some messages are left to come again, some are deleted with an older handle
 fifo       batches into a group of the producer's own, repeated with their deduplication ids until acknowledged
 poison     nobody deletes: each message is received twice, then found in the dead-letter queue
+mapped     a mapping posts batches to a target that handles some messages never: those are found as dead letters
 events     each publication goes to two queues and a webhook, or to none
 ticks      a schedule fires every second
 """
@@ -18,9 +19,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from tests.support.chaos.connection import Connection, NoAnswerError, RefusedError
+from tests.support.chaos.webhooks import NEVER, Endpoint, Target
 from tests.support.ledger import Ledger
 
 VISIBILITY_SECONDS: Final = 5
@@ -32,6 +35,11 @@ _QUEUES: Final = {
     "poison": {
         "VisibilityTimeout": "1",
         "RedrivePolicy": '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": 2}',
+    },
+    "mapped-dead": {},
+    "mapped": {
+        "RedrivePolicy": '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:mapped-dead", '
+        '"maxReceiveCount": 5}',
     },
     "events-a": {},
     "events-b": {},
@@ -46,7 +54,8 @@ class Traffic:
     """What the actors share. `calls`: by kind, when the last ones that were answered began and ended."""
 
     ports: list[int]
-    webhook_url: str
+    endpoint: Endpoint
+    target: Target
     seed: int
     ledgers: dict[str, Ledger] = field(default_factory=dict)
     calls: dict[str, deque[tuple[float, float]]] = field(default_factory=dict)
@@ -71,10 +80,14 @@ class Traffic:
                 QueueName=name,
                 Attributes={"VisibilityTimeout": str(VISIBILITY_SECONDS), **attributes},
             )
-            self.ledgers[name] = Ledger(maximum=2 if name == "poison" else None)
+            self.ledgers.setdefault(name, Ledger(maximum=2 if name == "poison" else None))
+        self.target.first = partial(self.count, "mapped deleted")
         for target in ({"queue_name": "events-a"}, {"queue_name": "events-b"}):
             connection.request("POST", "/v1/events/chaos.*/subscriptions", target)
-        webhook = {"protocol": "http", "endpoint": self.webhook_url}
+        mapping = {"queue": "mapped", "function": self.target.url, "report_failures": True}
+        if not connection.request("GET", "/v1/mappings", None)["mappings"]:
+            connection.request("POST", "/v1/mappings", mapping)
+        webhook = {"protocol": "http", "endpoint": self.endpoint.url}
         connection.request("POST", "/v1/events/chaos.*/subscriptions", webhook)
         connection.request(
             "PUT",
@@ -100,6 +113,8 @@ class Traffic:
             produce_poison,
             consume_poison,
             consume_dead_letters,
+            produce_mapped,
+            consume_given_up,
             publish,
             consume_events_a,
             consume_events_b,
@@ -272,6 +287,14 @@ def produce_poison(actor: Actor) -> None:
         actor.traffic.stopped_sending.wait(0.2)
 
 
+def produce_mapped(actor: Actor) -> None:
+    """Each batch has a message that the target never handles."""
+    if actor.wait_for_room("mapped"):
+        bodies = actor.bodies(10)
+        _send_batch(actor, "mapped", [*bodies[1:], f"{NEVER}{bodies[0]}"])
+        actor.traffic.stopped_sending.wait(0.05)
+
+
 def _send_batch(actor: Actor, queue: str, bodies: list[str]) -> None:
     ledger = actor.traffic.ledgers[queue]
     ledger.sending(bodies)
@@ -343,6 +366,14 @@ def consume_dead_letters(actor: Actor) -> None:
         actor.traffic.ledgers["poison"].moved([message["Body"]])
         actor.call("delete", "DeleteMessage", "dead", ReceiptHandle=message["ReceiptHandle"])
         actor.traffic.count("poison deleted")
+
+
+def consume_given_up(actor: Actor) -> None:
+    """What the target of the mapping did not handle; also what services had received and did not pass on in time."""
+    answer = actor.call("receive", "ReceiveMessage", "mapped-dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
+    for message in answer.get("Messages", []):
+        actor.traffic.target.note(message["Body"])
+        actor.call("delete", "DeleteMessage", "mapped-dead", ReceiptHandle=message["ReceiptHandle"])
 
 
 def publish(actor: Actor) -> None:
