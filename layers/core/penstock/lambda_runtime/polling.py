@@ -78,8 +78,10 @@ class FunctionService:
         self._look_task = asyncio.get_running_loop().create_task(self._look())
 
     async def close(self) -> None:
-        """Waits for what is given back."""
+        """Waits for what is given back, also by receives that were cancelled."""
         self._look_task.cancel()
+        await self._in_thread(lambda: None)  # every call before it has ended
+        await asyncio.sleep(0)
         await asyncio.gather(self._look_task, *self._returning, return_exceptions=True)
         self._thread.shutdown()
 
