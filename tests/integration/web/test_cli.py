@@ -365,3 +365,12 @@ def test_before_a_command_runs_nothing_heavy_is_imported() -> None:
 def test_the_page_of_the_settings_is_what_the_command_prints() -> None:
     page = Path(__file__).parents[3] / "docs/settings.md"
     assert piped("settings", "--markdown").stdout == page.read_text()
+
+
+def test_output_that_nobody_reads_is_no_traceback() -> None:
+    command = [sys.executable, "-m", "penstock_web.cli", "settings"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == ("", 1)

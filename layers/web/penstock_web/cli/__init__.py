@@ -41,7 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     command = typer.main.get_command(application())
     try:
-        return int(command.main(arguments, prog_name="penstock", standalone_mode=False) or 0)
+        code = int(command.main(arguments, prog_name="penstock", standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read the output has gone, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (LocalError, SettingError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return 1

@@ -132,7 +132,8 @@ def _configure(home: Path, server: Postgres, database: str, port: int, limits: d
     account = server.account
     known = {ROLE: server.password, LOOKUP_ROLE: _lookup_password(server)}
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
-    address = f"host={server.socket_directory} port={server.port} auth_user={LOOKUP_ROLE}"
+    host = str(server.socket_directory).replace("'", "''")
+    address = f"host='{host}' port={server.port} auth_user={LOOKUP_ROLE}"
     # safe_substitute leaves `$1` in the template unchanged: it is a parameter of a query.
     text = Template(_configuration_file("pgbouncer.ini.tmpl").read_text()).safe_substitute(
         databases=f"{database} = {address}",

@@ -295,7 +295,7 @@ def _configure(
     account: SystemAccount, home: Path, settings: Mapping[str, str], port: int, sockets: Path
 ) -> None:
     whole = {**settings, "port": str(port), "unix_socket_directories": str(sockets)}
-    lines = [f"{name} = '{value}'" for name, value in whole.items()]
+    lines = ["{} = '{}'".format(name, value.replace("'", "''")) for name, value in whole.items()]
     head = "# Written at each start. ALTER SYSTEM wins over this file."
     account.write(home / "data/penstock.conf", "\n".join([head, *lines, ""]))
 

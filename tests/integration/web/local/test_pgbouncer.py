@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 
 import psycopg
@@ -40,9 +41,13 @@ def test_a_wrong_password_is_refused(database: Database) -> None:
 
 
 def test_a_pooler_left_behind_is_replaced() -> None:
-    """After `kill -9` of the service its pooler still runs; the next start ends it and starts its own."""
+    """After `kill -9` of the service its pooler still runs; the next start ends it and starts its own.
+
+    Also in a folder whose name has characters that its configuration has to quote.
+    """
     with (
-        ephemeral_state(memory_directory()) as state,
+        ephemeral_state(memory_directory()) as parent,
+        nullcontext(parent / "it's ours") as state,
         running_postgres(state, SystemAccount.choose()) as server,
         running_pgbouncer(state, server) as left_behind,
         running_pgbouncer(state, server) as another,
