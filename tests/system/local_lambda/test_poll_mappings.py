@@ -87,9 +87,9 @@ async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database,
         async with running(database, tmp_path, functions) as fleet:
             invocation = invoke(fleet)
             await send(fleet, "good", "bad")
-            await asyncio.to_thread(functions.wait, lambda: functions.seen().count("bad") == 2)
+            await asyncio.to_thread(wait_until, lambda: functions.seen().count("bad") >= 2)
             await asyncio.to_thread(wait_until, lambda: is_empty(database))
-            assert functions.seen().count("good") == 1
+            assert "good" in functions.seen()
             assert not invocation.done()
             invocation.cancel()
             with suppress(asyncio.CancelledError):
@@ -113,7 +113,7 @@ async def test_the_end_of_an_invocation_waits_for_functions(database: Database, 
             )
             await send(fleet, "m")
             invocation = invoke(fleet)
-            await asyncio.to_thread(functions.wait, lambda: functions.under_way == 1)
+            await asyncio.to_thread(wait_until, lambda: functions.under_way == 1)
             await asyncio.to_thread(wait_until, lambda: not is_polled(database))
             assert not invocation.done()
             goes_on.set()
@@ -140,7 +140,7 @@ async def test_an_invocation_that_is_killed_loses_nothing(database: Database, tm
         async with running(database, tmp_path, functions) as fleet:
             await send(fleet, *(str(n) for n in range(10)))
             invocation = invoke(fleet)
-            await asyncio.to_thread(functions.wait, lambda: functions.under_way > 0)
+            await asyncio.to_thread(wait_until, lambda: functions.under_way > 0)
             (environment,) = [one for one in fleet.environments if one.function.name == "PollMappings"]
             await environment.stop()
             with pytest.raises(FunctionError):
