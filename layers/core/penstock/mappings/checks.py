@@ -37,7 +37,9 @@ def polls_mappings(http: HttpRequest, settings: Settings) -> bool:
 def check_served(context: Context) -> None:
     """Raises UnknownOperationException in a deployment that does not poll for event source mappings."""
     if not polls_mappings(context.http, context.environment.settings):
-        raise UnknownOperationException
+        raise UnknownOperationException(
+            "This deployment does not poll for event source mappings (QUEUE_LAMBDA_MAPPINGS is off)."
+        )
 
 
 def check_members(request: ChangeRequest) -> None:
