@@ -4,68 +4,107 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 
 from tests.support.database import Database
-from tests.support.mappings.functions import Functions, running_functions
+from tests.support.mappings.functions import running_functions
 from tests.support.programs.penstock_service import Service, running_service
-from tests.support.wait import wait_until
+from tests.support.wait import LONGEST_SECONDS, wait_until
 
 KILLS = 5
-MESSAGES = 600
-GROUPS = 20
+SENDERS = 4
 
 
-def is_poison(body: str) -> bool:
-    """Three per cent of the messages always fail."""
-    group, number = body.removeprefix("g").split("-")
-    return (int(number) * GROUPS + int(group)) % 33 == 32
+@dataclass(frozen=True)
+class Size:
+    """How many messages in how many groups, and the visibility timeout of their queue, in seconds."""
+
+    messages: int
+    groups: int
+    timeout: int
+
+    def body(self, n: int) -> str:
+        """Of the n-th message: its group, and its number there."""
+        return f"g{n % self.groups}-{n // self.groups}"
+
+    def is_poison(self, body: str) -> bool:
+        """Three per cent of the messages always fail."""
+        group, number = body.removeprefix("g").split("-")
+        return (int(number) * self.groups + int(group)) % 33 == 32
 
 
 class Ledger:
-    """The function, and what it has handled."""
+    """The function: what it was invoked with, and what it has handled. `waiting`: invocations that `pause` holds up."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: Size) -> None:
         self.handled: dict[str, list[int]] = defaultdict(list)
-        self.goes_on = threading.Event()
-        self.goes_on.set()
-        self.service: Service | None = None
-        self._lock = threading.Lock()
+        self.came: Counter[str] = Counter()
+        self.waiting: list[list[str]] = []
+        self._size = size
+        self._goes_on = True
+        self._changed = threading.Condition()
 
     def __call__(self, event: Any) -> Any:
         failures: list[str] = []
         stopped: set[str] = set()
-        for record in event["Records"]:
-            group, number = record["body"].split("-")
-            with self._lock:
-                if is_poison(record["body"]) or group in stopped:
+        bodies = [record["body"] for record in event["Records"]]
+        with self._changed:
+            for record in event["Records"]:
+                group, number = record["body"].split("-")
+                if self._size.is_poison(record["body"]) or group in stopped:
                     stopped.update([group] if ".fifo" in record["eventSourceARN"] else [])
                     failures.append(record["messageId"])
                 else:
                     self.handled[group].append(int(number))
-        assert self.goes_on.wait(60)
+            self.came.update(bodies)
+            self.waiting.append(bodies)
+            self._changed.notify_all()
+            assert self._changed.wait_for(lambda: self._goes_on, LONGEST_SECONDS)
+            self.waiting.remove(bodies)
         return {"batchItemFailures": [{"itemIdentifier": one} for one in failures]}
 
+    def until_came(self, messages: int) -> None:
+        """Until so many have come, the same ones again or others."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.came.total() >= messages, LONGEST_SECONDS)
 
-def kill(service: Service, functions: Functions, ledger: Ledger, dsn: str) -> None:
-    """While an invocation is under way. Other processes need not wait until the dead one is known to be dead."""
-    seen = len(functions.invocations)
-    ledger.goes_on.clear()
-    functions.wait(lambda: len(functions.invocations) > seen and functions.under_way > 0)
-    assert functions.under_way > 0
+    def pause(self) -> list[str]:
+        """The messages of an invocation, or several, none of which ends before `go_on`."""
+        with self._changed:
+            self._goes_on = False
+            assert self._changed.wait_for(lambda: bool(self.waiting), LONGEST_SECONDS)
+            return [body for bodies in self.waiting for body in bodies]
+
+    def go_on(self) -> None:
+        with self._changed:
+            self._goes_on = True
+            self._changed.notify_all()
+
+
+def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
+    """While invocations are under way: their messages, each with how often it had come. None of them is deleted.
+
+    Other processes need not wait until the dead one is known to be dead.
+    """
+    held = ledger.pause()
+    before = Counter({body: ledger.came[body] for body in held})
     service.process.kill()
     service.process.join()
-    ledger.goes_on.set()
+    ledger.go_on()
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("update queue.poller set alive_until = clock_timestamp()")
+    return before
 
 
-def prepare(service: Service, fifo: bool) -> tuple[str, str]:
+def prepare(service: Service, size: Size, fifo: bool) -> tuple[str, str]:
     """URLs of a queue and its dead-letter queue, with all messages, mapped."""
     sqs = service.sqs()
     suffix, kind = (".fifo", {"FifoQueue": "true", "ContentBasedDeduplication": "true"}) if fifo else ("", {})
@@ -73,21 +112,28 @@ def prepare(service: Service, fifo: bool) -> tuple[str, str]:
     name = ["QueueArn"]
     dead = sqs.get_queue_attributes(QueueUrl=dead_url, AttributeNames=name)["Attributes"]["QueueArn"]
     policy = json.dumps({"deadLetterTargetArn": dead, "maxReceiveCount": 4})
-    attributes = {**kind, "VisibilityTimeout": "1", "RedrivePolicy": policy}
+    attributes = {**kind, "VisibilityTimeout": str(size.timeout), "RedrivePolicy": policy}
     url = sqs.create_queue(QueueName=f"q{suffix}", Attributes=attributes)["QueueUrl"]
-    for start in range(0, MESSAGES, 10):
-        entries = [
-            {"Id": str(n), "MessageBody": f"g{n % GROUPS}-{n // GROUPS}"}
-            | ({"MessageGroupId": f"g{n % GROUPS}"} if fifo else {})
-            for n in range(start, start + 10)
-        ]
-        assert "Failed" not in sqs.send_message_batch(QueueUrl=url, Entries=entries)
+    with ThreadPoolExecutor(SENDERS) as pool:
+        list(pool.map(partial(send, sqs, url, size, fifo), range(SENDERS)))
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=name)["Attributes"]["QueueArn"]
     service.client("lambda").create_event_source_mapping(
         EventSourceArn=arn, FunctionName="f", FunctionResponseTypes=["ReportBatchItemFailures"],
         ScalingConfig={"MaximumConcurrency": 8},
     )  # fmt: skip
     return url, dead_url
+
+
+def send(sqs: Any, url: str, size: Size, fifo: bool, sender: int) -> None:
+    """The messages of every fourth group, those of a group in their order."""
+    numbers = [n for n in range(size.messages) if n % size.groups % SENDERS == sender]
+    for start in range(0, len(numbers), 10):
+        entries = [
+            {"Id": str(n), "MessageBody": size.body(n)}
+            | ({"MessageGroupId": size.body(n).partition("-")[0]} if fifo else {})
+            for n in numbers[start : start + 10]
+        ]
+        assert "Failed" not in sqs.send_message_batch(QueueUrl=url, Entries=entries)
 
 
 def depth(sqs: Any, url: str) -> int:
@@ -98,33 +144,51 @@ def depth(sqs: Any, url: str) -> int:
     )
 
 
+def until_empty(sqs: Any, url: str) -> None:
+    """As long as the queue becomes emptier."""
+    while left := depth(sqs, url):
+        wait_until(lambda left=left: depth(sqs, url) < left)  # type: ignore[misc]
+
+
 def drained(sqs: Any, url: str) -> Iterator[str]:
     """The bodies of all messages of a queue, which are deleted."""
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
-        for message in messages:
-            yield message["Body"]
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        yield from (message["Body"] for message in messages)
+        entries = [{"Id": m["MessageId"], "ReceiptHandle": m["ReceiptHandle"]} for m in messages]
+        sqs.delete_message_batch(QueueUrl=url, Entries=entries)
 
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
-def test_every_message_is_handled_or_a_dead_letter(database: Database, fifo: bool) -> None:
-    ledger, url, dead_url = Ledger(), "", ""
+@pytest.mark.parametrize(
+    "size",
+    [Size(600, 20, 1), pytest.param(Size(100_000, 1_000, 5), marks=pytest.mark.slow)],
+    ids=["600", "100000"],
+)
+def test_every_message_is_handled_or_a_dead_letter(database: Database, size: Size, fifo: bool) -> None:
+    """Five kills while invocations are under way: what these had, nobody has deleted, so it comes again."""
+    ledger, url, dead_url = Ledger(size), "", ""
+    kills: list[Counter[str]] = []
     with running_functions(f=ledger) as functions:
         settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url}
         for round_number in range(KILLS):
             with running_service(database.api_dsn, **settings) as service:
                 if round_number == 0:
-                    url, dead_url = prepare(service, fifo)
-                kill(service, functions, ledger, database.dsn)
+                    url, dead_url = prepare(service, size, fifo)
+                ledger.until_came(round_number * size.messages // (KILLS + 1))
+                kills.append(kill(service, ledger, database.dsn))
         with running_service(database.api_dsn, **settings) as service:
             sqs = service.sqs()
-            wait_until(lambda: depth(sqs, url) == 0)
+            until_empty(sqs, url)
             dead = set(drained(sqs, dead_url))
-    everything = {f"g{n % GROUPS}-{n // GROUPS}" for n in range(MESSAGES)}
-    poison = set(filter(is_poison, everything))
+        assert functions.most_at_once <= 8
+    everything = {size.body(n) for n in range(size.messages)}
+    poison = set(filter(size.is_poison, everything))
     handled = {f"{group}-{number}" for group, numbers in ledger.handled.items() for number in numbers}
     assert handled | dead == everything
     assert poison <= dead
+    assert all(kills)
+    for held in kills:
+        assert {body for body, count in held.items() if ledger.came[body] == count} <= dead
     if fifo:
         for numbers in ledger.handled.values():
             first = list(dict.fromkeys(numbers))
