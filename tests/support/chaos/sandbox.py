@@ -21,7 +21,7 @@ from penstock_web.local.debian import library_path, unpack_package
 from penstock_web.local.state import cache_directory
 from penstock_web.system_account import LocalError, SystemAccount
 
-_MARK: Final = "PENSTOCK_CHAOS_SANDBOX"
+_MARK: Final = "CHAOS_SANDBOX"
 _TOOLS: Final = ("unshare", "ip", "mount")
 _DISK_SIZE: Final = "3g"
 # Each process reads the file once in a while, and not at every look at the clock: reading allocates memory, PostgreSQL
