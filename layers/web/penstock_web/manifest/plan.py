@@ -304,9 +304,11 @@ class Planner:
         for target, row in new.items():
             yield from self._mapping(name, target, row, old.get(target))
         if self.prune:
-            for target in old.keys() - new.keys():
-                step = partial(self.rest.call, "DELETE", f"/mappings/{self.found.mapping_ids[name, target]}")
-                yield Change("-", f"mapping {name} to {target}", [(Phase.MAPPINGS_GO, step)])
+            yield from (self._end_mapping(name, target) for target in sorted(old.keys() - new.keys()))
+
+    def _end_mapping(self, name: str, target: str) -> Change:
+        step = partial(self.rest.call, "DELETE", f"/mappings/{self.found.mapping_ids[name, target]}")
+        return Change("-", f"mapping {name} to {target}", [(Phase.MAPPINGS_GO, step)])
 
     def _mapping(
         self, name: str, target: str, wanted: QueueMapping, there: QueueMapping | None
@@ -344,6 +346,7 @@ class Planner:
             arn = endpoint.references.topic_arn(name)
             yield Change("-", f"topic {name}", [(Phase.TOPICS_GO, partial(endpoint.delete_topic, arn))])
         for name in sorted(there.queues.keys() - wanted.queues.keys()):
+            yield from (self._end_mapping(name, row.function) for row in there.queues[name].mappings or ())
             number = self.found.messages.get(name, 0)
             remark = f" (with about {number} message{'' if number == 1 else 's'})" if number else ""
             step = (Phase.QUEUES_GO, partial(endpoint.delete_queue, name))

@@ -173,6 +173,11 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
         "    enabled: false → true",
         "    filters: [] → [{}]",
     ]
+    file.write_text("queues: {orders: }")
+    gone = plan(penstock(*apply, "--prune", "--yes"))
+    assert [line for line in gone if "mapping" in line] == [
+        "- mapping orders-failed to https://shop.example/more"
+    ]
     assert shown["topics"]["placed"]["subscriptions"] == [
         {"queue": "orders", "filter_on": "body", "dead_letters": "orders-failed"}
     ]

@@ -20,6 +20,9 @@ def test_acts_leave_a_row(database: Database) -> None:
         http.post("/v1/queues/orders/purge").raise_for_status()
         http.post("/v1/schedules/daily/runs").raise_for_status()
         http.delete("/v1/schedules/daily").raise_for_status()
+        new = {"queue": "orders", "function": "http://127.0.0.1:1/", "enabled": False}
+        mapping = http.post("/v1/mappings", json=new).json()["id"]
+        http.delete(f"/v1/mappings/{mapping}").raise_for_status()
         http.delete("/v1/queues/orders").raise_for_status()
         assert http.post("/v1/queues/orders/purge").status_code == 404
     with psycopg.connect(database.api_dsn) as db:
@@ -31,6 +34,7 @@ def test_acts_leave_a_row(database: Database) -> None:
         ("sqs:PurgeQueue", "orders", {}, 1, None),
         ("penstock:RunSchedule", "daily", {}, 1, None),
         ("scheduler:DeleteSchedule", "daily", {}, 1, None),
+        ("lambda:DeleteEventSourceMapping", mapping, {}, 1, None),
         ("sqs:DeleteQueue", "orders", {}, 1, None),
         ("sqs:PurgeQueue", "orders", {}, None, "The specified queue does not exist."),
     ]

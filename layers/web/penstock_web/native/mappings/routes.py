@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from penstock.audit import Act
 from penstock_web.native.documents import decode_document
 from penstock_web.native.native_route import NativeRoute, Runner, json_response
 from penstock_web.native.openapi import json_answers, request_body_schema
@@ -60,4 +61,5 @@ async def change_mapping(id: MappingId, runner: Runner) -> Response:  # noqa: A0
 @router.delete("/{id}", status_code=204)
 async def delete_mapping(id: MappingId, runner: Runner) -> None:  # noqa: A002
     """Delete a mapping. Invocations under way end; messages that they leave become visible again."""
-    await runner.run(operations.delete(id, runner.context))
+    act = Act("lambda:DeleteEventSourceMapping", id)
+    await runner.act(act, operations.delete(id, runner.context), lambda _: 1)
