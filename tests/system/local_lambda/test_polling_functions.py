@@ -17,6 +17,7 @@ from infra.local_lambda.fleet import Fleet
 from tests.support.database import Database
 from tests.support.functions.fleet import running_stack
 from tests.support.functions.invocations import json_request, query_request
+from tests.support.mappings.functions import running_functions
 from tests.support.sql.move_tasks import dead_queue, poison, tasks
 from tests.support.wait import wait_until
 from tests.support.webhooks.receiver import Receiver, running_receiver
@@ -33,10 +34,10 @@ async def answer(fleet: Fleet, request: Request, function: str) -> bytes:
 
 @asynccontextmanager
 async def invoked_once(
-    database: Database, folder: Path, name: str, *others: str
+    database: Database, folder: Path, name: str, *others: str, **given: str
 ) -> AsyncIterator[tuple[Fleet, asyncio.Task[bytes]]]:
     """A scheduled function, and the one invocation of it."""
-    variables = {"DATABASE_URL": database.pooled_dsn, "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"}
+    variables = {"DATABASE_URL": database.pooled_dsn, "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", **given}
     async with running_stack(folder, {}, variables, name, *others) as fleet:
         invocation = asyncio.create_task(asyncio.wait_for(fleet.invoke(name, {}), None))
         try:
@@ -70,6 +71,26 @@ async def test_one_invocation_confirms_and_delivers(database: Database, tmp_path
                 fleet, query_request("Publish", TopicArn=TOPIC, Message="hello", **version), "Gateway"
             )
             await posted(receiver, "hello")
+            assert not invocation.done()
+
+
+async def test_one_invocation_invokes_functions_that_subscribe(database: Database, tmp_path: Path) -> None:
+    version = {"Version": "2010-03-31"}
+    with running_functions(f=lambda _: None) as functions:
+        address = {"QUEUE_LAMBDA_ENDPOINT": functions.url}
+        async with invoked_once(database, tmp_path, "DeliverWebhooks", "Gateway", **address) as (
+            fleet,
+            invocation,
+        ):
+            await answer(fleet, query_request("CreateTopic", Name="news", **version), "Gateway")
+            endpoint = "arn:aws:lambda:us-east-1:000000000000:function:f"
+            subscribe = {"TopicArn": TOPIC, "Protocol": "lambda", "Endpoint": endpoint}
+            await answer(fleet, query_request("Subscribe", **subscribe, **version), "Gateway")
+            publish = query_request("Publish", TopicArn=TOPIC, Message="hello", **version)
+            await answer(fleet, publish, "Gateway")
+            await asyncio.to_thread(wait_until, lambda: bool(functions.invocations))
+            (record,) = functions.invocations[0].event["Records"]
+            assert record["Sns"]["Message"] == "hello"
             assert not invocation.done()
 
 
