@@ -16,6 +16,10 @@ class InvalidParameterValueException(LambdaError):
     json_type = query_code = "InvalidParameterValueException"
 
 
+class NoSuchQueue(InvalidParameterValueException):
+    """The queue of a mapping does not exist: to AWS's API one of its invalid parameters."""
+
+
 class ResourceConflictException(LambdaError):
     json_type = query_code = "ResourceConflictException"
     status = 409

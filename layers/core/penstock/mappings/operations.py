@@ -25,7 +25,12 @@ from penstock.sns.topics import as_json
 from . import checks, filters, targets
 from . import types as mappings
 from .batches import Mapping, mapping_of
-from .errors import InvalidParameterValueException, ResourceConflictException, ResourceNotFoundException
+from .errors import (
+    InvalidParameterValueException,
+    NoSuchQueue,
+    ResourceConflictException,
+    ResourceNotFoundException,
+)
 from .types import Options
 
 PAGE = 100
@@ -262,7 +267,7 @@ def _filters(options: Options) -> str | None:
 
 def _stored(error: str | None, mapping: JsonObject | None, queue_arn: str, target: str) -> Mapping:
     if error == "QueueDoesNotExist":
-        raise InvalidParameterValueException(
+        raise NoSuchQueue(
             "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error "
             "Message: The specified queue does not exist."
         )

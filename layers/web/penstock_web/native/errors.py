@@ -18,7 +18,7 @@ from starlette.types import Scope
 from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
-from penstock.mappings.errors import ResourceConflictException, ResourceNotFoundException
+from penstock.mappings.errors import NoSuchQueue, ResourceConflictException, ResourceNotFoundException
 from penstock.search.moves import MoveConflict, MoveNotFound
 from penstock.sns.errors import NotFound, Throttled
 
@@ -149,6 +149,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     UnsupportedMediaType: (415, "unsupported_media_type", "Send content-type: application/json."),
     ScheduleNotFound: (404, "schedule_not_found", None),
     ScheduleConflict: (409, "schedule_conflict", None),
+    NoSuchQueue: (404, "queue_not_found", "Create it with POST /v1/queues."),
     ResourceNotFoundException: (404, "mapping_not_found", None),
     ResourceConflictException: (
         409,

@@ -11,7 +11,7 @@ import msgspec
 
 from penstock import errors
 from penstock.errors import AwsError
-from penstock.mappings.errors import ResourceConflictException, ResourceNotFoundException
+from penstock.mappings.errors import NoSuchQueue, ResourceConflictException, ResourceNotFoundException
 from penstock.search.moves import MoveConflict, MoveNotFound
 from penstock.sns.errors import (
     FilterPolicyLimitExceeded,
@@ -124,8 +124,8 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "run_schedule": (ScheduleNotFound, ScheduleConflict),
     "list_runs": (ScheduleNotFound,),
     "preview": (ScheduleUnusable,),
-    "create_mapping": (ResourceConflictException,),
-    "list_mappings": (),
+    "create_mapping": (NoSuchQueue, ResourceConflictException),
+    "list_mappings": _QUEUE,
     "describe_mapping": (ResourceNotFoundException,),
     "change_mapping": (ResourceNotFoundException, ResourceConflictException),
     "delete_mapping": (ResourceNotFoundException,),

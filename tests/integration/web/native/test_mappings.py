@@ -111,7 +111,8 @@ def test_lists(http: httpx.Client) -> None:
         ({"filters": [{"body": "a"}]}, (400, "bad_request")),
         ({"filters": [{"body": ["a" * 4_096]}]}, (400, "bad_request")),
         ({"function": "g"}, (400, "bad_request")),  # not in QUEUE_LAMBDA_FUNCTIONS
-        ({"queue": "nowhere"}, (400, "bad_request")),
+        ({"queue": "nowhere"}, (404, "queue_not_found")),
+        ({"queue": "no.queue"}, (404, "queue_not_found")),
         ({"tags": {"aws:a": "b"}}, (400, "bad_request")),
         ({"other": 1}, (400, "bad_request")),
         ({"function": "f1"}, (409, "mapping_conflict")),
