@@ -91,7 +91,10 @@ def world(postgres: TestServer) -> Iterator[World]:
         postgres.database() as database,
         running_functions() as functions,
         running_service(
-            database.api_dsn, QUEUE_LAMBDA_ENDPOINT=functions.url, WEBHOOK_ALLOW_CIDRS="127.0.0.0/8"
+            database.api_dsn,
+            QUEUE_LAMBDA_ENDPOINT=functions.url,
+            WEBHOOK_ALLOW_CIDRS="127.0.0.0/8",
+            QUEUE_METRICS_INTERVAL_MS="500",
         ) as service,
     ):
         yield World(service, functions, database.api_dsn)

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import httpx
+import psycopg
 
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape
@@ -86,3 +87,24 @@ def test_since_when_it_fails(world: World) -> None:
     wait_until(lambda: shown(world, mapping)["failing_since"] is None)
     wait_until(lambda: shown(world, mapping)["invocations"] == 3)
     assert shown(world, mapping)["failed_invocations"] == 2
+
+
+def test_a_function_that_cannot_be_reached_is_in_the_verdict(world: World) -> None:
+    """Once no invocation has succeeded for five minutes (docs/verdicts.md)."""
+    url, arn = world.queue()
+    mapping = world.map(arn, "http://127.0.0.1:1/")
+    world.sqs.send_message(QueueUrl=url, MessageBody="m")
+    wait_until(lambda: shown(world, mapping)["failing_since"] is not None)
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        earlier = "update queue.event_source_mapping set failing_since = failing_since - interval '5 minutes'"
+        connection.execute(f"{earlier} where mapping_id = %s".encode(), (mapping,))
+
+    def verdict() -> dict[str, Any]:
+        scrape(world.service.url)  # which measures the queues
+        lag = httpx.get(f"{world.service.url}/v1/metrics/lag").json()["queues"]
+        found: dict[str, Any] = next(one["verdict"] for one in lag if one["name"] == arn.rpartition(":")[2])
+        return found
+
+    wait_until(lambda: verdict()["cause"] == "function_fails")
+    text = "A function that the queue triggers fails. The target cannot be reached."
+    assert (verdict()["kind"], verdict()["cause_text"]) == ("poisoned", text)
