@@ -25,7 +25,10 @@ locals {
     WEBHOOK_ALLOW_CIDRS   = join(",", var.webhook_allow_cidrs)
     SNS_GATEWAY_URL       = var.sns_gateway_url
     SNS_MAIL_FROM         = var.sns_mail_from
-    LOG_LEVEL             = var.log_level
+    # Without functions there is no endpoint: then messages for functions are kept.
+    QUEUE_LAMBDA_ENDPOINT  = length(var.lambda_functions) > 0 ? "https://lambda.${data.aws_region.here.name}.amazonaws.com" : ""
+    QUEUE_LAMBDA_FUNCTIONS = join(",", var.lambda_functions)
+    LOG_LEVEL              = var.log_level
     # Nothing reads it: a new password makes new tasks.
     PENSTOCK_PASSWORD_VERSION = tostring(var.password_version)
   }
@@ -142,6 +145,7 @@ module "service" {
   pooler_image       = var.pooler_image
   environment        = merge(local.environment, local.split_workers ? local.no_workers : {})
   secrets            = local.secrets
+  lambda_functions   = var.lambda_functions
   pooler_environment = local.pooler
   migrate_role       = local.user
   password_secret    = module.password.secret_arn
@@ -171,6 +175,7 @@ module "workers" {
   pooler_image       = var.pooler_image
   environment        = local.environment
   secrets            = local.secrets
+  lambda_functions   = var.lambda_functions
   pooler_environment = local.pooler
   migrate_role       = local.user
   password_secret    = module.password.secret_arn

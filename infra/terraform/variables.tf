@@ -267,6 +267,12 @@ variable "webhook_allow_cidrs" {
   default     = []
 }
 
+variable "lambda_functions" {
+  description = "QUEUE_LAMBDA_FUNCTIONS: ARNs of functions that mappings, topics and schedules may invoke, with * for any characters; one without * at its end covers no alias and no version"
+  type        = list(string)
+  default     = []
+}
+
 variable "log_level" {
   description = "LOG_LEVEL: the least severe record to write"
   type        = string

@@ -129,7 +129,26 @@ run "workers" {
   }
 
   assert {
-    condition     = length(aws_ecs_service.this.load_balancer) == 0 && length(aws_appautoscaling_policy.cpu) == 0 && length(aws_appautoscaling_policy.requests) == 0
+    condition     = length(aws_ecs_service.this.load_balancer) == 0 && length(aws_appautoscaling_policy.cpu) == 0 && length(aws_appautoscaling_policy.requests) == 0 && length(aws_iam_role_policy.invocations) == 0
     error_message = "workers are behind no load balancer, and as many as were asked for"
+  }
+}
+
+run "functions" {
+  command = apply
+  module {
+    source = "./modules/service"
+  }
+  variables {
+    lambda_functions = ["arn:aws:lambda:eu-central-1:111122223333:function:orders-*"]
+  }
+
+  assert {
+    condition = one([
+      for p in aws_iam_role_policy.invocations : one([
+        for s in jsondecode(p.policy).Statement : s.Action == "lambda:InvokeFunction" && tolist(s.Resource) == tolist(var.lambda_functions)
+      ])
+    ])
+    error_message = "the service may invoke these functions and do nothing else"
   }
 }

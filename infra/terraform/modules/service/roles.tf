@@ -6,8 +6,23 @@ module "start_role" {
   secret_arns   = distinct(concat([var.password_secret], values(var.secrets)))
 }
 
-# What the service itself may do on AWS: nothing.
+# What the service itself may do on AWS: invoke functions, if there are some, and nothing else.
 resource "aws_iam_role" "task" {
   name_prefix        = "${var.name}-task-"
   assume_role_policy = module.start_role.trust_policy
+}
+
+resource "aws_iam_role_policy" "invocations" {
+  count = length(var.lambda_functions) > 0 ? 1 : 0
+
+  name_prefix = "invocations-"
+  role        = aws_iam_role.task.id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect   = "Allow"
+      Action   = "lambda:InvokeFunction"
+      Resource = var.lambda_functions
+    }]
+  })
 }

@@ -13,6 +13,12 @@ variable "secrets" {
   type        = map(string)
 }
 
+variable "lambda_functions" {
+  description = "ARNs of the functions of Lambda that the service may invoke"
+  type        = list(string)
+  default     = []
+}
+
 variable "pooler_environment" { type = map(string) }
 
 variable "password_secret" {
