@@ -234,7 +234,7 @@ class Ledger:
             return {body for body, m in self._messages.items() if m.uncertain}
 
     def details(self) -> list[str]:
-        """What is known of deliveries that must not be."""
+        """What is known of deliveries that must not be, and of what is lost."""
         with self._lock:
             counted = [
                 f"beyond_maximum: {body}, {m.deliveries} deliveries, sent {m.sent_at:.3f}, moved {m.moved_at or 0:.3f},"
@@ -242,7 +242,12 @@ class Ledger:
                 for body, m in self._messages.items()
                 if self._counts_wrongly(m)
             ]
-            return counted + [f"{what}: {detail}" for _, what, detail in self._findings]
+            lost = [
+                f"lost: {body}, sent {m.sent_at:.3f}, last received {m.begun:.3f} to {m.ended:.3f}"
+                for body, m in self._messages.items()
+                if self._is_lost(m)
+            ]
+            return counted + lost + [f"{what}: {detail}" for _, what, detail in self._findings]
 
     def findings(self) -> Findings:
         """What the whole run shows, after everything has been drained."""
@@ -255,7 +260,7 @@ class Ledger:
             unknown_sends=sum(not m.sent and not m.withdrawn for m in messages),
             unknown_deletes=sum(m.sent and not m.done and m.deleting > 0 for m in messages),
             rewound=sum(m.excused and not m.done for m in messages),
-            lost=sum(m.sent and not m.done and not m.deleting and not m.excused for m in messages),
+            lost=sum(map(self._is_lost, messages)),
             phantom=len(self._phantom)
             + sum(m.withdrawn and (m.deliveries > 0 or m.moved_at is not None) for m in messages),
             resurrected=found["resurrected"],
@@ -264,6 +269,10 @@ class Ledger:
             beyond_maximum=sum(self._counts_wrongly(m) for m in messages),
             stored_twice=found["stored_twice"],
         )
+
+    @staticmethod
+    def _is_lost(message: _Message) -> bool:
+        return message.sent and not message.done and not message.deleting and not message.excused
 
     def _counts_wrongly(self, message: _Message) -> bool:
         moved = message.moved_at is not None

@@ -170,10 +170,13 @@ class Traffic:
         return self.tally[f"{queue} sent"] - self.tally[f"{queue} deleted"]
 
     def is_drained(self) -> bool:
-        """No queue holds a message, and no webhook is under way. False while nobody says so."""
+        """No queue holds a message, and no webhook is under way. False while nobody says so.
+
+        A queue is asked before its dead-letter queue, so that a message that moves meanwhile is in one of them.
+        """
         connection = Connection(self.ports)
         try:
-            for name in _QUEUES:
+            for name in reversed(_QUEUES):
                 if name == "ticks":
                     continue
                 answer = connection.sqs("GetQueueAttributes", QueueUrl=_URL + name, AttributeNames=_COUNTS)
