@@ -234,7 +234,7 @@ class Ledger:
             return {body for body, m in self._messages.items() if m.uncertain}
 
     def details(self) -> list[str]:
-        """What is known of deliveries that must not be, and of what is lost."""
+        """What is known of deliveries that must not be."""
         with self._lock:
             counted = [
                 f"beyond_maximum: {body}, {m.deliveries} deliveries, sent {m.sent_at:.3f}, moved {m.moved_at or 0:.3f},"
@@ -242,12 +242,16 @@ class Ledger:
                 for body, m in self._messages.items()
                 if self._counts_wrongly(m)
             ]
-            lost = [
+            return counted + [f"{what}: {detail}" for _, what, detail in self._findings]
+
+    def lost(self) -> list[str]:
+        """What is known of messages that are lost, once everything has been drained."""
+        with self._lock:
+            return [
                 f"lost: {body}, sent {m.sent_at:.3f}, last received {m.begun:.3f} to {m.ended:.3f}"
                 for body, m in self._messages.items()
                 if self._is_lost(m)
             ]
-            return counted + lost + [f"{what}: {detail}" for _, what, detail in self._findings]
 
     def findings(self) -> Findings:
         """What the whole run shows, after everything has been drained."""

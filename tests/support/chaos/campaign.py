@@ -184,7 +184,9 @@ def _conclude(servers: Installation, traffic: Traffic, endpoint: Endpoint, repor
         report.excused += findings.rewound
         for what, number in findings.violations.items():
             report.violations[f"{name}: {what}"] = number
-        report.details += [f"{name}: {detail}" for detail in ledger.details()[:_MOST_DETAILS]]
+        report.details += [
+            f"{name}: {detail}" for detail in (*ledger.details(), *ledger.lost())[:_MOST_DETAILS]
+        ]
     for what, number in (*_halves(traffic).items(), *_wrong_ticks(traffic).items()):
         if number:
             report.violations[what] = number
