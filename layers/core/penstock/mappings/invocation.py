@@ -33,7 +33,7 @@ class Invoker:
     def __init__(self, settings: Settings) -> None:
         self._functions = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
-        self._urls = Sender(guard, kept_bytes=KEPT_BYTES, keeps_private=True)
+        self._urls = Sender(guard, kept_bytes=KEPT_BYTES, keeps_private=True, drain_seconds=None)
         self._secrets = read_secrets(settings.webhook_signing_secret)
 
     async def close(self) -> None:
@@ -73,9 +73,11 @@ class Invoker:
 
 
 def _checked(answer: Answer) -> bytes:
-    """The body of an answer of success. Raises Failure."""
+    """The body of an answer of success. Raises Failure, also where it broke off: it may have named failed messages."""
     if answer.status == THROTTLED:
         raise Throttled("the target has answered 429: too many requests")
     if not 200 <= answer.status < 300:
         raise Failure(f"the target has answered {answer.status}")
+    if not answer.is_complete:
+        raise Failure("the answer of the target broke off")
     return answer.start or b""

@@ -28,7 +28,9 @@ class FunctionClient:
 
     def __init__(self, address: str, kept_bytes: int) -> None:
         self._address = address.rstrip("/")
-        self._sender = Sender(AddressGuard(EVERY_NETWORK), kept_bytes=kept_bytes, keeps_private=True)
+        self._sender = Sender(
+            AddressGuard(EVERY_NETWORK), kept_bytes=kept_bytes, keeps_private=True, drain_seconds=None
+        )
 
     async def close(self) -> None:
         """Ends all connections."""

@@ -21,12 +21,13 @@ DRAIN_SECONDS: Final = 1.0
 class Answer(NamedTuple):
     """What an endpoint answered. `start`: the first bytes of the body, None where nobody wants them.
 
-    `headers`: names in lower case; empty where nobody wants the body.
+    `headers`: names in lower case; empty where nobody wants the body. `is_complete`: the body did not break off.
     """
 
     status: int
     start: bytes | None
     headers: Mapping[bytes, bytes] = MappingProxyType({})
+    is_complete: bool = False
 
 
 class ConnectionLost(OSError):  # noqa: N818 - named for the event
@@ -41,11 +42,18 @@ class Connection(asyncio.Protocol):
     """An open connection, for one request at a time. It calls `on_idle` when the next request may be sent.
 
     `kept_bytes`: how much of each answer's body is kept. 0: none, and the answer is there as soon as its head is.
+    `drain_seconds`: how long the body may take; None: as long as the caller waits.
     """
 
-    def __init__(self, on_idle: Callable[["Connection"], None], kept_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        on_idle: Callable[["Connection"], None],
+        kept_bytes: int = 0,
+        drain_seconds: float | None = DRAIN_SECONDS,
+    ) -> None:
         self._on_idle = on_idle
         self._kept_bytes = kept_bytes
+        self._drain_seconds = drain_seconds
         self._most_bytes = MOST_ANSWER_BYTES + kept_bytes
         self._start = b""
         self._headers: dict[bytes, bytes] = {}
@@ -109,8 +117,10 @@ class Connection(asyncio.Protocol):
         if self._received > self._most_bytes:
             self._fail("the answer is too long")
 
-    def connection_lost(self, _error: Exception | None) -> None:
-        self._fail("the endpoint closed the connection")
+    def connection_lost(self, error: Exception | None) -> None:
+        # Without a length a body ends with the connection (RFC 9112, section 6.3).
+        has_length = b"content-length" in self._headers or b"transfer-encoding" in self._headers
+        self._fail("the endpoint closed the connection", is_complete=error is None and not has_length)
 
     # --- called by the parser ----------------------------------------------------------------------------------------
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -127,7 +137,8 @@ class Connection(asyncio.Protocol):
             self._status = status
             if not self._kept_bytes:
                 self._answer.set_result(Answer(status, None))
-            self._drain = asyncio.get_running_loop().call_later(DRAIN_SECONDS, self._end_drain)
+            if self._drain_seconds is not None:
+                self._drain = asyncio.get_running_loop().call_later(self._drain_seconds, self._end_drain)
 
     def on_body(self, data: bytes) -> None:
         """A part of the body."""
@@ -140,7 +151,7 @@ class Connection(asyncio.Protocol):
             return  # 1xx: the answer is still to come
         if self._drain is not None:
             self._drain.cancel()
-        self._give_answer()
+        self._give_answer(is_complete=True)
         self._complete = True
         transport = self._transport
         if transport is None or not self._parser.should_keep_alive() or transport.get_write_buffer_size():
@@ -152,13 +163,13 @@ class Connection(asyncio.Protocol):
         self._give_answer()
         self.abort()
 
-    def _give_answer(self) -> None:
+    def _give_answer(self, *, is_complete: bool = False) -> None:
         """With as much of the body as came."""
         if self._status and self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(self._status, self._start, self._headers))
+            self._answer.set_result(Answer(self._status, self._start, self._headers, is_complete))
 
-    def _fail(self, text: str) -> None:
-        self._give_answer()
+    def _fail(self, text: str, *, is_complete: bool = False) -> None:
+        self._give_answer(is_complete=is_complete)
         self.abort()
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(ConnectionLost(text, silent=self._received == 0))

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
-from .connection import Answer, Connection, ConnectionLost
+from .connection import DRAIN_SECONDS, Answer, Connection, ConnectionLost
 from .endpoint import Address, Endpoint, EndpointRefused
 from .guard import AddressGuard, is_public
 from .resolver import resolve
@@ -42,7 +42,7 @@ class Sender:
 
     `kept_bytes`: how much of the body of each answer is returned, but of answers from public addresses only: an answer
     from the operator's own network is not for subscribers to read. `keeps_private`: of those, too, since nobody reads
-    them but this process.
+    them but this process. `drain_seconds`: how long the body of an answer may take; None: as long as the request may.
     """
 
     def __init__(
@@ -52,9 +52,11 @@ class Sender:
         tls: ssl.SSLContext | None = None,
         kept_bytes: int = 0,
         keeps_private: bool = False,
+        drain_seconds: float | None = DRAIN_SECONDS,
     ) -> None:
         self._kept_bytes = kept_bytes
         self._keeps_private = keeps_private
+        self._drain_seconds = drain_seconds
         self._guard = guard
         self._resolve = resolver
         self._tls = tls
@@ -133,6 +135,7 @@ class Sender:
             lambda: Connection(
                 lambda idle: self._keep(origin, idle),
                 self._kept_bytes if self._keeps_private or is_public(address) else 0,
+                self._drain_seconds,
             ),
             str(address),  # never the name, which the resolver would look up a second time
             endpoint.port,

@@ -1,0 +1,115 @@
+"""An answer that broke off says nothing: it may have named messages as failed, which must not be deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+
+from penstock.delivery.webhooks.connection import Answer
+from penstock.delivery.webhooks.endpoint import parse_endpoint
+from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
+from penstock.delivery.webhooks.sender import Sender
+from penstock.mappings.invocation import Failure, Invoker
+from penstock.settings import Settings
+
+BODY = b'{"batchItemFailures": [{"itemIdentifier": "a"}]}'
+HEAD = b"HTTP/1.1 200 OK\r\n"
+LENGTH = b"Content-Length: %d\r\n\r\n" % len(BODY)
+CHUNK = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(BODY)
+FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
+
+Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> None:
+    """Calls with the address of a server that reads a request and responds so."""
+
+    ended: list[asyncio.Future[None]] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ended.append(asyncio.get_running_loop().create_future())
+        mine = ended[-1]
+        with suppress(ConnectionError):
+            await reader.readuntil(b"\r\n\r\n")
+            await respond(writer)
+            writer.close()
+            await writer.wait_closed()
+        mine.set_result(None)
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        await call(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        await asyncio.gather(*ended)
+
+
+def invoke(target: str, respond: Respond) -> bytes:
+    """What an Invoker makes of the response of a URL, or of Lambda."""
+    bodies: list[bytes] = []
+
+    async def call(address: str) -> None:
+        given = {"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", "QUEUE_LAMBDA_ENDPOINT": address}
+        invoker = Invoker(Settings.read(given))
+        try:
+            bodies.append(await invoker.invoke(target or address, "000000000000", "us-east-1", b"{}", 30.0))
+        finally:
+            await invoker.close()
+
+    asyncio.run(served(respond, call))
+    return bodies[0]
+
+
+@pytest.mark.parametrize("target", ["", FUNCTION])
+@pytest.mark.parametrize(
+    "sent", [HEAD + LENGTH, HEAD + LENGTH + BODY[:9], HEAD + CHUNK, HEAD + CHUNK + BODY + b"\r\n"]
+)
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) -> None:
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        writer.write(sent)
+        await writer.drain()
+        if is_reset:
+            writer.transport.abort()
+
+    with pytest.raises(Failure, match=r"broke off|cannot be reached"):
+        invoke(target, respond)
+
+
+@pytest.mark.parametrize("target", ["", FUNCTION])
+@pytest.mark.parametrize("body", [b"", BODY])
+def test_a_body_that_ends_with_the_connection(target: str, body: bytes) -> None:
+    """As servers of HTTP/1.0 answer."""
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
+        await writer.drain()
+
+    assert invoke(target, respond) == body
+
+
+def test_a_body_that_comes_late() -> None:
+    """It is waited for where it counts. Webhooks do not wait for it."""
+    answers: list[Answer] = []
+    came_late = asyncio.Event()
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + LENGTH)
+        await came_late.wait()
+        writer.write(BODY)
+
+    async def call(address: str) -> None:
+        endpoint = parse_endpoint(address)
+        request = f"POST / HTTP/1.1\r\nHost: {endpoint.host_header}\r\nContent-Length: 0\r\n\r\n".encode()
+        senders = [Sender(AddressGuard(EVERY_NETWORK), kept_bytes=99, keeps_private=True, drain_seconds=seconds)
+                   for seconds in (None, 0.0)]  # fmt: skip
+        patient = asyncio.create_task(senders[0].post(endpoint, request, 30.0, ""))
+        answers.append(await senders[1].post(endpoint, request, 30.0, ""))
+        came_late.set()
+        answers.append(await patient)
+        for sender in senders:
+            await sender.close()
+
+    asyncio.run(served(respond, call))
+    assert [(answer.start, answer.is_complete) for answer in answers] == [(b"", False), (BODY, True)]
