@@ -10,7 +10,22 @@ from penstock.testing import Clock
 from tests.support.testing.projects import run_tests, temporary_files
 
 TESTS = """
+import threading
+from contextlib import closing
 from datetime import timedelta
+
+import psycopg
+import pytest
+
+from penstock.testing.servers import shared_server
+
+@pytest.fixture
+def clock_database(penstock_clock):
+    with closing(shared_server()) as server:
+        superuser = server.databases["superuser"]
+    with psycopg.connect(superuser) as connection:
+        name, = connection.execute("select datname from pg_database where datname like 'clock_%'").fetchone()
+    return psycopg.conninfo.make_conninfo(superuser, dbname=name)
 
 def bodies(sqs, url, wait=0):
     found = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=wait, VisibilityTimeout=3600)
@@ -59,6 +74,21 @@ def test_schedules_and_long_polls(sqs, sqs_queue, penstock, penstock_clock):
 def test_another_test_has_the_time_of_today(penstock_clock):
     from datetime import UTC, datetime
     assert penstock_clock.now() - datetime.now(UTC) < timedelta(days=1)
+
+def test_a_worker_that_has_not_committed(sqs, sqs_queue, penstock_clock, clock_database):
+    sqs.send_message(QueueUrl=sqs_queue, MessageBody="old")
+    assert bodies(sqs, sqs_queue) == ["old"]
+    with psycopg.connect(clock_database) as worker, psycopg.connect(clock_database) as observer:
+        worker.execute("select pg_advisory_xact_lock(queue.lock_key(1, q.queue_id, s)) "
+            "from queue.queues q, generate_series(0, q.shards - 1) s")
+        advance = threading.Thread(target=penstock_clock.advance, args=(timedelta(days=4),))
+        advance.start()
+        while not observer.execute("select 1 from pg_locks l where not l.granted "
+                "and l.relation = 'queue.queues'::regclass").fetchone():
+            assert advance.is_alive(), "the clock did not wait for the worker"
+            observer.commit()
+    advance.join()
+    assert bodies(sqs, sqs_queue) == []
 
 def test_without_a_clock(sqs, sqs_queue, penstock):
     assert penstock.account_id != "000000000001"

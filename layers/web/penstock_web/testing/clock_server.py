@@ -80,12 +80,23 @@ def follow(connection: psycopg.Connection[Row]) -> None:
             " returning pg_catalog.real_clock_timestamp() + by",
             (float(line),),
         ).fetchone()
-        # Workers would remove expired messages a moment later.
-        connection.execute("select queue.maintain_queue(q.queue_id) from queue.queues q")
+        remove_expired(connection)
         # Who waits for a time has to look again: workers, and long polls of every queue.
         connection.execute(_WAKE, (CHANNEL, list(WORKERS)))
         answer(moved[0].isoformat() if moved else "")
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def remove_expired(connection: psycopg.Connection[Row]) -> None:
+    """Do now what the workers would do a moment later: delete what is past its retention.
+
+    Calls skip what another transaction has locked, such as a worker that deletes these messages and has not committed.
+    Every function of the service begins by reading queue.queues, so nobody else has locked anything meanwhile.
+    """
+    for row in connection.execute("select q.queue_id from queue.queues q").fetchall():
+        with connection.transaction():
+            connection.execute("lock table queue.queues in access exclusive mode")
+            connection.execute("select queue.maintain_queue(%s)", row)
 
 
 def answer(line: str) -> None:
