@@ -20,6 +20,7 @@ declare
     v_queue record;
     v_shard int;
     v_now timestamptz;
+    v_stored int;
 begin
     if p_async_commit then
         perform set_config('synchronous_commit', 'off', true);
@@ -86,11 +87,12 @@ begin
                 insert into queue.log (id, sent_at, message_id, queue_id, shard, body, attributes, system)
                 select e.id, v_now, p_message_ids[e.n], v_queue.queue_id, v_shard, p_bodies[e.n], p_attributes[e.n],
                     p_system[e.n]
-                from entry e),
-            counted as (
-                insert into queue.activity (queue_id, sent)
-                select v_queue.queue_id, count(*) from entry e having count(*) > 0)
+                from entry e)
             select e.n, queue.public_id(v_shard, e.id), null::text, null::bigint, null::text, null::text from entry e;
+            get diagnostics v_stored = row_count;
+            if v_stored > 0 then
+                insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_stored);
+            end if;
         end if;
         if v_shard < 0 or v_queue.delay_seconds > 0 or p_delays is not null then
             return query
@@ -104,11 +106,12 @@ begin
                 insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
                 select e.id, e.visible_at, v_now, p_message_ids[e.n], v_queue.queue_id, -1, p_bodies[e.n],
                     p_attributes[e.n], p_system[e.n]
-                from entry e),
-            counted as (
-                insert into queue.activity (queue_id, sent)
-                select v_queue.queue_id, count(*) from entry e having count(*) > 0)
+                from entry e)
             select e.n, queue.public_id(-1, e.id), null::text, null::bigint, null::text, null::text from entry e;
+            get diagnostics v_stored = row_count;
+            if v_stored > 0 then
+                insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_stored);
+            end if;
         end if;
         perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
     end loop;
