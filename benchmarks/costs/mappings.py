@@ -46,7 +46,10 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @contextmanager
 def function() -> Iterator[tuple[str, list[float]]]:
-    """An endpoint of Lambda whose function does nothing, and the seconds that each message has taken to it."""
+    """An endpoint of Lambda whose function does nothing, or of webhooks.
+
+    Yields its address and the seconds that each message has taken to the function.
+    """
     took: list[float] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -55,7 +58,7 @@ def function() -> Iterator[tuple[str, list[float]]]:
         def do_POST(self) -> None:
             event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             now = time.time()
-            took.extend(now - float(record["body"]) for record in event["Records"])
+            took.extend(now - float(record["body"]) for record in event.get("Records", []))
             self.send_response(200)
             self.send_header("Content-Length", "2")
             self.end_headers()
