@@ -16,6 +16,25 @@ hypothesis.settings.register_profile("penstock", deadline=None)
 hypothesis.settings.load_profile("penstock")
 
 
+def shares_a_fixture(item: pytest.Function) -> bool:
+    """Whether a test asks for a fixture that its module makes once; those of every test (`_name`) do not count."""
+    made = item._fixtureinfo.name2fixturedefs
+    return any(
+        made[name][-1].scope == "module" for name in item.fixturenames if name in made and name[0] != "_"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """With `--dist loadgroup` one process runs the tests of a module that share a fixture, others would make it anew.
+
+    pytest-xdist starts with the groups that have most tests.
+    """
+    for item in items:
+        if not item.get_closest_marker("xdist_group") and shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[TestServer]:
     """The PostgreSQL server and the PgBouncer of this test process."""
