@@ -26,6 +26,9 @@ HELM := .tools/helm/bin/helm
 CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async django dramatiq frameworks node java/sdk java/jms java/spring java/camel java/events rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
+# Python keeps what it has compiled, whatever the environment says: the tests start hundreds of interpreters, and compiling
+# is more than half of what each of them does before it is ready.
+unexport PYTHONDONTWRITEBYTECODE
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.
 ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),)
 export UV_SYSTEM_CERTS := true
@@ -35,7 +38,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -57,6 +60,9 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow -o faulthandler_timeout=1800 $(ARGS)
+
+test-metrics: .venv/test.stamp ## run the tests of the metrics job that start Spark, and with it a Java VM
+	@$(BIN)/python -m pytest -q -m "metrics and not slow" --timeout $(TEST_SECONDS) tests/integration/jobs $(ARGS)
 
 test-browser: .venv/browser.stamp ## run the tests of the console in a real browser, Debian's Chromium (CHROMIUM=PATH)
 	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/system/console $(ARGS)

@@ -23,7 +23,7 @@ from tests.support.jobs import history_generator
 from tests.support.jobs.history_generator import Mixture
 from tests.support.programs.penstock_service import free_port
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.metrics, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 SPARK = Path(pyspark.__file__).parent
 READY = {"Master": "I have been elected leader", "Worker": "Successfully registered with master"}

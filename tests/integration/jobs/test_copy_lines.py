@@ -15,7 +15,7 @@ from penstock_metrics.span import HOUR, Span
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 
 
 def test_what_copy_reads(spark: SparkSession) -> None:

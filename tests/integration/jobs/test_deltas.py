@@ -9,7 +9,7 @@ from penstock_metrics.transforms import deltas
 from penstock_metrics.transforms.deltas import Change
 from tests.support.jobs.frames import at, message, messages
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 Rows = list[tuple[object, ...]]
 
 

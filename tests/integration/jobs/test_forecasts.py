@@ -15,7 +15,7 @@ from penstock_metrics.span import micros
 from tests.support.database import Database
 from tests.support.sql.metric_rows import add_forecast, new_queue
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 NOW = datetime(2026, 3, 29, 12, 30, 20, tzinfo=UTC)
 LAST = NOW.replace(second=0)
 Connection = psycopg.Connection[Any]

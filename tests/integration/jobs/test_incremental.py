@@ -21,7 +21,7 @@ from penstock_metrics.span import micros
 from tests.support.database import Database, TestServer
 from tests.support.jobs import reference
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 BERLIN, TOKYO = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo")
 WINDOW = (
     "window_seconds, queue_id, group_id, starts_at, ends_at, arrivals, deliveries, redeliveries, deletions,"

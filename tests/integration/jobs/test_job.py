@@ -24,7 +24,7 @@ from tests.support.jobs import history_generator, reference
 from tests.support.jobs.history_generator import Mixture, Span
 from tests.support.sql.metric_rows import add_window
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 BERLIN = ZoneInfo("Europe/Berlin")
 CHANGING_CLOCKS = Span(date(2026, 3, 28), 2, "Europe/Berlin")  # 24 and 23 hours
 COUNTED = (

@@ -15,7 +15,7 @@ from penstock_metrics.transforms.sketch import PERCENTILES
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import BASE, at, message, messages
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 WAIT, PROCESSING, LAG, FIRE, _ = range(len(MEASURES))
 
 

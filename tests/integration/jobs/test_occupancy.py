@@ -16,7 +16,7 @@ from penstock_metrics.transforms.windows import calendar
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 
 
 def moments(spark: SparkSession, *minutes: float) -> DataFrame:

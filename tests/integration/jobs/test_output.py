@@ -24,7 +24,7 @@ from penstock_metrics.output.place import Note, Place
 from tests.support.database import Database
 from tests.support.sql.metric_rows import add_latency, add_run, add_window, new_queue
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 START = datetime(2026, 3, 28, 23, 58, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 FOR_EVER = Kept(36_500, 36_500)

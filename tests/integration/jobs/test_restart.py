@@ -19,7 +19,7 @@ from tests.support.jobs import history_generator
 from tests.support.jobs.history_generator import Mixture
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.metrics, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 DAYS = [
     f"--from={CHANGING_CLOCKS.from_at.isoformat()}",

@@ -15,7 +15,7 @@ from penstock_metrics.transforms.windows import calendar, in_windows
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 KEY = ("window_seconds", "queue_id", "group_id", "starts_us", "ends_us")
 
 
