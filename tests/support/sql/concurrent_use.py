@@ -4,8 +4,9 @@ By hand, with bigger numbers and on any migrated database (without --dsn: on a s
 
     python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
 
-Nobody sleeps: a transaction is held open while its owner does other things, and a visibility timeout is waited for by
-receiving. Random choices come from the seed; the interleaving does not.
+A transaction is held open while its owner does other things, and a visibility timeout is waited for by receiving; a
+receiver that found nothing leaves the CPU to the others for some milliseconds. Random choices come from the seed; the
+interleaving does not.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tests.support.sql import calls
 from tests.support.sql.calls import Connection, Counts, Delivery, Entry
 
 VISIBILITY_SECONDS = 1
+PAUSE_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,8 @@ def receive_once(state: SharedState, rnd: random.Random, connection: Connection)
         return True
     connection.commit()
     state.ledger.delivered(calls.bodies(deliveries), begun, visibility)
+    if not deliveries:
+        state.stop.wait(PAUSE_SECONDS)
     if not deliveries or luck >= 3 * state.plan.crash_rate:
         acknowledge(state, rnd, connection, deliveries)
         return True
