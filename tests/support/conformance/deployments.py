@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from penstock_web.local.postgres import free_port
 from tests.support.database import Database
 from tests.support.functions.server import FunctionServer
+from tests.support.programs.penstock_service import running_up
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape
 
@@ -31,23 +28,11 @@ NO_WAITING_PERIODS = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTER
 @contextmanager
 def container(database: Database, variables: Mapping[str, str]) -> Iterator[str]:
     """`penstock up` as a process, through PgBouncer, with a direct address for LISTEN; its endpoint URL."""
-    port = free_port()
     addresses = {"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "penstock_web.cli", "up", "--port", str(port), "--no-migrate"],
-        env={**os.environ, **IDLE_WORKERS, **addresses, "QUEUE_METRICS_TOKEN": SCRAPE_TOKEN, **variables},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("penstock ready")
-        endpoint_url = f"http://127.0.0.1:{port}"
+    settings = {**IDLE_WORKERS, **addresses, "QUEUE_METRICS_TOKEN": SCRAPE_TOKEN, **variables}
+    with running_up(settings) as endpoint_url:
         wait_until(lambda: _workers_rest(endpoint_url))
         yield endpoint_url
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
 
 
 def _workers_rest(endpoint_url: str) -> bool:

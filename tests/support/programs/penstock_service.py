@@ -1,7 +1,7 @@
 """A real service in a process of its own, on a free port.
 
 The processes are forked from one that has imported the service (multiprocessing's "forkserver"): an interpreter that
-imports it anew takes more than a second of the CPU. `penstock up` (`penstock_up.py`) starts the real command.
+imports it anew takes about a second of the CPU. `penstock_up.py` starts `penstock up` as users do.
 """
 
 import multiprocessing
@@ -9,7 +9,7 @@ import os
 import random
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -27,7 +27,9 @@ from tests.support.wait import wait_until
 ACCOUNT = "000000000000"
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["penstock_web.server", "penstock_web.cli.worker", __name__])
+_processes.set_forkserver_preload(
+    ["penstock_web.server", "penstock_web.cli.worker", "penstock_web.local.up", __name__]
+)
 
 
 @dataclass
@@ -91,36 +93,68 @@ def running_service(
     port = free_port()
     addresses = {"DATABASE_URL": database_url, "DATABASE_DIRECT_URL": direct_url or database_url}
     environment = {**os.environ, **addresses, "QUEUE_IDLE_CHECK_MS": "500", **settings}
-    stdin, until_closed = _processes.Pipe(duplex=False)
     ready, report_ready = _processes.Pipe(duplex=False)
     outputs = [Connection(os.dup(fd), readable=False) for fd in ([log.fileno()] * 2 if log else [1, 2])]
+    command = ["worker", "--host", "127.0.0.1", "--port", str(port), "--ready-fd"]
+    with _forked(command, environment, outputs, report_ready) as process:
+        assert os.read(ready.fileno(), 1) == b"1", "the service did not start"
+        ready.close()
+        yield Service(f"http://127.0.0.1:{port}", process)
+
+
+@contextmanager
+def running_up(variables: Mapping[str, str]) -> Iterator[str]:
+    """`penstock up` on a database that is there and migrated, with these environment variables; its address."""
+    port = free_port()
+    printed, stdout = _processes.Pipe(duplex=False)
+    outputs = [stdout, Connection(os.dup(2), readable=False)]
+    command = ["up", "--port", str(port), "--no-migrate"]
+    with (
+        _forked(command, {**os.environ, **variables}, outputs) as process,
+        os.fdopen(os.dup(printed.fileno())) as lines,
+    ):
+        assert lines.readline().startswith("penstock ready"), "it did not start"
+        yield f"http://127.0.0.1:{port}"
+        process.terminate()
+        process.join(30)
+        assert process.exitcode == 0
+
+
+@contextmanager
+def _forked(
+    command: list[str],
+    environment: dict[str, str],
+    outputs: list[Connection],
+    ready: Connection | None = None,
+) -> Iterator[BaseProcess]:
+    """`penstock COMMAND` in a new process; `ready` is where it says so, and its number the last of the arguments."""
+    stdin, until_closed = _processes.Pipe(duplex=False)
     process = _processes.Process(
-        target=_serve, args=(environment, port, stdin, outputs, report_ready), daemon=True
+        target=_run, args=(command, environment, [stdin, *outputs], ready), daemon=True
     )
     process.start()
-    for sent in (stdin, report_ready, *outputs):
+    for sent in (stdin, *outputs, *([ready] if ready else [])):
         sent.close()
     try:
-        assert os.read(ready.fileno(), 1) == b"1", "the service did not start"
-        yield Service(f"http://127.0.0.1:{port}", process)
+        yield process
     finally:
         process.terminate()
         process.join()
-        ready.close()
         until_closed.close()
 
 
-def _serve(
-    environment: dict[str, str], port: int, stdin: Connection, outputs: list[Connection], ready: Connection
+def _run(
+    command: list[str], environment: dict[str, str], files: list[Connection], ready: Connection | None
 ) -> None:
-    """In the new process: what `penstock worker` does, with this environment and these files."""
+    """In the new process: what `penstock COMMAND` does, with this environment and these files."""
     os.environ.clear()
     os.environ.update(environment)
-    for number, file in enumerate([stdin, *outputs]):
+    for number, file in enumerate(files):
         os.dup2(file.fileno(), number)
-    ready_fd = os.dup(ready.fileno())
-    ready.close()
-    sys.exit(main(["worker", "--host", "127.0.0.1", "--port", str(port), "--ready-fd", str(ready_fd)]))
+    if ready:
+        command = [*command, str(os.dup(ready.fileno()))]
+        ready.close()
+    sys.exit(main(command))
 
 
 def until_row(dsn: str, query: str) -> None:
