@@ -111,7 +111,9 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
     ] = "send_1,receive_delete_1",
     rounds: Annotated[int, typer.Option(min=2)] = 10,
     connections: Annotated[str, typer.Option(help="numbers, with commas between them")] = "16",
-    messages: Annotated[int, typer.Option(help="of each run")] = 8000,
+    messages: Annotated[
+        int, typer.Option(help="of each run; in shorter runs the rounds of the workers weigh more")
+    ] = 40_000,
     samples: Annotated[int, typer.Option(help="messages of each run of idle_latency")] = 300,
     plain: Annotated[bool, typer.Option("--plain", help="on a PostgreSQL with its defaults")] = False,
     waiting: Annotated[int, typer.Option(help="messages that another queue holds")] = 0,

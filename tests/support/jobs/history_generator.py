@@ -189,5 +189,6 @@ def write_busy_hour(
             "last": min(first + part_rows - 1, rows), "seed": 1,
         }  # fmt: skip
         connection.execute(_BUSY.encode(), parameters)
+    connection.execute("set lock_timeout = 0")  # autovacuum may be at it
     connection.execute("analyze queue.history")
     return queue_id
