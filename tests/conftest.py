@@ -8,12 +8,15 @@ from datetime import UTC, datetime, timedelta
 import hypothesis
 import pytest
 
+from tests.support import botocore_files
 from tests.support.database import Database, TestServer, running_test_server
 from tests.support.schedules.rows import Hour
 
 # An example may take any time: on an overloaded machine it does.
 hypothesis.settings.register_profile("penstock", deadline=None)
 hypothesis.settings.load_profile("penstock")
+
+botocore_files.read_once()
 
 
 def shares_a_fixture(item: pytest.Function) -> bool:
