@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 
 import hypothesis
@@ -36,6 +37,17 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
     for item in items:
         if not item.get_closest_marker("xdist_group") and shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected lives until the end: the garbage collector need not look at it, again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
