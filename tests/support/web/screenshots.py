@@ -22,7 +22,7 @@ from tests.support.programs.penstock_up import Up, running
 from tests.support.wait import wait_until
 
 SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
-LARGEST_BYTES: Final = 2_800_000
+LARGEST_BYTES: Final = 3_000_000
 """Of all pictures together."""
 
 
@@ -98,6 +98,30 @@ from hours
 """
 """A month of a queue, as the metrics job stores it: more by day than by night."""
 
+MINUTES: Final = """
+insert into queue.minute (queue_id, starts_at, sent, received, deleted, visible, in_flight, delayed, oldest_at,
+    last_received_at)
+select q.queue_id, at, sent, sent, sent - n % 2, 40 + n * 7 % 5, rate / 40, 0, at + interval '57 seconds',
+    at + interval '59 seconds'
+from (values ('orders', 240), ('mails', 60), ('thumbnails', 90), ('invoices', 12)) k (name, rate)
+join queue.queues q using (name)
+cross join generate_series(1, 75) n
+cross join lateral (
+    select date_trunc('minute', now()) - n * interval '1 minute' as at,
+        (rate * (1 + 0.3 * sin(n / 9.0)) + n * 7919 % 5)::int as sent) m
+"""
+"""More than an hour of queues that are worked off, as the service keeps it."""
+STALLED: Final = """
+update queue.minute m
+set sent = 3, received = 0, deleted = 0, in_flight = 0, visible = 3 * (13 - f.n), oldest_at = f.since,
+    last_received_at = f.since
+from (
+    select q.queue_id, n, date_trunc('minute', now()) - n * interval '1 minute' as at,
+        date_trunc('minute', now()) - interval '13 minutes' as since
+    from queue.queues q, generate_series(1, 12) n where q.name = 'mails') f
+where m.queue_id = f.queue_id and m.starts_at = f.at
+"""
+"""The consumers of the mails have ended."""
 MAPPINGS: Final = """
 update queue.event_source_mapping set last_result = 'OK',
     mapping_id = case queue_arn when 'arn:aws:sqs:us-east-1:000000000000:thumbnails'
@@ -195,8 +219,10 @@ def typical(there: Installation) -> None:
         there.http.post("/v1/mappings", json=mapping).raise_for_status()
     with psycopg.connect(there.dsn) as connection:
         connection.execute(MONTH.encode())
+        connection.execute(MINUTES.encode())
         connection.execute(MAPPINGS.encode())
     measured(there, "orders", 40)
+    wait_until(lambda: there.http.get("/v1/queues/orders/receivers").json())
 
 
 def trouble(there: Installation) -> None:
@@ -221,6 +247,8 @@ def trouble(there: Installation) -> None:
     move = {"filter": {"text": "payment"}, "per_second": 50, "canary": 1}
     there.http.post("/v1/queues/orders-dead/moves", json=move).raise_for_status()
     wait_until(lambda: moves(there)[0]["state"] == "waiting")
+    with psycopg.connect(there.dsn) as connection:
+        connection.execute(STALLED.encode())
 
 
 def order(number: int) -> dict[str, object]:
