@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import hypothesis
 import pytest
 
-from tests.support import botocore_files
+from tests.support import botocore_endpoints
 from tests.support.database import Database, TestServer, running_test_server
 from tests.support.schedules.rows import Hour
 
@@ -17,7 +17,7 @@ from tests.support.schedules.rows import Hour
 hypothesis.settings.register_profile("penstock", deadline=None)
 hypothesis.settings.load_profile("penstock")
 
-botocore_files.read_once()
+botocore_endpoints.read_once()
 
 
 def shares_a_fixture(item: pytest.Function) -> bool:

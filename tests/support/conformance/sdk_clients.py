@@ -37,10 +37,9 @@ class JsonSns(Loader):  # type: ignore[misc]  # botocore has no types
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:
         model = super().load_service_model(service_name, type_name, api_version)
         if service_name == "sns" and type_name == "service-2":
-            changed = {
+            model["metadata"] |= {
                 "protocol": "json", "protocols": ["json"], "jsonVersion": "1.0", "targetPrefix": "AmazonSNS",
             }  # fmt: skip
-            return {**model, "metadata": {**model["metadata"], **changed}}
         return model
 
 
