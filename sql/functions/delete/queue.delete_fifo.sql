@@ -38,9 +38,6 @@ begin
         delete from queue.fifo_message m
         where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count)
         returning m.*),
-    counted as (
-        insert into queue.activity (queue_id, deleted)
-        select p_queue_id, count(*) from deleted d having count(*) > 0),
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
             group_id, group_ids, sent_at, finished_at)
@@ -53,6 +50,9 @@ begin
             from deleted m where p_keeps_history order by 1, 2, 3, 4, m.id) d
         group by d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by)
     select array_agg(d.id) into v_deleted from deleted d;
+    if v_deleted is not null then
+        insert into queue.activity (queue_id, deleted) values (p_queue_id, cardinality(v_deleted));
+    end if;
     perform queue.update_groups(v_groups);
     return query
     select u.n,

@@ -1,5 +1,6 @@
 -- queue.number_fifo_messages: gives the messages for one FIFO queue out of the arrays of send_messages their ids, and finds
--- those whose deduplication id was seen in the last five minutes. The caller stores the others, at the time sent_at.
+-- those whose deduplication id was seen in the last five minutes. The caller stores the others, at the time sent_at; they
+-- are counted here.
 -- Returns a row a message: n, id and message_id (of a duplicate the original's; a new message has no message_id),
 --   group_key, sent_at, deduplication_id, error and detail as send_messages.
 -- Locks: the groups' rows, then deduplication ids in their order, to the end of the transaction: senders of one group
@@ -41,6 +42,9 @@ begin
     select e.n, e.id, null::text, e.group_key, v_now, e.deduplication_id, null::text, null::text
     from entry e where e.id in (select c.id from claimed c);
     get diagnostics v_new = row_count;
+    if v_new > 0 then
+        insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_new);
+    end if;
     if v_new = (select count(*) from unnest(p_queues, p_sizes) u(arn, size)
                 where u.arn = p_arn and u.size <= v_queue.maximum_message_bytes)
     then

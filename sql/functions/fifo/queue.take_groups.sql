@@ -42,6 +42,7 @@ declare
     v_again boolean;
     v_start timestamptz;
     v_took interval;
+    v_redelivered boolean := false;
 begin
     select * into v_search from queue.fifo_search s
     where s.queue_id = p_queue_id order by s.searched_at desc limit 1;
@@ -74,6 +75,8 @@ begin
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
             exit when v_capacity <= 0;
+            -- no message of a group has been received more often than one before it
+            v_redelivered := v_redelivered or v_ready.receive_count > 0;
             if v_ready.receive_count >= p_max_receive_count then
                 if queue.dead_letter_group(p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
                 then
@@ -125,6 +128,11 @@ begin
         end if;
         return;
     end if;
+    if v_redelivered then
+        insert into queue.activity (queue_id, redelivered)
+        select p_queue_id, count(*) from queue.fifo_message m where m.ctid = any (v_places) and m.receive_count > 0
+        having count(*) > 0;
+    end if;
     return query
     with taken as (
         update queue.fifo_message m
@@ -132,10 +140,7 @@ begin
             first_received_at = coalesce(m.first_received_at, v_now),
             redelivered_at = case when m.receive_count > 0 then queue.add_redelivery(m.redelivered_at, v_now) end
         where m.ctid = any (v_places)
-        returning m.*),
-    counted as (
-        insert into queue.activity (queue_id, redelivered)
-        select p_queue_id, count(*) from taken t where t.receive_count > 1 having count(*) > 0)
+        returning m.*)
     select d.* from taken t cross join lateral queue.delivery_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
     with replaced as (

@@ -57,10 +57,7 @@ begin
                 select e.id, e.group_key, e.sent_at + v_queue.delay_seconds * interval '1 second', e.sent_at,
                     p_message_ids[e.n], v_queue.queue_id, e.deduplication_id, p_bodies[e.n], p_attributes[e.n],
                     coalesce(p_system[e.n], '{}') || jsonb_build_object('MessageGroupId', p_groups[e.n])
-                from entry e where e.group_key is not null),
-            counted as (
-                insert into queue.activity (queue_id, sent)
-                select v_queue.queue_id, count(*) from entry e where e.group_key is not null having count(*) > 0)
+                from entry e where e.group_key is not null)
             select e.n, queue.public_id(-2, e.id), e.message_id, e.id, e.error, e.detail from entry e;
             perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
