@@ -164,7 +164,10 @@ class Ledger:
             ]
 
     def unanswered_receive(self, begun: float) -> None:
-        """It began then and is given up now: nobody knows what it handed out, or will hand out soon."""
+        """It began then and is given up now: nobody knows what it handed out, or will hand out soon.
+
+        Also a send that may have received for somebody who waited.
+        """
         with self._lock:
             self._unanswered.append((begun, self.clock()))
 

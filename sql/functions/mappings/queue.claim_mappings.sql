@@ -1,6 +1,7 @@
 -- queue.claim_mappings(poller, seconds): says that a process polls for that long, and gives it the enabled event source
 -- mappings that no living process polls for. 0 seconds: it stops, and others are told. Returns all that it polls for, with
--- their revisions, and the time in milliseconds since 1970. Without mappings it writes nothing.
+-- their revisions, and the time in milliseconds since 1970. Without mappings it writes nothing, nor while what it has said
+-- holds for half as long.
 -- Locks: the poller's row, and those of the mappings that it takes (others skip them). Index: event_source_mapping_poller.
 -- Called by: the worker poll, each 20 seconds while there are mappings.
 create or replace function queue.claim_mappings(p_poller_id uuid, p_seconds int)
@@ -12,9 +13,14 @@ begin
         return;
     end if;
     delete from queue.poller p where p.alive_until < clock_timestamp() - interval '1 minute';
-    insert into queue.poller as p (poller_id, alive_until)
-    values (p_poller_id, clock_timestamp() + p_seconds * interval '1 second')
-    on conflict (poller_id) do update set alive_until = excluded.alive_until;
+    if p_seconds <= 0 or not exists (      -- a commit makes long polls look at all their queues: not in each call
+        select from queue.poller p
+        where p.poller_id = p_poller_id and p.alive_until > clock_timestamp() + p_seconds / 2 * interval '1 second')
+    then
+        insert into queue.poller as p (poller_id, alive_until)
+        values (p_poller_id, clock_timestamp() + p_seconds * interval '1 second')
+        on conflict (poller_id) do update set alive_until = excluded.alive_until;
+    end if;
     if p_seconds <= 0 then
         perform pg_notify('penstock', 'mappings');
         return;

@@ -232,15 +232,25 @@ class Actor:
         self.traffic.answered(kind, self.connection.begun)
         return answer
 
-    def receive(self, queue: str, seconds: int) -> list[dict[str, Any]]:
-        options = {"MaxNumberOfMessages": 10, "WaitTimeSeconds": 1, "MessageAttributeNames": ["All"]}
+    @contextmanager
+    def may_receive(self, queue: str) -> Iterator[None]:
+        """A call that may hand out messages of the queue: without an answer, nobody knows which.
+
+        Not only a receive: a send receives for long polls that wait, in its own transaction (`direct_handoff`). If the
+        answer to that is lost, the sender is told, and the long poll goes on and is answered as if nothing had been.
+        """
         begun = time.time()
         try:
-            answer = self.call("receive", "ReceiveMessage", queue, **options)
+            yield
         except NoAnswerError:
             if queue in self.traffic.ledgers:
                 self.traffic.ledgers[queue].unanswered_receive(begun)
             raise
+
+    def receive(self, queue: str, seconds: int) -> list[dict[str, Any]]:
+        options = {"MaxNumberOfMessages": 10, "WaitTimeSeconds": 1, "MessageAttributeNames": ["All"]}
+        with self.may_receive(queue):
+            answer = self.call("receive", "ReceiveMessage", queue, **options)
         messages: list[dict[str, Any]] = answer.get("Messages", [])
         bodies, ids = ([message[name] for message in messages] for name in ("Body", "MessageId"))
         if queue != "ticks":
@@ -302,7 +312,8 @@ def _send_batch(actor: Actor, queue: str, bodies: list[str]) -> None:
     ledger = actor.traffic.ledgers[queue]
     ledger.sending(bodies)
     entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
-    answer = actor.call("send", "SendMessageBatch", queue, Entries=entries)
+    with actor.may_receive(queue):
+        answer = actor.call("send", "SendMessageBatch", queue, Entries=entries)
     sent = [bodies[int(entry["Id"])] for entry in answer.get("Successful", [])]
     ledger.sent(sent, [None] * len(sent))
     actor.traffic.count(f"{queue} sent", len(sent))

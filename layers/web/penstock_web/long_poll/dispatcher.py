@@ -44,8 +44,9 @@ REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
 # Unused registrations are renewed at multiples of this, many in one statement: each commit makes the next shared check
 # look at every queue.
-RENEW_TOGETHER_SECONDS = 10.0
+RENEW_TOGETHER_SECONDS = 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
+MANY_QUEUES = 100  # so many may be looked at each second, whether or not anything was committed
 ASSUMED_EMPTY_SECONDS = 1.0  # the shared check finds messages that become visible by time as late as this
 EMPTY_RECEIVE_VALID_SECONDS = 0.02  # so long a new request relies on another's empty receive of a FIFO queue
 
@@ -70,6 +71,10 @@ class LongPollDispatcher:
         self._draining = False
         self._wake_callbacks: dict[str, Callable[[], None]] = {}
         self._last_check = LastCheck()
+        # Whether the next shared check looks at each queue, since requests have begun to wait or registrations have
+        # failed; it does so, too, when the first of them is to be registered anew.
+        self._looks_at_each = True
+        self._renew_at = float("-inf")
         self._check_now = asyncio.Event()
         self._due_timer: asyncio.TimerHandle | None = None
         self._timers = WaitTimers()
@@ -128,6 +133,7 @@ class LongPollDispatcher:
         waiter.timer = self._timers.add(seconds, waiter.time_out)
         future.add_done_callback(partial(self._remove_waiter, queue, waiter))
         insort(queue.waiters, waiter)
+        self._looks_at_each = True
         self._request_registration(queue)
         return future
 
@@ -287,6 +293,7 @@ class LongPollDispatcher:
         for queue in queues:
             queue.registered_at = now
             queue.renew_at = _renew_at(now, unused=queue.previous_unused)
+            self._renew_at = min(self._renew_at, queue.renew_at)
             queue.woken_locally = False
         arns = [queue.resolved.arn for queue in queues]
         seconds = [
@@ -294,14 +301,17 @@ class LongPollDispatcher:
         ]
         try:
             await self._execute(WATCH_QUEUES, [arns, self._watcher, seconds])
-            rows = await self._execute(POLL_QUEUES, [arns, None])
-            self._wake_found(rows)
-            self._check_when_due(rows)
+            # The others were registered all the time, so that no message can have been overlooked.
+            if new := [queue.resolved.arn for queue in queues if not queue.previous_unused]:
+                rows = await self._execute(POLL_QUEUES, [new, None])
+                self._wake_found(rows)
+                self._check_when_due(rows)
         except Exception as error:  # noqa: BLE001 - long polls depend on the shared check until it works again
             if not isinstance(error, AwsError):
                 _log.exception("long polls could not register")
             for queue in queues:
                 queue.registered = False
+            self._looks_at_each = True
 
     # --- checking ----------------------------------------------------------------------------------------------------
     async def _check_queues(self, arns: list[str], now: float) -> None:
@@ -314,8 +324,7 @@ class LongPollDispatcher:
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
         rows = await self._execute(POLL_QUEUES, [arns, known_snapshot])
         if rows:
-            *_, summary = rows
-            last_check.update(arns, summary.snapshot, now + (summary.wait_ms or 0) / 1000)
+            last_check.update(arns, rows, now)
             self._wake_found(rows)
             self._check_when_due(rows)
 
@@ -340,15 +349,26 @@ class LongPollDispatcher:
             self._due_timer.cancel()
         self._due_timer = loop.call_at(due_at, self._check_now.set)
 
+    async def _is_unchanged(self, now: float) -> bool:
+        """Whether the last check of thousands of queues still holds, and none is to be registered anew."""
+        few = len(self._queues) <= MANY_QUEUES
+        if few or self._looks_at_each or now >= min(self._last_check.until, self._renew_at):
+            return False
+        return not await self._execute(POLL_QUEUES, [[], self._last_check.snapshot])
+
     async def poll(self) -> None:
         """Runs the shared check once, without queues that register now, which are checked after their registration.
 
         Forgets queues that have no waiters any more.
         """
         now = asyncio.get_running_loop().time()
+        if await self._is_unchanged(now):
+            return
+        self._looks_at_each, self._renew_at = False, float("inf")
         arns: list[str] = []
         for queue in list(self._queues.values()):
             if now < queue.renew_at and queue.registered:
+                self._renew_at = min(self._renew_at, queue.renew_at)
                 if queue.waiters or now < queue.assumed_empty_until:
                     arns.append(queue.resolved.arn)
             elif queue.waiters:

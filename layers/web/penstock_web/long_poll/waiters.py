@@ -4,6 +4,7 @@ import asyncio
 
 from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Receive, Woken
+from penstock.postgres.statements.long_polls import PolledQueueRow
 from penstock.postgres.statements.messages import ReceivedRow
 
 from .timers import SharedTimer
@@ -93,6 +94,8 @@ class LastCheck:
         """Whether a check of these queues would find the same, as long as nothing is committed."""
         return now < self.until and self.arns.issuperset(arns)
 
-    def update(self, arns: list[str], snapshot: str | None, until: float) -> None:
-        """Remembers the result of a check."""
-        self.arns, self.snapshot, self.until = frozenset(arns), snapshot, until
+    def update(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
+        """Remembers the result of a check that began at `now`, a time of the event loop."""
+        *_, summary = rows
+        self.arns, self.snapshot = frozenset(arns), summary.snapshot
+        self.until = now + (summary.wait_ms or 0) / 1000

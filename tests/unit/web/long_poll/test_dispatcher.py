@@ -24,7 +24,8 @@ RowT = TypeVar("RowT", bound=Row)
 class Database:
     """Knows which queues are ready, and who asked for what, when. `commits`: how many there were.
 
-    `due_at`: when something becomes ready by time. `spared`: when a look was asked for and not necessary.
+    `due_at`: when something becomes ready by time. `asked`: for how many queues each look was. `spared`: when one was
+    not necessary.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class Database:
         self.watched: list[tuple[float, list[str]]] = []
         self.seconds: list[int] = []
         self.looked: list[tuple[float, list[str]]] = []
+        self.asked: list[int] = []
         self.spared: list[float] = []
         self.commits = 0
         self.due_at = inf
@@ -46,6 +48,7 @@ class Database:
             self.seconds += arguments[2]
             return []
         assert statement is POLL_QUEUES
+        self.asked.append(len(arguments[0]))
         if arguments[1] == str(self.commits):
             self.spared.append(now)
             return []
@@ -298,13 +301,60 @@ def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() 
         polling = asyncio.get_running_loop().create_task(long_polls.run())
         answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
         await asyncio.sleep(8.29)
-        assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0, 3.0])
+        assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
         assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
         database.ready = {ORDERS}  # a delay is over: nobody commits anything
         assert await answer == Woken.FOR_MORE
         assert asyncio.get_running_loop().time() == pytest.approx(
             8.301
         )  # not at the check of the next second
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        queues = [ResolvedQueue(f"{ORDERS}-{number}") for number in range(101)]
+        answers = [long_polls.wait(queue, 3600, 0) for queue in queues]
+        await asyncio.sleep(10.5)
+        assert database.asked[-5:] == [0] * 5
+        database.commits += 1
+        database.ready = {queues[7].arn}  # whose notification was lost
+        assert await answers[7] == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(11.0)
+        assert database.asked[-2:] == [0, 101]
+        database.ready = set()
+        await asyncio.sleep(1.5)
+        bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # which the last look left out
+        database.due_at = 13.7
+        await asyncio.sleep(1)
+        database.ready = {BILLS}
+        assert await bill == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(13.701)
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_registrations_that_failed_are_made_again_among_thousands() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        for number in range(101):
+            long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0)
+        await asyncio.sleep(60.5)
+        watched = len(database.watched)
+        database.away = True
+        await asyncio.sleep(50)
+        database.away = False
+        await asyncio.sleep(2)
+        assert len(database.watched) == watched + 1
+        assert len(database.watched[-1][1]) == 101
         polling.cancel()
 
     run(scenario())
