@@ -146,7 +146,7 @@ run "functions" {
   assert {
     condition = one([
       for p in aws_iam_role_policy.invocations : one([
-        for s in jsondecode(p.policy).Statement : s.Action == "lambda:InvokeFunction" && tolist(s.Resource) == tolist(var.lambda_functions)
+        for s in jsondecode(p.policy).Statement : tolist(s.Action) == tolist(["lambda:InvokeFunction", "lambda:GetFunctionConfiguration"]) && tolist(s.Resource) == tolist(var.lambda_functions)
       ])
     ])
     error_message = "the service may invoke these functions and do nothing else"

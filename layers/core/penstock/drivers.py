@@ -13,6 +13,7 @@ from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.messages import FOUND_LONG_ROWS, ReceivedRow
 
 from .effects import (
+    Ask,
     BatchCall,
     Call,
     Compute,
@@ -91,7 +92,7 @@ def perform(effect: Effect[Any], database: StatementExecutor, grant: GrantWait) 
         granted = grant(effect.seconds)
         time.sleep(granted)
         return granted >= effect.seconds
-    if isinstance(effect, Compute):
+    if isinstance(effect, Compute | Ask):
         return effect.function()
     if isinstance(effect, Wake):
         return None  # no other receive waits in a function's process; the database notifies other processes

@@ -15,6 +15,8 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
     Pause       waits for a while                                result: True, or False when the process ends
     Compute     a long computation, which holds up no other      result: the function's
                 request of the process
+    Ask         asks another server, for which no other request  result: the function's
+                of the process waits
     Wake        wakes receives that wait in this process         result: None
     Report      says what the operation has done (`reports`)     result: None
 
@@ -194,6 +196,12 @@ class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
 
     Other requests go on meanwhile, except during a single step of it that is written in C, such as decoding a text.
     """
+
+    function: Callable[[], Result_co]
+
+
+class Ask(Effect[Result_co], Generic[Result_co], frozen=True):
+    """Calls a function that waits for another server, some seconds at most. The container calls it in a thread."""
 
     function: Callable[[], Result_co]
 

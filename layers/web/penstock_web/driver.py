@@ -8,7 +8,19 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from penstock.effects import BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Row, Transact, Wake
+from penstock.effects import (
+    Ask,
+    BatchCall,
+    Call,
+    Compute,
+    Effect,
+    Operation,
+    Pause,
+    Receive,
+    Row,
+    Transact,
+    Wake,
+)
 from penstock.postgres.calls import statement_call
 from penstock.postgres.statements.messages import TRANSACT
 from penstock.reports import Report
@@ -22,6 +34,8 @@ from .deadlines import PendingRequest
 from .receive_run import Receiver, ReceiveRun
 
 T = TypeVar("T")
+QUESTIONS_AT_ONCE = 2
+"""To other servers, beside the work of the event loop; they are rare (`effects.Ask`)."""
 RowT = TypeVar("RowT", bound=Row)
 ResultFuture: TypeAlias = asyncio.Future[Any]
 """The result of one effect; only its operation knows the type."""
@@ -51,6 +65,7 @@ class Resources:
         self.refresh_gauges = refresh_gauges
         self.access_log = access_log
         self.computations = ThreadPoolExecutor(1, "compute")  # more would share the interpreter's lock
+        self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
         # What is done at once for an effect without a result, with the duration of the last database call.
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
@@ -154,6 +169,8 @@ class OperationRun(Generic[T]):
             return loop.create_task(self._resources.pause(effect, self._request))
         if isinstance(effect, Compute):
             return loop.run_in_executor(self._resources.computations, effect.function)
+        if isinstance(effect, Ask):
+            return loop.run_in_executor(self._resources.questions, effect.function)
         raise TypeError(effect)
 
     def _return_messages(self, rows: Any) -> None:

@@ -52,13 +52,15 @@ class Invocation:
 class Functions:
     """`functions` by name; `most_at_once`: of invocations that were under way together.
 
-    `authorize` raises Refusal for a call that is not answered otherwise.
+    `authorize` raises Refusal for a call that is not answered otherwise. `timeouts`: what GetFunctionConfiguration
+    says, by the function's name; of others it says nothing.
     """
 
     url: str = ""
     functions: dict[str, Function] = field(default_factory=dict)
     invocations: list[Invocation] = field(default_factory=list)
     authorize: Callable[[Invocation], None] = lambda _: None
+    timeouts: dict[str, int] = field(default_factory=dict)
     most_at_once: int = 0
     under_way: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
@@ -115,6 +117,15 @@ def running_functions(**functions: Function) -> Iterator[Functions]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            name = unquote(urlsplit(self.path).path).removeprefix("/2015-03-31/functions/")
+            seconds = state.timeouts.get(name.removesuffix("/configuration"))
+            body = json.dumps({} if seconds is None else {"FunctionName": name, "Timeout": seconds}).encode()
+            self.send_response(404 if seconds is None else 200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def do_POST(self) -> None:
             path = unquote(urlsplit(self.path).path)

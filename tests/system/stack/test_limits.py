@@ -133,7 +133,7 @@ def test_roles_allow_what_is_needed(stack: dict[str, Any]) -> None:
                 allowed |= dict.fromkeys(actions(each), each["Resource"])
     assert {action for action in allowed if not action.startswith(("ec2:", "xray:"))} == {
         "logs:CreateLogStream", "logs:PutLogEvents", "secretsmanager:GetSecretValue", "kms:Decrypt",
-        "lambda:InvokeFunction", "rds-db:connect",
+        "lambda:InvokeFunction", "lambda:GetFunctionConfiguration", "rds-db:connect",
     }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ resource "aws_iam_role_policy" "invocations" {
     Version = "2012-10-17"
     Statement = [{
       Effect   = "Allow"
-      Action   = "lambda:InvokeFunction"
+      Action   = ["lambda:InvokeFunction", "lambda:GetFunctionConfiguration"] # its timeout, when a mapping is made
       Resource = var.lambda_functions
     }]
   })

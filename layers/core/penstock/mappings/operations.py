@@ -32,6 +32,7 @@ from .errors import (
     ResourceNotFoundException,
 )
 from .types import Options
+from .visibility import check_visibility
 
 PAGE = 100
 ARN_PREFIX = "arn:aws:lambda:{}:{}:event-source-mapping:"
@@ -65,6 +66,7 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
     checks.check_options(options, fifo=queue.fifo)
     checks.check_tags(request.tags or {})
     yield from check_receiver(str(queue), context)
+    yield from check_visibility(target, str(queue), context)
     row = yield from Call(
         CREATE_MAPPING,
         (context.account_id, context.region, str(queue), target, context.caller.principal.user_name,
@@ -138,6 +140,7 @@ def update(
     )
     targets.check_target(target, context.account_id, context.region, context.environment.settings)
     yield from check_receiver(mapping.queue_arn, context)
+    yield from check_visibility(target, mapping.queue_arn, context)
     row = yield from Call(
         UPDATE_MAPPING,
         (context.account_id, context.region, mapping.mapping_id, target, context.caller.principal.user_name,

@@ -27,7 +27,7 @@ class FunctionClient:
     """Invokes functions, in one event loop; `close` ends its connections. `kept_bytes`: of each answer."""
 
     def __init__(self, address: str, kept_bytes: int) -> None:
-        self._address = address.rstrip("/")
+        self._address = address
         self._sender = Sender(
             AddressGuard(EVERY_NETWORK), kept_bytes=kept_bytes, keeps_private=True, drain_seconds=None
         )
@@ -40,14 +40,10 @@ class FunctionClient:
         self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType
     ) -> Answer:
         """The answer. Raises EndpointRefused, TimeoutError and OSError."""
-        path = f"/2015-03-31/functions/{quote(function.name)}/invocations"
-        query = f"?Qualifier={quote(function.qualifier)}" if function.qualifier else ""
-        url = self._address + path + query
+        url = url_of(self._address, function, "invocations")
         endpoint = parse_endpoint(url)
         headers: Mapping[str, str] = {"Content-Type": "application/json", "X-Amz-Invocation-Type": kind}
-        credentials = await asyncio.to_thread(_find_credentials)
-        if credentials:
-            headers = await asyncio.to_thread(_signed, credentials, function.region, url, event, headers)
+        headers = await asyncio.to_thread(signed, "POST", url, function.region, event, headers)
         return await self._sender.post(
             endpoint, _request(endpoint, headers, event), seconds, function.account_id
         )
@@ -67,16 +63,23 @@ def _find_credentials() -> object:
     return get_session().get_credentials() or _NoCredentials()
 
 
-def _signed(
-    credentials: object, region: str, url: str, event: bytes, headers: Mapping[str, str]
-) -> dict[str, str]:
-    """The headers of Signature Version 4."""
+def signed(method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+    """The headers with those of Signature Version 4, where this process has credentials."""
+    credentials = _find_credentials()
+    if not credentials:
+        return headers
     from botocore.auth import SigV4Auth  # noqa: PLC0415
     from botocore.awsrequest import AWSRequest  # noqa: PLC0415
 
-    request = AWSRequest("POST", url, data=event, headers=headers)
+    request = AWSRequest(method, url, data=body, headers=headers)
     SigV4Auth(credentials, "lambda", region).add_auth(request)
     return dict(request.headers.items())
+
+
+def url_of(address: str, function: FunctionArn, part: str) -> str:
+    """The URL of a function's invocations or configuration at this endpoint of Lambda."""
+    query = f"?Qualifier={quote(function.qualifier)}" if function.qualifier else ""
+    return f"{address.rstrip('/')}/2015-03-31/functions/{quote(function.name)}/{part}{query}"
 
 
 def _request(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> bytes:

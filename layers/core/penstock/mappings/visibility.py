@@ -1,0 +1,36 @@
+"""Whether a function may take longer than its messages are invisible."""
+
+import json
+from functools import partial
+
+from penstock.aws.function_arn import parse_function
+from penstock.context import Context
+from penstock.delivery.functions.configuration import timeout_of
+from penstock.effects import Ask, Call, Operation
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE
+
+from .errors import InvalidParameterValueException
+from .targets import is_url
+
+
+def check_visibility(target: str, queue_arn: str, context: Context) -> Operation[None]:
+    """Raises InvalidParameterValueException if the queue's visibility timeout is shorter than the function's timeout.
+
+    Nothing is checked where Lambda does not tell that (`timeout_of`), and for a URL: its messages stay invisible as
+    long as the request lasts. Source: "Creating and configuring an Amazon SQS event source mapping",
+    https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
+    """
+    function = None if is_url(target) else parse_function(target, context.account_id, context.region)
+    if function is None:
+        return
+    seconds = yield from Ask(
+        partial(timeout_of, context.environment.settings.queue_lambda_endpoint, function)
+    )
+    if seconds is None:
+        return
+    for row in (yield from Call(DESCRIBE_QUEUE, (queue_arn, False))):
+        visible = int(json.loads(row.attributes)["VisibilityTimeout"])
+        if visible < seconds:
+            raise InvalidParameterValueException(
+                f"Queue visibility timeout: {visible} seconds is less than Function timeout: {seconds} seconds"
+            )

@@ -1,0 +1,77 @@
+"""A function may not take longer than its messages are invisible.
+
+Source: "Creating and configuring an Amazon SQS event source mapping",
+https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from penstock.aws.function_arn import parse_function
+from penstock.delivery.functions.configuration import timeout_of
+
+from .conftest import World
+
+
+def refused(world: World, call: str, **members: Any) -> str:
+    with pytest.raises(world.client.exceptions.InvalidParameterValueException) as refusal:
+        getattr(world.client, call)(**members)
+    return str(refusal.value.response["Error"]["Message"])
+
+
+def test_a_mapping_whose_function_may_take_longer_is_refused(world: World) -> None:
+    _, arn = world.queue(VisibilityTimeout="30")
+    _, patient = world.queue(VisibilityTimeout="60")
+    slow, quick = world.function(lambda _: None), world.function(lambda _: None)
+    world.functions.timeouts |= {slow: 60, quick: 30}
+    message = "Queue visibility timeout: 30 seconds is less than Function timeout: 60 seconds"
+    assert refused(world, "create_event_source_mapping", EventSourceArn=arn, FunctionName=slow) == message
+    assert world.client.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"] == []
+    world.map(patient, slow)
+    mapping = world.map(arn, quick)
+    assert refused(world, "update_event_source_mapping", UUID=mapping, FunctionName=slow) == message
+    assert world.get(mapping)["FunctionArn"].endswith(quick)
+
+
+def test_the_rest_api_says_it_too(world: World) -> None:
+    url, _ = world.queue(VisibilityTimeout="10")
+    slow = world.function(lambda _: None)
+    world.functions.timeouts[slow] = 11
+    with world.service.http() as http:
+        answer = http.post("/v1/mappings", json={"queue": url.rpartition("/")[2], "function": slow})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"].startswith("Queue visibility timeout: 10 seconds is less than")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnot json!",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
+    ],
+)
+def test_an_endpoint_that_says_nothing_of_use(answer: bytes) -> None:
+    function = parse_function("f", "000000000000", "us-east-1")
+    assert function is not None
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            assert timeout_of(f"http://127.0.0.1:{unused.getsockname()[1]}", function) is None
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert timeout_of(address, function) is None
+        thread.join()
