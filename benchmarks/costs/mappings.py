@@ -44,6 +44,13 @@ select '000000000000', 'us-east-1', arn, 'arn:aws:lambda:us-east-1:000000000000:
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Writes nothing: clients end connections that they do not need any more."""
+
+
 @contextmanager
 def function() -> Iterator[tuple[str, list[float]]]:
     """An endpoint of Lambda whose function does nothing, or of webhooks.
@@ -67,8 +74,7 @@ def function() -> Iterator[tuple[str, list[float]]]:
         def log_message(self, *_: object) -> None:
             """Writes nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
