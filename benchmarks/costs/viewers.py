@@ -95,7 +95,7 @@ def main(
     messages: Annotated[int, typer.Option(metavar="N", help="of each run")] = 30_000,
 ) -> None:
     with closing(Fleet(1)) as fleet:
-        service = Penstock(fleet)
+        service = Penstock(fleet, settings={"QUOTA_QUEUES": str(2 * queues)})
         service.start()
         try:
             fill(service.dsn, queues, min(queues, 10_000), 100_000)
