@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import quantiles
@@ -115,16 +115,32 @@ def measure_latency(endpoint: str, took: list[float], rate: int, seconds: int) -
 
 
 def measure_idle(penstock: Penstock, mappings: int, seconds: int) -> None:
-    """Prints the CPU while nothing is sent."""
+    """Prints the CPU while nothing is sent, and beside a message a second with and without the mappings."""
     with psycopg.connect(penstock.dsn, autocommit=True) as connection:
         connection.execute(IDLE.encode(), [mappings])
         connection.execute("notify penstock, 'mappings'")
-    time.sleep(SETTLE_SECONDS)
+        connection.execute("select queue.create('another')")
+        time.sleep(SETTLE_SECONDS)
+        print(f"{mappings} mappings that wait, of a core: {cpu_shares(penstock, seconds)}", flush=True)
+
+        def send() -> None:
+            connection.execute("select queue.send('another', '1')")
+
+        print(f"beside a message a second: {cpu_shares(penstock, seconds, send)}", flush=True)
+        connection.execute("update queue.event_source_mapping set enabled = false")
+        connection.execute("notify penstock, 'mappings'")
+        time.sleep(SETTLE_SECONDS)
+        print(f"the same without the mappings: {cpu_shares(penstock, seconds, send)}")
+
+
+def cpu_shares(penstock: Penstock, seconds: int, each_second: Callable[[], None] = lambda: None) -> str:
+    """The CPU of the server side during so many seconds."""
     before = penstock.meter.read().cpu_seconds
-    time.sleep(seconds)
+    for _ in range(seconds):
+        time.sleep(1)
+        each_second()
     after = penstock.meter.read().cpu_seconds
-    shares = ", ".join(f"{name} {(after[name] - before[name]) / seconds:.1%}" for name in after)
-    print(f"{mappings} mappings that wait, of a core: {shares}")
+    return ", ".join(f"{name} {(after[name] - before[name]) / seconds:.2%}" for name in after)
 
 
 @app.command(help=(__doc__ or "").partition("\n")[0])

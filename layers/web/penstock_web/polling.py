@@ -1,7 +1,8 @@
 """The worker `poll` of the container: penstock.mappings.polling by the calls that requests make, too.
 
-It says only every 20 seconds that it lives, since each commit makes the next check of long polls look at every queue
-that waits; without mappings it looks once a minute. Changes notify it.
+It looks every 20 seconds which mappings there are, and says with every second look that it lives, since each commit
+makes the next check of long polls look at every queue that waits; without mappings it looks once a minute. Changes
+notify it.
 """
 
 from collections.abc import AsyncIterator, Sequence

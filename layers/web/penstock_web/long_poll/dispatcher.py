@@ -46,7 +46,9 @@ UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
 # look at every queue.
 RENEW_TOGETHER_SECONDS = 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
-MANY_QUEUES = 100  # so many may be looked at each second, whether or not anything was committed
+MANY_QUEUES = 100  # so many are looked at in each second in which something was committed
+# Of more, the check takes a hundredth of the time, unless nothing is notified or something becomes visible by time.
+CHECK_PAUSE_FACTOR, LONGEST_CHECK_PAUSE_SECONDS = 100, 10.0
 ASSUMED_EMPTY_SECONDS = 1.0  # the shared check finds messages that become visible by time as late as this
 EMPTY_RECEIVE_VALID_SECONDS = 0.02  # so long a new request relies on another's empty receive of a FIFO queue
 
@@ -74,7 +76,7 @@ class LongPollDispatcher:
         # Whether the next shared check looks at each queue, since requests have begun to wait or registrations have
         # failed; it does so, too, when the first of them is to be registered anew.
         self._looks_at_each = True
-        self._renew_at = float("-inf")
+        self._renew_at = self._next_check_at = float("-inf")
         self._check_now = asyncio.Event()
         self._due_timer: asyncio.TimerHandle | None = None
         self._timers = WaitTimers()
@@ -324,6 +326,7 @@ class LongPollDispatcher:
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
         rows = await self._execute(POLL_QUEUES, [arns, known_snapshot])
         if rows:
+            self._next_check_at = self._end_of_pause(arns, now)
             last_check.update(arns, rows, now)
             self._wake_found(rows)
             self._check_when_due(rows)
@@ -349,20 +352,32 @@ class LongPollDispatcher:
             self._due_timer.cancel()
         self._due_timer = loop.call_at(due_at, self._check_now.set)
 
+    def _end_of_pause(self, arns: list[str], began_at: float) -> float:
+        """When the next check may be, after one of these queues that has just ended."""
+        if len(arns) <= MANY_QUEUES:
+            return float("-inf")
+        ended_at = asyncio.get_running_loop().time()
+        return ended_at + min(CHECK_PAUSE_FACTOR * (ended_at - began_at), LONGEST_CHECK_PAUSE_SECONDS)
+
+    def _may_pause(self, now: float) -> bool:
+        """Whether what changed since the last check is known by notifications, so that the next one may be later."""
+        return self.receives_notifications and now < min(self._next_check_at, self._last_check.until)
+
     async def _is_unchanged(self, now: float) -> bool:
         """Whether the last check of thousands of queues still holds, and none is to be registered anew."""
         few = len(self._queues) <= MANY_QUEUES
         if few or self._looks_at_each or now >= min(self._last_check.until, self._renew_at):
             return False
-        return not await self._execute(POLL_QUEUES, [[], self._last_check.snapshot])
+        return self._may_pause(now) or not await self._execute(POLL_QUEUES, [[], self._last_check.snapshot])
 
-    async def poll(self) -> None:
-        """Runs the shared check once, without queues that register now, which are checked after their registration.
+    async def poll(self, *, is_due: bool = False) -> None:
+        """Runs the shared check once, without queues that register now: those that were not registered before are
+        checked after that, the others by the next check.
 
-        Forgets queues that have no waiters any more.
+        `is_due`: something becomes visible by time. Forgets queues that have no waiters any more.
         """
         now = asyncio.get_running_loop().time()
-        if await self._is_unchanged(now):
+        if not is_due and await self._is_unchanged(now):
             return
         self._looks_at_each, self._renew_at = False, float("inf")
         arns: list[str] = []
@@ -376,7 +391,7 @@ class LongPollDispatcher:
                 self._request_registration(queue)
             else:
                 del self._queues[queue.resolved.arn]
-        if arns:
+        if arns and (is_due or not self._may_pause(now)):
             await self._check_queues(arns, now)
 
     async def run(self) -> None:
@@ -385,9 +400,10 @@ class LongPollDispatcher:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._check_now.wait()
+            is_due = self._check_now.is_set()
             self._check_now.clear()
             try:
-                await self.poll()
+                await self.poll(is_due=is_due)
             except AwsError:
                 continue  # the database cannot be reached: the pool's callers report it
             except Exception:  # noqa: BLE001 - logged; long polls go on

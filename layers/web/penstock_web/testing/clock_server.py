@@ -91,7 +91,7 @@ def remove_expired(connection: psycopg.Connection[Row]) -> None:
     """Do now what the workers would do a moment later: delete what is past its retention.
 
     Calls skip what another transaction has locked, such as a worker that deletes these messages and has not committed.
-    Every function of the service begins by reading queue.queues, so nobody else has locked anything meanwhile.
+    Workers and receives begin by reading queue.queues, so they have locked nothing meanwhile.
     """
     for row in connection.execute("select q.queue_id from queue.queues q").fetchall():
         with connection.transaction():

@@ -38,6 +38,7 @@ class Database:
         self.commits = 0
         self.due_at = inf
         self.away = False
+        self.takes_seconds = 0.0
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         if self.away:
@@ -53,6 +54,7 @@ class Database:
             self.spared.append(now)
             return []
         self.looked.append((now, arguments[0]))
+        await asyncio.sleep(self.takes_seconds if arguments[0] else 0)
         ready = [arn for arn in arguments[0] if arn in self.ready]
         wait_ms = 0 if ready else ceil(min(3600.0, max(0.0, self.due_at - now)) * 1000)
         found = [PolledQueueRow(arn, None, None) for arn in ready]
@@ -335,6 +337,46 @@ def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -> None
         database.ready = {BILLS}
         assert await bill == Woken.FOR_MORE
         assert asyncio.get_running_loop().time() == pytest.approx(13.701)
+        polling.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("notified", "looks"), [(True, 5), (False, 39)])
+def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notified: bool, looks: int) -> None:
+    """As long as notifications arrive. Where something is committed all the time, 0.08 seconds a look."""
+
+    async def scenario() -> None:
+        database = Database()
+        database.takes_seconds = 0.08
+        long_polls = LongPollDispatcher(database.call)
+        long_polls.receives_notifications = notified
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
+        for _ in range(84):
+            database.commits += 1
+            await asyncio.sleep(0.5)
+        assert abs(sum(len(arns) == 101 for time, arns in database.looked if time > 0) - looks) <= 1
+        database.ready = {f"{ORDERS}-7"}
+        long_polls.handle_notification(f"{ORDERS}-7")
+        assert await answers[7] == Woken.FOR_MORE
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_what_becomes_visible_by_time_is_found_at_once_among_thousands() -> None:
+    async def scenario() -> None:
+        database = Database()
+        database.takes_seconds, database.due_at = 0.08, 12.5
+        long_polls = LongPollDispatcher(database.call)
+        long_polls.receives_notifications = True
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
+        await asyncio.sleep(12.4)
+        database.ready = {f"{ORDERS}-7"}
+        assert await answers[7] == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(12.58, abs=0.1)
         polling.cancel()
 
     run(scenario())
