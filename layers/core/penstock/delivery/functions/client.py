@@ -1,20 +1,19 @@
 """Invokes functions at QUEUE_LAMBDA_ENDPOINT.
 
-A request is signed if this process has credentials of AWS and botocore; emulators take unsigned ones.
 Source: "Invoke" (AWS Lambda API reference), https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 """
 
 import asyncio
 from collections.abc import Mapping
-from functools import cache
-from typing import Final, Literal, NamedTuple
-from urllib.parse import quote
+from typing import Final, Literal
 
 from penstock.aws.function_arn import FunctionArn
 from penstock.delivery.webhooks.connection import Answer
 from penstock.delivery.webhooks.endpoint import Endpoint, parse_endpoint
 from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.webhooks.sender import Sender
+
+from .request import signed, url_of
 
 InvocationType = Literal["RequestResponse", "Event"]
 """Waits for the function's answer, or has Lambda invoke it later."""
@@ -47,39 +46,6 @@ class FunctionClient:
         return await self._sender.post(
             endpoint, _request(endpoint, headers, event), seconds, function.account_id
         )
-
-
-class _NoCredentials(NamedTuple):
-    """This process has none. False, as an empty tuple is."""
-
-
-@cache
-def _find_credentials() -> object:
-    """Credentials of AWS in the usual places, looked up once a process; without botocore there are none."""
-    try:
-        from botocore.session import get_session  # noqa: PLC0415 - optional, and takes 0.1 s
-    except ModuleNotFoundError:
-        return _NoCredentials()
-    return get_session().get_credentials() or _NoCredentials()
-
-
-def signed(method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
-    """The headers with those of Signature Version 4, where this process has credentials."""
-    credentials = _find_credentials()
-    if not credentials:
-        return headers
-    from botocore.auth import SigV4Auth  # noqa: PLC0415
-    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
-
-    request = AWSRequest(method, url, data=body, headers=headers)
-    SigV4Auth(credentials, "lambda", region).add_auth(request)
-    return dict(request.headers.items())
-
-
-def url_of(address: str, function: FunctionArn, part: str) -> str:
-    """The URL of a function's invocations or configuration at this endpoint of Lambda."""
-    query = f"?Qualifier={quote(function.qualifier)}" if function.qualifier else ""
-    return f"{address.rstrip('/')}/2015-03-31/functions/{quote(function.name)}/{part}{query}"
 
 
 def _request(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> bytes:

@@ -12,7 +12,7 @@ import msgspec
 from penstock.aws.function_arn import FunctionArn
 from penstock.delivery.webhooks.endpoint import parse_endpoint
 
-from .client import signed, url_of
+from .request import signed, url_of
 
 LONGEST_SECONDS: Final = 2.0
 """Of each step: the connection, and each part of the answer."""

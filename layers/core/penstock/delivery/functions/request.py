@@ -1,0 +1,44 @@
+"""Requests to Lambda: their URL, and their signature if this process has credentials of AWS and botocore.
+
+Emulators take unsigned ones.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+from urllib.parse import quote
+
+from penstock.aws.function_arn import FunctionArn
+
+
+class _NoCredentials(NamedTuple):
+    """This process has none. False, as an empty tuple is."""
+
+
+@cache
+def _find_credentials() -> object:
+    """Credentials of AWS in the usual places, looked up once a process; without botocore there are none."""
+    try:
+        from botocore.session import get_session  # noqa: PLC0415 - optional, and takes 0.1 s
+    except ModuleNotFoundError:
+        return _NoCredentials()
+    return get_session().get_credentials() or _NoCredentials()
+
+
+def signed(method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+    """The headers with those of Signature Version 4, where this process has credentials."""
+    credentials = _find_credentials()
+    if not credentials:
+        return headers
+    from botocore.auth import SigV4Auth  # noqa: PLC0415
+    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+
+    request = AWSRequest(method, url, data=body, headers=headers)
+    SigV4Auth(credentials, "lambda", region).add_auth(request)
+    return dict(request.headers.items())
+
+
+def url_of(address: str, function: FunctionArn, part: str) -> str:
+    """The URL of a function's invocations or configuration at this endpoint of Lambda."""
+    query = f"?Qualifier={quote(function.qualifier)}" if function.qualifier else ""
+    return f"{address.rstrip('/')}/2015-03-31/functions/{quote(function.name)}/{part}{query}"
