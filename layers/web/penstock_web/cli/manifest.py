@@ -126,14 +126,12 @@ def planned(
 
     `stack` holds the database that they may need: that of `settings`, by default of the environment.
     """
-    from penstock_web.manifest.check import check
     from penstock_web.manifest.current import read_endpoint
     from penstock_web.manifest.endpoint import Endpoint as Service
     from penstock_web.manifest.plan import Planner
 
     from .rest.client import Client
 
-    check(manifest)
     client = Client(endpoint, region=region)
     service = Service(client.endpoint, client.region)
     changes = list(

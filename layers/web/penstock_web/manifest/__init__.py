@@ -2,6 +2,7 @@
 
     model.py        the parts of the file
     source.py       YAML, with the lines of errors
+    check.py        whether the service would take each value
     endpoint.py     an endpoint of SQS and SNS, through boto3
     current.py      what an endpoint has, as the file would say it
     references.py   names in the file, ARNs at the endpoint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import msgspec
@@ -27,39 +27,54 @@ from penstock_web.system_account import LocalError
 from .model import Document, Manifest, Mapping, Queue, Topic
 from .plan import text
 
+Place = tuple[str, ...]
+"""Keys and numbers from the top of the file."""
+Part = tuple[Place, Callable[[], object]]
+Mistake = Callable[[Place, str], Exception]
 
-def check(manifest: Manifest) -> None:
-    """Raises LocalError for the first value that is refused."""
+
+def check(manifest: Manifest, mistake: Mistake) -> None:
+    """Raises what `mistake` makes of the first value that is refused: of its place, and of what is said about it."""
+    for place, run in _parts(manifest):
+        try:
+            run()
+        except (AwsError, LocalError) as error:
+            raise mistake(place, " ".join(str(error).split()).removesuffix(".")) from None
+
+
+def _parts(manifest: Manifest) -> Iterator[Part]:
     for name, queue in manifest.queues.items():
-        _tried(f"the queue {name}", partial(_check_queue, name, queue))
+        yield from _queue_parts(("queues", name), name, queue)
     for name, topic in manifest.topics.items():
-        _tried(f"the topic {name}", partial(_check_topic, name, topic))
+        yield from _topic_parts(("topics", name), name, topic)
     for name, schedule in manifest.schedules.items():
-        _tried(f"the schedule {name}", partial(_check_schedule, name, schedule))
+        yield ("schedules", name), partial(_check_schedule, name, schedule)
     for name, user in manifest.users.items():
-        unknown = [policy for policy in user.policies if isinstance(policy, str) and policy not in BUILT_IN]
-        if unknown:
-            raise LocalError(
-                f"the user {name}: a policy is {', '.join(BUILT_IN)} or a document, not {unknown[0]!r}"
-            )
+        for number, policy in enumerate(user.policies):
+            yield ("users", name, "policies", str(number)), partial(_check_user_policy, policy)
 
 
-def _tried(what: str, run: Callable[[], object]) -> None:
-    try:
-        run()
-    except AwsError as error:
-        raise LocalError(f"{what}: {' '.join(str(error).split())}") from None
-
-
-def _check_queue(name: str, queue: Queue) -> None:
+def _queue_parts(place: Place, name: str, queue: Queue) -> Iterator[Part]:
+    check_attributes = partial(check_queue_attributes, fifo=name.endswith(".fifo"), native=True)
     attributes = {key: text(value) for key, value in queue.attributes.items()}
+    yield (*place, "attributes"), partial(check_attributes, attributes)
     if isinstance(queue.policy, dict):
-        attributes["Policy"] = json.dumps(queue.policy)
-    check_queue_attributes(attributes, name.endswith(".fifo"), native=True)
-    for row in queue.events or ():
-        _check_filter(row.filter, "MessageBody")
-    for mapping in queue.mappings or ():
-        _check_mapping(name, mapping)
+        yield (*place, "policy"), partial(check_attributes, {"Policy": json.dumps(queue.policy)})
+    for number, row in enumerate(queue.events or ()):
+        yield (*place, "events", str(number), "filter"), partial(_check_filter, row.filter, "MessageBody")
+    for number, mapping in enumerate(queue.mappings or ()):
+        yield (*place, "mappings", str(number)), partial(_check_mapping, name, mapping)
+
+
+def _topic_parts(place: Place, name: str, topic: Topic) -> Iterator[Part]:
+    attributes = {key: text(value) for key, value in topic.attributes.items()}
+    yield (*place, "attributes"), partial(check_topic_attributes, attributes, name.endswith(".fifo"))
+    for number, row in enumerate(topic.subscriptions or ()):
+        here = (*place, "subscriptions", str(number))
+        raw = {"RawMessageDelivery": "true"} if row.raw else {}
+        yield here, partial(check_subscription_attributes, raw, "sqs" if row.queue else "https")
+        scope = "MessageBody" if row.filter_on == "body" else "MessageAttributes"
+        yield (*here, "filter"), partial(_check_filter, row.filter, scope)
 
 
 def _check_mapping(queue: str, mapping: Mapping) -> None:
@@ -72,15 +87,6 @@ def _check_mapping(queue: str, mapping: Mapping) -> None:
     target_of(mapping.function, "0" * 12, "us-east-1")
 
 
-def _check_topic(name: str, topic: Topic) -> None:
-    attributes = {key: text(value) for key, value in topic.attributes.items()}
-    check_topic_attributes(attributes, name.endswith(".fifo"))
-    for row in topic.subscriptions or ():
-        raw = {"RawMessageDelivery": "true"} if row.raw else {}
-        check_subscription_attributes(raw, "sqs" if row.queue else "https")
-        _check_filter(row.filter, "MessageBody" if row.filter_on == "body" else "MessageAttributes")
-
-
 def _check_filter(policy: Document | None, scope: str) -> None:
     if policy:
         compile_policy(json.dumps(policy), scope)
@@ -88,3 +94,8 @@ def _check_filter(policy: Document | None, scope: str) -> None:
 
 def _check_schedule(name: str, schedule: Document) -> None:
     new_schedule_fields(read_schedule(msgspec.json.encode({**schedule, "name": checked_name(name)})))
+
+
+def _check_user_policy(policy: str | Document) -> None:
+    if isinstance(policy, str) and policy not in BUILT_IN:
+        raise LocalError(f"a policy is {', '.join(BUILT_IN)} or a document, not {policy!r}")

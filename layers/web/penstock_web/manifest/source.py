@@ -1,4 +1,4 @@
-"""Reads the YAML of the file. An error says in which line, and what a misspelled word may have been."""
+"""Reads and checks the YAML of the file. An error says in which line, and what a misspelled word may have been."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import yaml
 
 from penstock_web.system_account import LocalError
 
+from .check import check
 from .model import SECTIONS, Document, Manifest, schema_of
 
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -62,7 +63,9 @@ def read_text(text: str, name: str) -> Manifest:
             str(key): _converted(place, section, key, {} if value is None else value)
             for key, value in (entries or {}).items()
         }
-    return msgspec.convert(sections, Manifest)
+    manifest = msgspec.convert(sections, Manifest)
+    check(manifest, place.refused)
+    return manifest
 
 
 def _converted(place: _Place, section: str, key: str, value: object) -> object:
@@ -107,7 +110,18 @@ class _Place:
         where = f" ({'.'.join(map(str, path[:2]))})" if len(path) > 1 else ""
         return LocalError(f"{self._name}:{self._line(path)}: {text}{hint}{where}")
 
+    def refused(self, path: Sequence[str], text: str) -> LocalError:
+        """For a value at `path`, or one of its members, if `text` names it."""
+        node = self._find(path)[0]
+        keys = [str(key.value) for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+        named = [key for key in keys if re.search(rf"\b{re.escape(key)}\b", text)]
+        return self.error([*path, *named[:1]], text)
+
     def _line(self, path: Sequence[str]) -> int:
+        return self._find(path)[1]
+
+    def _find(self, path: Sequence[str]) -> tuple[yaml.Node, int]:
+        """The part, or the last above it that is in the file, and its line."""
         node, line = self._root, self._root.start_mark.line
         for step in path:
             if isinstance(node, yaml.MappingNode):
@@ -120,7 +134,7 @@ class _Place:
                 line = node.start_mark.line
             else:
                 break
-        return int(line) + 1
+        return node, int(line) + 1
 
 
 def _check_keys(node: yaml.Node | None, name: str) -> None:
