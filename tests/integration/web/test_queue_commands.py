@@ -63,6 +63,22 @@ def test_messages_come_back_as_they_were_sent(penstock: Command) -> None:
     assert penstock("receive", "orders") == ""
 
 
+def test_a_queue_that_exists_is_made_again(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    """As CreateQueue: the same attributes, or none, are no error; others are QueueNameExists (SQS API reference)."""
+    first = ("create", "again.fifo", "--attribute", "VisibilityTimeout=60", "--attribute", "DelaySeconds=5")
+    penstock("create", "again-failed.fifo")
+    dead = ("--dead-letters", "again-failed.fifo", "--max-receives", "3")
+    assert penstock(*first, *dead) == "created again.fifo\n"
+    for again in ((*first, *dead), ("create", "again.fifo"), ("create", "again.fifo", *dead)):
+        assert penstock(*again) == "the queue again.fifo exists\n"
+    assert json.loads(penstock("create", "again.fifo", "--json"))["name"] == "again.fifo"
+    other = ("--attribute", "VisibilityTimeout=61", "--attribute", "DelaySeconds=6")
+    assert main(["create", "again.fifo", *other]) == 1
+    said = capsys.readouterr().err
+    assert "QueueNameExists" in said
+    assert "VisibilityTimeout is 60, not 61; DelaySeconds is 5, not 6" in said
+
+
 def test_a_peek_at_all_states_has_the_oldest_first(penstock: Command) -> None:
     penstock("create", "states")
     for body in ("first", "second"):
@@ -321,11 +337,21 @@ def test_errors_are_a_line(
     [
         (["peek", "orders", "--state", "lost"], "'lost' is not visible, in_flight, delayed or all"),
         (["failures", "orders", "--by", "lost"], "'lost' is not source, shape, receive_count or attribute"),
+        (["search", "orders", "--filter", '{"a" 1}'], "character 6, '1': expecting ':' delimiter"),
+        (["search", "orders", "--filter", '{"ä": '], "it ends after character 6: expecting value"),
+        (["search", "orders", "--filter", "[]"], "'[]' is not a JSON object"),
+        (["mappings", "put", "orders", "f", "--filter", "{bad"], "character 2, 'b': expecting property name"),
+        (["redrive", "orders", "--filter", '{"a": NaN}'], "no JSON: "),
+        (
+            ["subscriptions", "create", "news", "--queue", "orders", "--filter", "{} {}"],
+            "character 4, '{': extra data",
+        ),
     ],
 )
-def test_a_choice_names_the_others(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_arguments_that_are_refused_say_what_is_wrong(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:1")
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2

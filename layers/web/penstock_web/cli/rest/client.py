@@ -32,6 +32,14 @@ _SECONDS: Final = 30
 """Longest time for an answer; a receive waits 20 s at most."""
 
 
+class RefusedError(LocalError):
+    """The answer is an error; `code`: that of the REST API, "" if it has none."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Client:
     """Calls a service. Each method raises LocalError, in a line, when nobody answers or the answer is an error."""
 
@@ -124,7 +132,7 @@ class Client:
         query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields)
         answer = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
         if answer.status >= 400:
-            raise LocalError(self._error(answer.data, answer.status))
+            raise RefusedError(self._error(answer.data, answer.status), _code(answer.data))
         return answer.data
 
     @property
@@ -166,6 +174,15 @@ class Client:
     def queue_names(self) -> Iterator[str]:
         """Of all pages, in their order."""
         return (str(queue["name"]) for queue in self.pages("/queues", "queues", limit=1_000))
+
+
+def _code(data: bytes) -> str:
+    import msgspec
+
+    try:
+        return str(msgspec.json.decode(data)["error"]["code"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return ""
 
 
 def queue_path(name: str, rest: str = "") -> str:

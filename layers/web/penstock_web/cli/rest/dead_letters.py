@@ -12,7 +12,7 @@ from penstock_web.system_account import LocalError
 from .client import Client, queue_path
 from .options import Endpoint, Json, Name
 from .printing import print_json, print_messages, print_table, say, shortened
-from .values import json_or_text, one_of, whole_number
+from .values import json_object, one_of, whole_number
 
 if TYPE_CHECKING:
     from .client import Document
@@ -29,7 +29,9 @@ Move = Annotated[str, typer.Argument(metavar="ID", help="as `moves list` shows i
 Filter = Annotated[
     str | None,
     typer.Option(
-        "--filter", metavar="JSON", help='such as \'{"text": "timeout"}\'; docs/dead_letters.md has all'
+        "--filter",
+        metavar="JSON",
+        help='such as \'{"text": "timeout"}\' or \'{"json": {"path": "order.id", "equals": 42}}\'',
     ),
 ]
 Rate = Annotated[
@@ -50,7 +52,7 @@ def search(
     """Looks on until it has found so many, or has looked at all."""
     from penstock_web.native.documents import FoundPage
 
-    client, left, body = Client(endpoint), limit, {"filter": _object(filter_) or {}}
+    client, left, body = Client(endpoint), limit, {"filter": _filter(filter_)}
     while left > 0:
         path = queue_path(name, "/messages/search")
         page = client.decoded(FoundPage, "POST", path, {**body, "limit": left})
@@ -119,7 +121,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     """Without --id and --filter: all messages that can be received."""
     if ids and filter_ is not None:
         raise LocalError("either --id or --filter")
-    given = {"ids": ids or None, "filter": None if ids else _object(filter_) or {}, "to": to, "per_second": rate,
+    given = {"ids": ids or None, "filter": None if ids else _filter(filter_), "to": to, "per_second": rate,
              "canary": canary}  # fmt: skip
     client = Client(endpoint)
     move = client.call("POST", queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
@@ -177,13 +179,9 @@ def _progress(move: Document) -> str:
     return f"{move['state']}, {move['moved']} of {move['of']} moved{skipped}"
 
 
-def _object(text: str | None) -> object:
-    """The JSON object of an option. Raises BadParameter."""
-    if text is None:
-        return None
-    if not text.lstrip().startswith("{") or isinstance(value := json_or_text(text), str):
-        raise typer.BadParameter(f"{text!r} is not a JSON object", param_hint="--filter")
-    return value
+def _filter(text: str | None) -> object:
+    """{}, which every message passes, where the option is not given. Raises BadParameter."""
+    return {} if text is None else json_object(text, "--filter")
 
 
 def _sample(group: Document) -> str:

@@ -10,7 +10,7 @@ import typer
 from .client import Client
 from .options import Endpoint, Json, complete_queue
 from .printing import print_described, print_table, say
-from .values import json_or_text, whole_number
+from .values import json_object, whole_number
 
 app = typer.Typer(name="mappings", help="functions that queues trigger, of a running service")
 
@@ -76,7 +76,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
         "batch_size": batch_size,
         "window_secs": window,
         "max_concurrency": max_concurrency,
-        "filters": [json_or_text(text) for text in filter_ or ()],
+        "filters": [json_object(text, "--filter") for text in filter_ or ()],
         "report_failures": report_failures,
     }
     if disabled:

@@ -13,13 +13,14 @@ import typer
 
 from penstock_web.system_account import LocalError
 
-from .client import Client, queue_path
+from .client import Client, RefusedError, queue_path
 from .options import Endpoint, Json, Name, Yes, confirm
 from .printing import counted, print_described, print_json, print_messages, print_table, say, shortened
 from .values import json_or_text, one_of, whole_number
 
 if TYPE_CHECKING:
     from penstock_web.native.documents import StoredMessage
+    from penstock_web.native.shapes import Attributes
 
     from .client import Document
 
@@ -72,7 +73,7 @@ def create(
     """A name that ends in .fifo makes a FIFO queue."""
     if max_receives is not None and dead_letters is None:
         raise LocalError("--max-receives needs --dead-letters QUEUE")
-    attributes: dict[str, object] = dict(_pair(text) for text in attribute or ())
+    attributes: Attributes = dict(_pair(text) for text in attribute or ())
     client = Client(endpoint)
     if dead_letters is not None:
         target = client.call("GET", queue_path(dead_letters))["arn"]
@@ -80,7 +81,13 @@ def create(
             "deadLetterTargetArn": target,
             "maxReceiveCount": max_receives or _USUAL_RECEIVES,
         }
-    made = client.call("POST", "/queues", {"name": name, "attributes": attributes})
+    try:
+        made = client.call("POST", "/queues", {"name": name, "attributes": attributes})
+    except RefusedError as error:
+        if error.code != "queue_exists":
+            raise
+        say(_same_queue(client, name, attributes), json, f"the queue {name} exists")
+        return
     say(made, json, f"created {made['name']}")
 
 
@@ -278,6 +285,30 @@ def _delete_messages(client: Client, name: str, wanted: dict[str, object], json:
     if not number:
         raise LocalError(f"{name} has no such message; nothing was deleted")
     say(answer, json, f"deleted {counted(number, 'message')} of {name}")
+
+
+def _same_queue(client: Client, name: str, wanted: Attributes) -> Document:
+    """The queue that is there. Raises LocalError, as CreateQueue does, if it has other attributes than these."""
+    from penstock.sqs.attributes import check_queue_attributes
+    from penstock_web.native.operations import attributes_as_text
+
+    there = client.call("GET", queue_path(name))
+    present = there["attributes"]
+    assert isinstance(present, dict)  # noqa: S101 - QueueDescription
+    texts, fifo = attributes_as_text(wanted), name.endswith(".fifo")
+    if fifo:
+        texts["FifoQueue"] = "true"
+    checked = check_queue_attributes(texts, fifo, creating=True, native=True)
+    other = [
+        f"{key} is {present[key]}, not {value}" if key in present else f"it has no {key}"
+        for key, value in checked.items()
+        if value not in ("", present.get(key))
+    ]
+    if other:
+        raise LocalError(
+            f"QueueNameExists: the queue {name} exists with other attributes: {'; '.join(other)}"
+        )
+    return there
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from penstock_web.system_account import LocalError
 from .client import Client, queue_path
 from .options import Endpoint, Json, Yes, confirm
 from .printing import print_described, print_table, say
-from .values import json_or_text
+from .values import json_object, json_or_text
 
 app = typer.Typer()
 topics = typer.Typer(name="topics", help="topics of a running service")
@@ -107,7 +107,7 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     if (queue is None) == (url is None):
         raise LocalError("either --queue or --url")
     given = {
-        "queue": queue, "url": url, "filter": None if filter_ is None else json_or_text(filter_),
+        "queue": queue, "url": url, "filter": None if filter_ is None else json_object(filter_, "--filter"),
         "dead_letters": dead_letters,
     }  # fmt: skip
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}

@@ -49,3 +49,33 @@ def json_or_text(text: str) -> object:
     except msgspec.DecodeError:
         return text
     return msgspec.Raw(text.encode())
+
+
+def json_object(text: str, option: str) -> object:
+    """The JSON object as it is written. Raises BadParameter, which says at which character it is none."""
+    import msgspec
+
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise typer.BadParameter(f"no JSON: {_first_mistake(text) or error}", param_hint=option) from None
+    if not isinstance(found, dict):
+        raise typer.BadParameter(f"{text!r} is not a JSON object", param_hint=option)
+    return msgspec.Raw(text.encode())
+
+
+def _first_mistake(text: str) -> str:
+    """Of a text that is no JSON; "" for those few that Python takes, such as NaN.
+
+    msgspec counts bytes, and says no more than "truncated" of a text that ends early.
+    """
+    import json
+
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        said = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        if error.pos >= len(text.rstrip()):
+            return f"it ends after character {len(text)}: {said}"
+        return f"character {error.pos + 1}, {text[error.pos]!r}: {said}"
+    return ""
