@@ -119,7 +119,7 @@ def test_a_bearer_key_opens_its_own_account(service: Service, keys: CommandLine)
 
 def test_health_and_the_description_are_open(service: Service) -> None:
     with service.http() as http:
-        for path in ("/livez", "/readyz", "/v1/openapi.json"):
+        for path in ("/livez", "/readyz", "/v1", "/v1/openapi.json"):
             assert http.get(path).status_code == 200
 
 

@@ -341,6 +341,13 @@ def test_whatever_is_not_sqs_is_answered_in_the_native_shape(
         assert answer.json()["error"]["code"] == code
 
 
+def test_its_root_names_the_document(shared: Service) -> None:
+    with shared.http() as http:
+        answers = [http.get(path) for path in ("/v1", "/v1/")]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert http.get(answers[0].json()["openapi"]).json()["openapi"].startswith("3.")
+
+
 def test_openapi_describes_the_native_api(shared: Service) -> None:
     with shared.http() as http:
         document = http.get("/v1/openapi.json").json()

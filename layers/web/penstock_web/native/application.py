@@ -15,6 +15,16 @@ from .openapi import remove_validation_errors
 from .request_id import KEY, name_request
 
 
+async def entrance() -> dict[str, str]:
+    """What is at /v1, for who looks there first: public, as the document that it names."""
+    return {
+        "service": "Penstock",
+        "version": __version__,
+        "openapi": "/v1/openapi.json",
+        "queues": "/v1/queues",
+    }
+
+
 class RestApplication(FastAPI):
     """Has the routes below /v1, the certificates and the OpenAPI document. `run_operation` runs operations."""
 
@@ -29,6 +39,8 @@ class RestApplication(FastAPI):
             redirect_slashes=False,
         )
         self._environment = environment
+        for path in ("/v1", "/v1/"):
+            self.add_api_route(path, entrance, include_in_schema=False)
         self.include_router(certificates_router(run_operation))
         add_native_api(self, environment, run_operation)
 
