@@ -189,7 +189,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
     except ModuleNotFoundError as error:
         raise SettingError(
             f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}. Where Penstock came from a checkout, "
-            "`pip install '.[tracing]'` there brings them; docs/tracing.md says more."
+            "`pip install '.[tracing]'` there brings them."
         ) from error
     # The span queue reports spans that were lost.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)

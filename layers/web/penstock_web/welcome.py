@@ -11,7 +11,7 @@ TEXT: Final = """\
 Penstock: SQS, SNS and schedules on PostgreSQL.
 
 This is its endpoint for AWS SDKs (endpoint_url), which sign or leave out signatures as QUEUE_ACCESS says.
-The REST API is below /v1, and /v1/openapi.json describes it. The console is off: QUEUE_CONSOLE (docs/console.md).
+The REST API is below /v1, and /v1/openapi.json describes it. The console is off: QUEUE_CONSOLE turns it on.
 """
 
 router = APIRouter(include_in_schema=False)

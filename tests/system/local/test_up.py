@@ -20,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock import __version__
 from penstock.postgres.migrations import read_migrations, sql_directory
+from penstock_web.doctor.service import check_service
 from penstock_web.local.postgres import ROLE, free_port
 from penstock_web.local.state import ephemeral_state
 from tests.support import plain_http
@@ -96,8 +97,12 @@ def test_after_kill_9_the_database_is_taken_over(state: Path) -> None:
         pid = pid_file.read_text().split("\n")[0]
         assert killed.end(signal.SIGKILL) == -signal.SIGKILL
         assert answers(killed.dsn)
+        (found,) = check_service(state)
+        assert f"the service with the data of {state} does not run" in found.problem
+        assert "`penstock up`" in found.remedy
         with running("--data-dir", str(state)) as up:
             assert up.is_alive()
+            assert list(check_service(state)) == []
             assert (up.dsn, pid_file.read_text().split("\n")[0]) == (killed.dsn, pid)
             assert (up.end(signal.SIGTERM), pid_file.exists()) == (0, False)
 

@@ -1,5 +1,7 @@
 """What the documentation lists is what the code has: docs/errors.md against the table of errors."""
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,3 +29,22 @@ def test_the_page_of_errors_lists_every_error(section: str, table: dict[str, typ
         for kind in table.values()
     ]
     assert rows("docs/errors.md", section) == sorted(expected)
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Texts of a module with their lines, without docstrings."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.lineno, node.value
+
+
+def test_no_message_sends_to_a_page_of_the_checkout() -> None:
+    """`pip install` brings the program without docs/: a message says itself what to do."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "layers").rglob("*.py"))
+        for line, text in texts(ast.parse(path.read_text()))
+        if "docs/" in text
+    ]
+    assert found == []

@@ -86,7 +86,7 @@ class SessionState(NamedTuple):
         if self.logs_parameters:
             found.append(
                 "PostgreSQL may write parameters of calls, and so bodies of messages, into its log: set "
-                "log_parameter_max_length and log_parameter_max_length_on_error to 0 (docs/security.md)"
+                "log_parameter_max_length and log_parameter_max_length_on_error to 0"
             )
         return tuple(found)
 

@@ -16,7 +16,9 @@ app = typer.Typer()
 @app.command("settings", help="show every setting and its present value")
 def settings(
     database: DatabaseAddress = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="print docs/settings.md")] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="print a page of Markdown that says what each is for")
+    ] = False,
 ) -> None:
     if markdown:
         print(as_markdown(), end="")

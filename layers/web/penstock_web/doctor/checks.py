@@ -25,6 +25,7 @@ from . import (
     pooler,
     roles,
     server_settings,
+    service,
     sessions,
     stored_rows,
     versions,
@@ -85,9 +86,11 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
         check_addresses(settings)
         address = chosen_database(settings)
         if not settings.direct_url:
-            settings = with_encryption_key(settings, chosen_folder())
+            folder = chosen_folder()
+            settings = with_encryption_key(settings, folder)
+            _run(outcome, service.SUBJECT, lambda: service.check_service(folder))
     except (SettingError, LocalError) as error:
-        outcome.findings.append(Finding(database.SUBJECT, str(error), "", "docs/your_database.md"))
+        outcome.findings.append(Finding(database.SUBJECT, str(error)))
         return _skip_all(outcome, "there is no database")
     examined = Examination(settings, variables, address)
     try:
@@ -148,7 +151,7 @@ def _failure(name: str, reason: str) -> Finding:
             name,
             f"no connection to the database: {reason}",
             "the service answers 503 without it",
-            "try the address with `psql`: docs/operations.md, A way in",
+            "try the address of DATABASE_URL with `psql`; where PostgreSQL does not run, start it",
         )
     return Finding(
         name, f"could not be checked: {reason}", "", "fix the cause, then run `penstock doctor` again"

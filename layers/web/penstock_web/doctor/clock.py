@@ -33,5 +33,5 @@ def judge_clock(ahead: float, uncertain: float) -> Iterator[Finding]:
         f"the database's clock is {abs(ahead):.1f} s {direction} this machine's",
         "delays, timeouts and schedules go by the database's clock, signatures and log lines by this machine's: "
         "signatures are refused from 15 minutes on",
-        "synchronise both: `chronyc tracking` or `timedatectl` shows the state (docs/operations.md, Clocks)",
+        "synchronise both: `chronyc tracking` or `timedatectl` shows the state",
     )

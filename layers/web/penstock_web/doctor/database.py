@@ -21,7 +21,7 @@ def check_database(examined: Examination) -> Iterator[Finding]:
             SUBJECT,
             problem,
             "the service does not start on it",
-            "upgrade the server (docs/operations.md, PostgreSQL itself)"
+            "upgrade the server with `pg_upgrade`, or as its provider does"
             if is_old
             else "correct DATABASE_URL and DATABASE_DIRECT_URL, or make this server the primary: `select pg_promote()`"
             if "standby" in problem

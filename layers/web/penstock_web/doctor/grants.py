@@ -22,8 +22,9 @@ def check_grants(examined: Examination) -> Iterator[Finding]:
             problem,
             "its rights are not those of this release (sql/grants.sql)"
             if is_grant
-            else "it may less, or more, than an application should (docs/sql.md)",
+            else "it may less, or more, than an application should",
             "the owner of the schema runs `penstock migrate`; what it leaves, `revoke` takes away"
             if is_grant
-            else "docs/operations.md, From 0.0.3 to 0.1.0, exchanges the group; `penstock roles set` names the account",
+            else "`penstock roles set ROLE` names its account; then `grant penstock_app to ROLE` and "
+            "`revoke penstock_api from ROLE`",
         )

@@ -23,7 +23,10 @@ def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
         )
     yield from (
         Finding(
-            SUBJECT, problem, "no process starts with it", "correct the value: docs/settings.md has its form"
+            SUBJECT,
+            problem,
+            "no process starts with it",
+            "correct the value: `penstock settings --markdown` says what each setting takes",
         )
         for problem in unusable_values(variables)
     )

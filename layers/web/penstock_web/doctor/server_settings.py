@@ -161,5 +161,5 @@ def judge_connections(available: int, used: int, of_process: int) -> Iterator[Fi
             SUBJECT,
             f"{used} of {available} connections are in use",
             "requests without a connection are answered with 503",
-            f"{remedy}; docs/operations.md, Connections, shows who holds them",
+            f"{remedy}; the view `pg_stat_activity` shows who holds them",
         )

@@ -57,5 +57,5 @@ def find_old_snapshots(examined: Examination, seconds: float) -> Iterator[Findin
                 SUBJECT,
                 problem,
                 "vacuum cleans nothing that is younger: tables grow, and WAL that a slot keeps fills the disk",
-                f"`{command}`, if it is forgotten (docs/operations.md, Old snapshots)",
+                f"`{command}`, if nobody needs it any more",
             )

@@ -45,7 +45,7 @@ def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Fin
             "",
             ""
             if fix
-            else "`penstock doctor --fix` ends it; or the queue's policy allows it (docs/access.md)",
+            else "`penstock doctor --fix` ends it; or let the queue's policy allow it to sns.amazonaws.com",
         )
 
 

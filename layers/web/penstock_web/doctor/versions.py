@@ -27,7 +27,10 @@ def check_migrations(examined: Examination) -> Iterator[Finding]:
         missing = find_missing(examined.direct())
     except MigrationError as error:
         yield Finding(
-            MIGRATIONS, str(error), "the schema is not the one of this release", "docs/operations.md, Upgrade"
+            MIGRATIONS,
+            str(error),
+            "the schema is not the one of this release",
+            "install the release that migrated this database last, or a newer one",
         )
         return
     if missing.warning:
@@ -56,7 +59,7 @@ def check_running(examined: Examination) -> Iterator[Finding]:
                 VERSIONS,
                 f"{sessions} running processes are of release {release}, this one is {RELEASE}",
                 "two releases side by side are meant for the time of an upgrade",
-                "replace them (docs/operations.md, Upgrade)",
+                f"stop them, and start them with release {RELEASE}",
                 is_advice=True,
             )
 

@@ -67,7 +67,9 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
         )
         if not found.readable:
             raise LocalError(f"{problem}; nobody could sign in. {remedy}")
-        warn(f"{problem}; whoever uses them is refused. Revoke them once they are replaced (docs/access.md)")
+        warn(
+            f"{problem}; whoever uses them is refused. Revoke them once they are replaced: `penstock keys revoke ID`"
+        )
     if not found.signs:
         warn(
             "QUEUE_ENCRYPTION_KEY is not the one under which the key that signs SNS messages was made; "
@@ -87,13 +89,13 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
     if kept and kept == tried:
         return (
             f"It was read from {path}: that file must have the key that the service has now. "
-            "Where the key was changed, write the new one there (docs/access.md)"
+            "Where the key was changed, write the new one there"
         )
     if kept and keys_at_rest(database, kept).is_installations:
         return f"The right one is in {path}, and is used where QUEUE_ENCRYPTION_KEY is not set"
     return (
         "Set the one that the service had (`penstock up` keeps that of its own database in the file encryption_key "
-        "of its data folder), or change it as docs/access.md says: `penstock keys create --new-encryption-key`"
+        "of its data folder), or make each client a key under this one: `penstock keys create --new-encryption-key`"
     )
 
 

@@ -188,7 +188,7 @@ def warn_of_open_access(settings: Settings, host: str) -> None:
     if settings.queue_access != "sigv4" and not _is_loopback(host):
         sys.stderr.write(
             f"penstock: WARNING: QUEUE_ACCESS={settings.queue_access} and the address {host}: whoever reaches it may "
-            "read, send and delete everything; QUEUE_ACCESS=sigv4 asks for keys (docs/access.md)\n"
+            "read, send and delete everything; QUEUE_ACCESS=sigv4 asks for keys, which `penstock keys create` makes\n"
         )
 
 

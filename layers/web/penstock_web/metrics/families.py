@@ -389,9 +389,7 @@ QUEUES_MEASURED: Final = Family(
     "penstock_queues_measured", "gauge", "Queues that are measured and named; others are in _other."
 )
 
-VERDICT: Final = Family(
-    "penstock_queue_verdict", "gauge", "Always 1: how the queue is, by its last minutes (docs/verdicts.md)."
-)
+VERDICT: Final = Family("penstock_queue_verdict", "gauge", "Always 1: how the queue is, by its last minutes.")
 UNTIL_EMPTY: Final = Family(
     "penstock_queue_until_empty_seconds",
     "gauge",

@@ -62,7 +62,7 @@ def metrics_router(
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
-        """Metrics for Prometheus, also as OpenMetrics and compressed, if the request says so: see docs/metrics.md."""
+        """Metrics for Prometheus, also as OpenMetrics and compressed, if the request says so."""
         await admit(request)
         is_openmetrics = wants_openmetrics(request.headers.get("accept", ""))
         form = Form(

@@ -76,7 +76,7 @@ def _table(state: State) -> Iterator[str]:
     )
     yield '<table class="state" role="table"><caption>The worst first. Times are UTC, rates messages a second over'
     yield f" {RATE_MINUTES} minutes; consumers for waits up to {TARGET_LAG_SECONDS // 60} minutes;"
-    yield " pages are in docs/.</caption>"
+    yield " pages are those of Penstock's documentation.</caption>"
     yield f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
     yield '<tbody role="rowgroup">'
     yield from (_row(queue) for queue in state.shown)

@@ -183,7 +183,7 @@ class StoredOutlook(Struct):
 
 
 class QueueVerdict(Struct):
-    """How a queue is, by its last minutes: see docs/verdicts.md. `since`: null for always, as far as is known;
+    """How a queue is, by its last minutes. `since`: null for always, as far as is known;
     `since_or_before`: it began then or earlier. `backlog`: messages that can be received. Rates: messages a second over
     the last `rate_minutes`. `empties_at`: when the backlog will be gone, and between which times; null for not as
     things are. Consumers: null where their number is not known."""
@@ -246,7 +246,7 @@ class LagPage(Struct, rename={"from_": "from"}):
 
 HINT: Final = (
     "The metrics job has stored nothing here: `penstock metrics run` computes windows, percentiles and forecasts "
-    "(pip install 'penstock[metrics]'; docs/metrics_job.md). /v1/queues/{name}/minutes needs no job."
+    "(pip install 'penstock[metrics]'). /v1/queues/{name}/minutes needs no job."
 )
 
 _latencies = msgspec.json.Decoder(Latencies)

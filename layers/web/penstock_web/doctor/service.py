@@ -1,0 +1,33 @@
+"""Whether a service runs on the database whose files are in a folder: PostgreSQL outlives one that is killed."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from pathlib import Path
+
+from .finding import Finding
+
+SUBJECT = "service"
+
+
+def check_service(folder: Path) -> Iterator[Finding]:
+    """A finding if no `penstock up` has locked the folder (`local/state.py`)."""
+    if not _is_locked(folder):
+        yield Finding(
+            SUBJECT,
+            f"the service with the data of {folder} does not run; its database does, so the service was killed",
+            "nobody answers requests, and schedules do not fire",
+            "start it as before, such as with `penstock up`: it takes over the database that runs",
+        )
+
+
+def _is_locked(folder: Path) -> bool:
+    try:
+        with (folder / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
