@@ -20,17 +20,18 @@ begin
 
     for v_sequence in
         select s.name, coalesce(u.tab, d.refobjid::regclass) as tab, coalesce(u.col, a.attname) as col,
-            coalesce(p.last_value, 0) as last_value
+            coalesce(u.rows, 'true') as rows, coalesce(p.last_value, 0) as last_value
         from (select c.oid, c.relname as name from pg_class c
               where c.relnamespace = 'queue'::regnamespace and c.relkind = 'S') s
         join pg_sequences p on p.schemaname = 'queue' and p.sequencename = s.name
-        left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id'), ('side_id', 'queue.side', 'id'),
-            ('schedule_id', 'queue.schedule', 'schedule_id'), ('topic_sequence', 'queue.topic_deduplication', 'sequence_number'))
-            u(seq, tab, col) on u.seq = s.name
+        left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true'),
+            ('side_id', 'queue.side', 'id', 'shard = -1'),                  -- others keep the id that they had in the log
+            ('schedule_id', 'queue.schedule', 'schedule_id', 'true'),
+            ('topic_sequence', 'queue.topic_deduplication', 'sequence_number', 'true')) u(seq, tab, col, rows) on u.seq = s.name
         left join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = s.oid and d.deptype in ('a', 'i')
         left join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
     loop
-        execute format('select max(%I) from %s', v_sequence.col, v_sequence.tab) into v_highest;
+        execute format('select max(%I) from %s where %s', v_sequence.col, v_sequence.tab, v_sequence.rows) into v_highest;
         if v_highest > v_sequence.last_value then
             subject := 'sequences';
             problem := format('%s stands at %s, %s.%s at %s', v_sequence.name, v_sequence.last_value, v_sequence.tab,

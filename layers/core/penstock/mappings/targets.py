@@ -40,4 +40,6 @@ def check_target(target: str, account_id: str, region: str, settings: Settings) 
     function = parse_function(target, account_id, region)
     refusal = function_refusal(function, target, account_id, region, settings)
     if refusal is not None:
+        if not settings.queue_lambda_endpoint:
+            refusal += " A mapping to a URL needs none."
         raise InvalidParameterValueException(refusal)

@@ -150,7 +150,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     ScheduleNotFound: (404, "schedule_not_found", None),
     ScheduleConflict: (409, "schedule_conflict", None),
     NoSuchQueue: (404, "queue_not_found", "Create it with POST /v1/queues."),
-    ResourceNotFoundException: (404, "mapping_not_found", None),
+    ResourceNotFoundException: (404, "mapping_not_found", "GET /v1/mappings lists them."),
     ResourceConflictException: (
         409,
         "mapping_conflict",

@@ -57,6 +57,15 @@ def test_an_empty_database(db: Connection) -> None:
     assert problems(db) == []
 
 
+def test_messages_that_come_again_keep_their_ids(db: Connection) -> None:
+    """They keep the numbers of their shard's log, which may be ahead of the sequence of `queue.side`."""
+    arn = create(db, "retried")
+    send(db, arn, *"abc")
+    change(db, receive(db, arn, 3), 30)
+    assert (value(db, "select max(id) from queue.side") or 0) > 0
+    assert problems(db) == []
+
+
 def test_an_open_transaction_is_no_damage(db: Connection, queues: tuple[str, str], connect: Connect) -> None:
     with connect() as application:
         application.execute("begin")

@@ -181,6 +181,8 @@ def test_a_key_signs_in_and_its_end_signs_out(installation: Installation) -> Non
     assert key.partition(".")[0] not in cookie
     assert client.get("/console/queues").status_code == 200
     assert installation.may_see(client)
+    pasted = ConsoleClient(installation.service).post("/console/sign-in", key=f"Authorization: Bearer {key}")
+    assert pasted.status_code == 303, "as `penstock keys create` prints it"
     with key_ring(installation.database) as ring:
         list(ring.revoke(key.partition(".")[0]))
     assert not installation.may_see(client)

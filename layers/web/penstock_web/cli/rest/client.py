@@ -20,6 +20,7 @@ _COMMANDS: Final = {
     "sees another.",
     "Create it with POST /v1/topics.": "`penstock topics list` lists those of the region {region}; `penstock --region "
     "NAME` sees another.",
+    "GET /v1/mappings lists them.": "`penstock mappings list` lists them.",
     "GET /v1/deliveries/endpoints lists them.": "`penstock webhooks list` lists them.",
 }
 """The hints of the REST API that name a route, for who writes commands."""

@@ -47,7 +47,14 @@ async def sign_in_page(page: CurrentPage) -> Response:
 @router.post("/console/sign-in")
 async def sign_in(page: CurrentPage) -> Response:
     """Signs in with a key: its id and secret, or both in the first field, as a bearer key is written."""
-    key_id, _, joined = page.field("key").strip().removeprefix("Bearer ").strip().partition(".")
+    key_id, _, joined = (
+        page.field("key")
+        .strip()
+        .removeprefix("Authorization: ")
+        .removeprefix("Bearer ")
+        .strip()
+        .partition(".")
+    )
     secret = page.field("secret").strip() or joined
     to = own_path(page.field("to"))
     try:
