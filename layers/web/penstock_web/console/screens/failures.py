@@ -9,6 +9,7 @@ from penstock_web.console.console_route import ConsoleRoute, CurrentPage
 from penstock_web.console.differences import Line, marked_lines
 from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import Seen, moment_of
+from penstock_web.console.rendering import plural
 from penstock_web.console.snippets import as_markdown
 from penstock_web.native.operations import arn_of
 
@@ -88,7 +89,7 @@ def shown_group(name: str, group: FailureGroup) -> Shown:
         **{f"attribute {key}": value.text for key, value in first.attributes.items()},
     }
     markdown = as_markdown(
-        f"{group.messages} dead letters in {name}", facts, texts[0], "json" if first.pretty else ""
+        f"{plural(group.messages, 'dead letter')} in {name}", facts, texts[0], "json" if first.pretty else ""
     )
     return Shown(
         group, samples, None if group.filter is None else as_parameters(group.filter), markdown,
