@@ -40,6 +40,7 @@ DELETE_PAUSE_SECONDS: Final = 1.0
 
 OK: Final = "OK"
 """LastProcessingResult after a batch that the target took."""
+TOO_LATE: Final = "PROBLEM: messages were visible again before the invocation could begin"
 
 _log = logging.getLogger(__name__)
 
@@ -105,6 +106,8 @@ class MappingPoller:
             records: list[Record] = []
             try:
                 await asyncio.sleep(self._back_off.seconds)
+                async with self._invocations:
+                    pass  # what is received while the process has no place would only wait, invisible
                 records = await self._next_batch()
             except Exception as error:  # noqa: BLE001 - the next batch may come
                 is_stopped = await self._note_error(error)
@@ -136,7 +139,10 @@ class MappingPoller:
             _log.error("invocation failed", exc_info=task.exception())
 
     async def _next_batch(self) -> list[Record]:
-        """Waits for messages, then gathers more as long as the window says. What the filter leaves out is deleted."""
+        """Waits for messages, then gathers more as long as the window says. What the filter leaves out is deleted.
+
+        Half of the time that the first messages are invisible is for the invocation.
+        """
         loop = asyncio.get_running_loop()
         mapping, context = self.mapping, batches.context_of(self.mapping, self._environment)
         await self._check(context)
@@ -146,7 +152,8 @@ class MappingPoller:
         try:
             if loop.time() - began > FRESH_SECONDS:
                 await self._check(context)
-            deadline = loop.time() + mapping.window_seconds
+            window = min(mapping.window_seconds, self._seconds_left(rows) / 2) if rows else 0
+            deadline = loop.time() + window
             while rows:
                 passed = await self._service.run(batches.records_of(mapping, rows, context))
                 self._counts.count_polled(mapping.queue_arn, len(rows), len(rows) - len(passed))
@@ -175,9 +182,11 @@ class MappingPoller:
             return
         rows = [record.row for record in records]
         seconds = self._seconds_left(rows)
-        if seconds > 0:  # else they are visible again
-            async with Hold(self.mapping.queue, rows, seconds, self._service) as hold:
-                await self._invoke_parts(records, hold)
+        if seconds <= 0:
+            await self._miss()
+            return
+        async with Hold(self.mapping.queue, rows, seconds, self._service) as hold:
+            await self._invoke_parts(records, hold)
 
     async def _invoke_parts(self, records: Sequence[Record], hold: Hold | None) -> None:
         """With several events, one after another, if one would exceed 6 MB."""
@@ -198,7 +207,8 @@ class MappingPoller:
         mapping, rows, now_ms = self.mapping, [record.row for record in records], self._now_ms()
         seconds = self._seconds_left(rows) if hold is None else hold.seconds_left
         if seconds <= 0:
-            return []  # they are visible again
+            await self._miss()
+            return []
         began, oldest_seconds = perf_counter(), (now_ms - min(row.sent_at_ms for row in rows)) / 1000
         done = await self._answer(rows, event.event_of(records), min(seconds, LONGEST_SECONDS))
         self.invocations += 1
@@ -248,6 +258,11 @@ class MappingPoller:
                 return
             else:
                 return
+
+    async def _miss(self) -> None:
+        """Messages that are visible again are not for this batch any more."""
+        self._back_off.failed(throttled=True)
+        await self._note(TOO_LATE)
 
     # --- results -----------------------------------------------------------------------------------------------------
     async def _note(self, result: str) -> None:

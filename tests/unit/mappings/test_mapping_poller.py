@@ -1,0 +1,162 @@
+"""Batches of a mapping, in virtual time. Rules: docs/event_source_mappings.md, "What happens to messages"."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+import pytest
+
+from penstock.aws.arn import ResolvedQueue
+from penstock.effects import BatchCall, Operation, Receive, Row, Statement
+from penstock.environment import Environment
+from penstock.mappings.batches import Mapping
+from penstock.mappings.invocation import Invoker
+from penstock.mappings.polling.mapping_poller import MappingPoller
+from penstock.mappings.types import Options, ScalingConfig
+from penstock.postgres.statements.messages import DeletedRow, ReceivedRow
+from penstock.receipt_handle import ReceiptHandles
+from penstock.settings import Settings
+from tests.support.web.virtual_clock import run
+
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=Row)
+QUEUE = "arn:aws:sqs:us-east-1:000000000000:orders"
+FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
+HEADER = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
+
+
+def now_ms() -> float:
+    return asyncio.get_running_loop().time() * 1000
+
+
+class Counts:
+    """Counts nothing."""
+
+    def count_polled(self, *_: Any) -> None: ...
+
+    def count_invocation(self, *_: Any) -> None: ...
+
+    def count_handled(self, *_: Any) -> None: ...
+
+
+class Service:
+    """A queue of messages, each of which is received once. `deleted`: their bodies, in order."""
+
+    claim_seconds = idle_seconds = 20.0
+    counts = Counts()
+
+    def __init__(self, visible_seconds: float, *bodies: str) -> None:
+        self.visible_seconds = visible_seconds
+        self.bodies = deque(bodies)
+        self.received: list[tuple[float, str]] = []
+        self.deleted: list[int] = []
+
+    async def run(self, operation: Operation[T]) -> T:
+        try:
+            effect = next(operation)
+            while True:
+                effect = operation.send(await self._result(effect))
+        except StopIteration as end:
+            return cast("T", end.value)
+
+    async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
+        raise NotImplementedError
+
+    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None: ...
+
+    async def _result(self, effect: Any) -> Any:
+        if isinstance(effect, Receive):
+            if not self.bodies:
+                await asyncio.sleep(effect.wait_seconds or 0)
+            return [HEADER, *(self._row() for _ in range(min(effect.count, len(self.bodies))))]
+        if isinstance(effect, BatchCall):
+            self.deleted += [entry.id for entry in effect.entries]
+            return [DeletedRow(n, "deleted") for n in range(1, len(effect.entries) + 1)]
+        return None
+
+    def _row(self) -> ReceivedRow:
+        number, body, now = len(self.received) + 1, self.bodies.popleft(), round(now_ms())
+        self.received.append((now / 1000, body))
+        return ReceivedRow(
+            None, None, 1, 0, 0, number, 1, str(UUID(int=number)), now, now, body, None, None, number,
+            round(now + self.visible_seconds * 1000), 0,
+        )  # fmt: skip
+
+
+class Target:
+    """A function that takes so many seconds. `began`: when each of its invocations did."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.began: list[float] = []
+
+    async def invoke(self, _: str, __: str, ___: str, ____: bytes, _____: float) -> bytes:
+        self.began.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(self.seconds)
+        return b""
+
+
+class World:
+    """A mapping that polls. `results`: what it has reported."""
+
+    def __init__(
+        self, service: Service, target: Target, options: Options, places: int = 200, function: str = FUNCTION
+    ) -> None:
+        self.service, self.target = service, target
+        self.results: list[str] = []
+        settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"})
+        mapping = Mapping(
+            mapping_id=UUID(int=1), account_id="000000000000", region="us-east-1", queue_arn=QUEUE,
+            function_arn=function, user_name=None, options=options, filters=None, enabled=True, reason="",
+            last_result="", tags={}, updated_at=0.0, revision=1, invocations=0, failed_invocations=0, failing_since=None,
+        )  # fmt: skip
+        self.poller = MappingPoller(
+            mapping, Environment(settings, ReceiptHandles(b"k" * 32)), service, cast("Invoker", target),
+            asyncio.Semaphore(places), self._report, now_ms,
+        )  # fmt: skip
+
+    async def _report(self, result: str, _: str | None) -> None:
+        self.results.append(result)
+
+
+def polled(seconds: float, make: Callable[[], World]) -> World:
+    """The world after so many seconds."""
+
+    async def scenario() -> World:
+        world = make()
+        await asyncio.sleep(seconds)
+        world.poller.abort()
+        await world.poller.ended()
+        return world
+
+    return run(scenario())
+
+
+def test_a_window_leaves_time_for_the_invocation() -> None:
+    """Else the messages would be visible again at its end, each time anew."""
+    options = Options(batch_size=100, maximum_batching_window_in_seconds=60)
+    world = polled(100, lambda: World(Service(30, "a"), Target(), options))
+    assert world.target.began == [15]
+    assert world.service.deleted == [1]
+
+
+@pytest.mark.parametrize("function", [FUNCTION, "http://127.0.0.1:1/"])
+def test_messages_that_are_visible_at_once_are_not_asked_for_without_a_pause(function: str) -> None:
+    bodies = [str(n) for n in range(1000)]
+    world = polled(10, lambda: World(Service(0, *bodies), Target(), Options(batch_size=1), function=function))
+    assert world.target.began == []
+    assert len(world.service.received) < 20
+    assert world.results == ["PROBLEM: messages were visible again before the invocation could begin"]
+
+
+def test_nothing_is_received_while_the_process_has_no_place() -> None:
+    """Its messages would wait while they are invisible, and be visible again before they are handled."""
+    options = Options(batch_size=1, scaling_config=ScalingConfig(50))
+    bodies = [str(n) for n in range(60)]
+    world = polled(55, lambda: World(Service(30, *bodies), Target(10), options, places=2))
+    assert len(world.target.began) == 12
+    assert len(world.service.received) <= 14
