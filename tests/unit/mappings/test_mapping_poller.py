@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -88,15 +88,18 @@ class Service:
 
 
 class Target:
-    """A function that takes so many seconds. `began`: when each of its invocations did."""
+    """A function that takes so many seconds. `began`: when each of its invocations did. `error`: of an invocation."""
 
-    def __init__(self, seconds: float = 0.0) -> None:
+    def __init__(self, seconds: float = 0.0, error: Exception | None = None) -> None:
         self.seconds = seconds
+        self.error = error
         self.began: list[float] = []
 
     async def invoke(self, _: str, __: str, ___: str, ____: bytes, _____: float) -> bytes:
         self.began.append(asyncio.get_running_loop().time())
         await asyncio.sleep(self.seconds)
+        if self.error is not None:
+            raise self.error
         return b""
 
 
@@ -112,7 +115,8 @@ class World:
         mapping = Mapping(
             mapping_id=UUID(int=1), account_id="000000000000", region="us-east-1", queue_arn=QUEUE,
             function_arn=function, user_name=None, options=options, filters=None, enabled=True, reason="",
-            last_result="", tags={}, updated_at=0.0, revision=1, invocations=0, failed_invocations=0, failing_since=None,
+            last_result="", tags={}, updated_at=0.0, revision=1, invocations=0, failed_invocations=0,
+            failing_since=None,
         )  # fmt: skip
         self.poller = MappingPoller(
             mapping, Environment(settings, ReceiptHandles(b"k" * 32)), service, cast("Invoker", target),
@@ -160,3 +164,14 @@ def test_nothing_is_received_while_the_process_has_no_place() -> None:
     world = polled(55, lambda: World(Service(30, *bodies), Target(10), options, places=2))
     assert len(world.target.began) == 12
     assert len(world.service.received) <= 14
+
+
+def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
+    """Else each message of the queue would be received in vain, as often as its redrive policy lets it."""
+    bodies = [str(n) for n in range(1000)]
+    world = polled(
+        10, lambda: World(Service(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
+    )
+    assert len(world.service.received) < 20
+    assert world.service.deleted == []
+    assert world.results == ["PROBLEM: the target was not invoked"]

@@ -15,6 +15,10 @@ class _NoCredentials(NamedTuple):
     """This process has none. False, as an empty tuple is."""
 
 
+class NotSigned(OSError):  # noqa: N818 - named for the event
+    """The credentials of this process cannot be had at present: their service does not answer, or refuses them."""
+
+
 @cache
 def _find_credentials() -> object:
     """Credentials of AWS in the usual places, looked up once a process; without botocore there are none."""
@@ -26,16 +30,19 @@ def _find_credentials() -> object:
 
 
 def signed(method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
-    """The headers with those of Signature Version 4, where this process has credentials."""
-    credentials = _find_credentials()
-    if not credentials:
-        return headers
-    from botocore.auth import SigV4Auth  # noqa: PLC0415
-    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+    """The headers with those of Signature Version 4, where this process has credentials. Raises NotSigned."""
+    try:
+        credentials = _find_credentials()
+        if not credentials:
+            return headers
+        from botocore.auth import SigV4Auth  # noqa: PLC0415
+        from botocore.awsrequest import AWSRequest  # noqa: PLC0415
 
-    request = AWSRequest(method, url, data=body, headers=headers)
-    SigV4Auth(credentials, "lambda", region).add_auth(request)
-    return dict(request.headers.items())
+        request = AWSRequest(method, url, data=body, headers=headers)
+        SigV4Auth(credentials, "lambda", region).add_auth(request)
+        return dict(request.headers.items())
+    except Exception as error:  # botocore's errors have no class in common, and some are of requests
+        raise NotSigned(f"no credentials of AWS: {error}") from error
 
 
 def url_of(address: str, function: FunctionArn, part: str) -> str:

@@ -240,6 +240,12 @@ class MappingPoller:
             self._back_off.failed(throttled=isinstance(error, Throttled))
             await self._note(f"PROBLEM: {error}")
             return []
+        except Exception as error:  # noqa: BLE001 - else the next batches would fail without a pause, all of them
+            extra = {"mapping": str(mapping.mapping_id)}
+            _log.error("invocation failed", exc_info=error, extra=extra)
+            self._back_off.failed(throttled=True)
+            await self._note("PROBLEM: the target was not invoked")
+            return []
         self._back_off.succeeded()
         await self._note(OK)
         return answer.succeeded(rows, failed, fifo=mapping.queue.is_fifo)
