@@ -316,6 +316,16 @@ class LongPollDispatcher:
             self._looks_at_each = True
 
     # --- checking ----------------------------------------------------------------------------------------------------
+    async def _check(self, arns: list[str], now: float, *, is_due: bool) -> None:
+        try:
+            if arns and (is_due or not self._may_pause(now)):
+                await self._check_queues(arns, now)
+            elif others := [arn for arn in arns if arn not in self._last_check.arns]:
+                await self._check_others(others, now)
+        except BaseException:
+            self._looks_at_each = True  # the next check has to name those whose wait has just begun
+            raise
+
     async def _check_queues(self, arns: list[str], now: float) -> None:
         """Wakes waiters of queues that have messages.
 
@@ -330,6 +340,14 @@ class LongPollDispatcher:
             last_check.update(arns, rows, now)
             self._wake_found(rows)
             self._check_when_due(rows)
+
+    async def _check_others(self, arns: list[str], now: float) -> None:
+        """The same for queues that the last check did not name, as nobody waited there: they are registered already,
+        but what becomes visible by time is not known."""
+        rows = await self._execute(POLL_QUEUES, [arns, None])
+        self._last_check.add(arns, rows, now)
+        self._wake_found(rows)
+        self._check_when_due(rows)
 
     def _wake_found(self, rows: list[PolledQueueRow]) -> None:
         for row in rows:
@@ -391,8 +409,7 @@ class LongPollDispatcher:
                 self._request_registration(queue)
             else:
                 del self._queues[queue.resolved.arn]
-        if arns and (is_due or not self._may_pause(now)):
-            await self._check_queues(arns, now)
+        await self._check(arns, now, is_due=is_due)
 
     async def run(self) -> None:
         """Runs the shared check each second, and when something becomes visible by time, until it is cancelled."""

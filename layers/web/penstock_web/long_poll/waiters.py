@@ -99,3 +99,9 @@ class LastCheck:
         *_, summary = rows
         self.arns, self.snapshot = frozenset(arns), summary.snapshot
         self.until = now + (summary.wait_ms or 0) / 1000
+
+    def add(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
+        """Remembers the result of a later check, of other queues. What the snapshot lacks makes the next check look."""
+        *_, summary = rows
+        self.arns |= frozenset(arns)
+        self.until = min(self.until, now + (summary.wait_ms or 0) / 1000)

@@ -500,3 +500,37 @@ def test_queues_that_nobody_waits_for_are_forgotten() -> None:
         polling.cancel()
 
     run(scenario())
+
+
+@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize("begins_at", [22.0, 38.0])
+def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thousands(
+    begins_at: float, away: bool
+) -> None:
+    """It is registered for a minute, but nobody waited there: what becomes visible by time is not known."""
+
+    async def scenario() -> None:
+        database = Database()
+        database.takes_seconds = 0.08
+        long_polls = LongPollDispatcher(database.call)
+        long_polls.receives_notifications = True
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        for number in range(101):
+            long_polls.wait(ResolvedQueue(f"{BILLS}-{number}"), 3600, 0)
+        long_polls.wait(ResolvedQueue(ORDERS), 6, 0)
+        for _ in range(42):
+            database.commits += 1
+            await asyncio.sleep(0.5)
+        assert ORDERS not in database.looked[-1][1]
+        await asyncio.sleep(begins_at - asyncio.get_running_loop().time())
+        answer = long_polls.wait(ResolvedQueue(ORDERS), 10, 0)
+        database.due_at, database.away = begins_at + 3, away
+        await asyncio.sleep(1.5)
+        database.away = False
+        await asyncio.sleep(1.5)
+        database.ready = {ORDERS}
+        assert await answer == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() < begins_at + 4.2
+        polling.cancel()
+
+    run(scenario())
