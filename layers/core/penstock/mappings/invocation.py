@@ -5,7 +5,7 @@ from typing import Final
 from uuid import uuid4
 
 from penstock.aws.function_arn import FunctionArn, parse_function
-from penstock.delivery.functions.client import FUNCTION_ERROR, THROTTLED, FunctionClient
+from penstock.delivery.functions.client import FUNCTION_ERROR, MOST_ANSWER_BYTES, THROTTLED, FunctionClient
 from penstock.delivery.webhooks.connection import Answer
 from penstock.delivery.webhooks.endpoint import EndpointRefused, parse_endpoint
 from penstock.delivery.webhooks.guard import AddressGuard, read_networks
@@ -33,7 +33,13 @@ class Invoker:
     def __init__(self, settings: Settings) -> None:
         self._functions = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
-        self._urls = Sender(guard, kept_bytes=KEPT_BYTES, keeps_private=True, drain_seconds=None)
+        self._urls = Sender(
+            guard,
+            kept_bytes=KEPT_BYTES,
+            keeps_private=True,
+            drain_seconds=None,
+            dropped_bytes=MOST_ANSWER_BYTES,
+        )
         self._secrets = read_secrets(settings.webhook_signing_secret)
 
     async def close(self) -> None:
@@ -50,6 +56,8 @@ class Invoker:
             assert function is not None  # noqa: S101 - it was parsed when the mapping was made
             return await self._invoke(function, event, seconds)
         except TimeoutError as error:
+            if error.args:  # no connection within three seconds
+                raise Throttled("the target cannot be reached") from error
             raise Failure(f"no answer within {seconds:.0f} s") from error
         except EndpointRefused as error:
             raise Failure(str(error)) from error

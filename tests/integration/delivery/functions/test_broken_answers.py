@@ -12,8 +12,9 @@ from penstock.delivery.webhooks.connection import Answer
 from penstock.delivery.webhooks.endpoint import parse_endpoint
 from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.webhooks.sender import Sender
-from penstock.mappings.invocation import Failure, Invoker
+from penstock.mappings.invocation import Failure, Invoker, Throttled
 from penstock.settings import Settings
+from tests.support.web.virtual_clock import run
 
 BODY = b'{"batchItemFailures": [{"itemIdentifier": "a"}]}'
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -113,3 +114,33 @@ def test_a_body_that_comes_late() -> None:
 
     asyncio.run(served(respond, call))
     assert [(answer.start, answer.is_complete) for answer in answers] == [(b"", False), (BODY, True)]
+
+
+@pytest.mark.parametrize("target", ["", FUNCTION])
+def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
+    """As long as Lambda's may be; its beginning is kept."""
+    body = b"x" * (6 * 1_048_576)
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+
+    assert invoke(target, respond) == body[:1_048_576]
+
+
+def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After the time for a connection, three seconds, it counts as one that cannot be reached."""
+
+    async def scenario() -> None:
+        invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}))
+
+        async def dial(*_: object) -> None:
+            await asyncio.sleep(30)
+
+        monkeypatch.setattr(Sender, "_dial", dial)
+        with pytest.raises(Throttled, match="cannot be reached"):
+            await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
+
+    run(scenario())

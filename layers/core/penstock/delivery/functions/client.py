@@ -18,6 +18,8 @@ from .request import signed, url_of
 InvocationType = Literal["RequestResponse", "Event"]
 """Waits for the function's answer, or has Lambda invoke it later."""
 
+MOST_ANSWER_BYTES: Final = 8 * 1_048_576
+"""The answer of a function has 6 MB at most ("payload limit", Lambda quotas); its head, and a margin."""
 FUNCTION_ERROR: Final = b"x-amz-function-error"
 THROTTLED: Final = 429
 
@@ -28,7 +30,11 @@ class FunctionClient:
     def __init__(self, address: str, kept_bytes: int) -> None:
         self._address = address
         self._sender = Sender(
-            AddressGuard(EVERY_NETWORK), kept_bytes=kept_bytes, keeps_private=True, drain_seconds=None
+            AddressGuard(EVERY_NETWORK),
+            kept_bytes=kept_bytes,
+            keeps_private=True,
+            drain_seconds=None,
+            dropped_bytes=MOST_ANSWER_BYTES,
         )
 
     async def close(self) -> None:

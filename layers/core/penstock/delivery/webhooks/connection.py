@@ -42,7 +42,8 @@ class Connection(asyncio.Protocol):
     """An open connection, for one request at a time. It calls `on_idle` when the next request may be sent.
 
     `kept_bytes`: how much of each answer's body is kept. 0: none, and the answer is there as soon as its head is.
-    `drain_seconds`: how long the body may take; None: as long as the caller waits.
+    `drain_seconds`: how long the body may take; None: as long as the caller waits. `dropped_bytes`: how much of an
+    answer is read beside what is kept.
     """
 
     def __init__(
@@ -50,11 +51,12 @@ class Connection(asyncio.Protocol):
         on_idle: Callable[["Connection"], None],
         kept_bytes: int = 0,
         drain_seconds: float | None = DRAIN_SECONDS,
+        dropped_bytes: int = MOST_ANSWER_BYTES,
     ) -> None:
         self._on_idle = on_idle
         self._kept_bytes = kept_bytes
         self._drain_seconds = drain_seconds
-        self._most_bytes = MOST_ANSWER_BYTES + kept_bytes
+        self._most_bytes = dropped_bytes + kept_bytes
         self._start = b""
         self._headers: dict[bytes, bytes] = {}
         self._status = 0  # of the answer that is read; 0: its head has not come

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
-from .connection import DRAIN_SECONDS, Answer, Connection, ConnectionLost
+from .connection import DRAIN_SECONDS, MOST_ANSWER_BYTES, Answer, Connection, ConnectionLost
 from .endpoint import Address, Endpoint, EndpointRefused
 from .guard import AddressGuard, is_public
 from .resolver import resolve
@@ -43,6 +43,7 @@ class Sender:
     `kept_bytes`: how much of the body of each answer is returned, but of answers from public addresses only: an answer
     from the operator's own network is not for subscribers to read. `keeps_private`: of those, too, since nobody reads
     them but this process. `drain_seconds`: how long the body of an answer may take; None: as long as the request may.
+    `dropped_bytes`: how much of an answer is read beside what is kept, before its connection is closed.
     """
 
     def __init__(
@@ -53,10 +54,12 @@ class Sender:
         kept_bytes: int = 0,
         keeps_private: bool = False,
         drain_seconds: float | None = DRAIN_SECONDS,
+        dropped_bytes: int = MOST_ANSWER_BYTES,
     ) -> None:
         self._kept_bytes = kept_bytes
         self._keeps_private = keeps_private
         self._drain_seconds = drain_seconds
+        self._dropped_bytes = dropped_bytes
         self._guard = guard
         self._resolve = resolver
         self._tls = tls
@@ -136,6 +139,7 @@ class Sender:
                 lambda idle: self._keep(origin, idle),
                 self._kept_bytes if self._keeps_private or is_public(address) else 0,
                 self._drain_seconds,
+                self._dropped_bytes,
             ),
             str(address),  # never the name, which the resolver would look up a second time
             endpoint.port,
