@@ -104,13 +104,14 @@ class Target:
 
 
 class World:
-    """A mapping that polls. `results`: what it has reported."""
+    """A mapping that polls. `results`: what it has reported; `lost_reports`: how many of them could not be stored."""
 
     def __init__(
         self, service: Service, target: Target, options: Options, places: int = 200, function: str = FUNCTION
     ) -> None:
         self.service, self.target = service, target
         self.results: list[str] = []
+        self.lost_reports = 0
         settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"})
         mapping = Mapping(
             mapping_id=UUID(int=1), account_id="000000000000", region="us-east-1", queue_arn=QUEUE,
@@ -123,8 +124,9 @@ class World:
             asyncio.Semaphore(places), self._report, now_ms,
         )  # fmt: skip
 
-    async def _report(self, result: str, _: str | None) -> None:
+    async def _report(self, result: str, _: str | None) -> bool:
         self.results.append(result)
+        return len(self.results) > self.lost_reports
 
 
 def polled(seconds: float, make: Callable[[], World]) -> World:
@@ -175,3 +177,14 @@ def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
     assert len(world.service.received) < 20
     assert world.service.deleted == []
     assert world.results == ["PROBLEM: the target was not invoked"]
+
+
+def test_a_result_that_could_not_be_stored_is_told_again() -> None:
+    """Else the mapping would seem to fail until it does, after an outage of the database."""
+
+    def make() -> World:
+        world = World(Service(30, "a", "b", "c"), Target(), Options(batch_size=1))
+        world.lost_reports = 1
+        return world
+
+    assert polled(5, make).results == ["OK", "OK"]

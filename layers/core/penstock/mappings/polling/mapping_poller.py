@@ -29,8 +29,8 @@ from .back_off import BackOff
 from .hold import LONGEST_SECONDS, Hold
 from .service import Service
 
-Report = Callable[[str, str | None], Awaitable[None]]
-"""Stores the result of the last batch, and why the mapping is disabled; None: it is not."""
+Report = Callable[[str, str | None], Awaitable[bool]]
+"""Stores the result of the last batch, and why the mapping is disabled; None: it is not. Whether that went well."""
 
 WAIT_SECONDS: Final = 3600.0
 """A wait costs nothing while it lasts, so it is long; rights are checked again at its end."""
@@ -275,4 +275,5 @@ class MappingPoller:
         """Stores a result that is another than before."""
         if result != self._last_result:
             self._last_result = result
-            await self._report(result, None)
+            if not await self._report(result, None):
+                self._last_result = ""  # the next batch tells its result, also the same

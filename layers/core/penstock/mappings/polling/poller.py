@@ -143,9 +143,11 @@ class Poller:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _report(self, mapping: Mapping, result: str, reason: str | None) -> None:
+    async def _report(self, mapping: Mapping, result: str, reason: str | None) -> bool:
         try:
             arguments = [mapping.mapping_id, mapping.revision, result[:1024], reason]
             await self._service.call(REPORT_MAPPING, arguments)
         except AwsError:
             _log.warning("the result of a mapping was not stored", extra={"mapping": str(mapping.mapping_id)})
+            return False
+        return True
