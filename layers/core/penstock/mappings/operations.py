@@ -138,9 +138,10 @@ def update(
         if function is None
         else targets.target_of(function, context.account_id, context.region)
     )
-    targets.check_target(target, context.account_id, context.region, context.environment.settings)
     yield from check_receiver(mapping.queue_arn, context)
-    yield from check_visibility(target, mapping.queue_arn, context)
+    if function is not None or request.enabled is not False:  # what may not go on can be stopped all the same
+        targets.check_target(target, context.account_id, context.region, context.environment.settings)
+        yield from check_visibility(target, mapping.queue_arn, context)
     row = yield from Call(
         UPDATE_MAPPING,
         (context.account_id, context.region, mapping.mapping_id, target, context.caller.principal.user_name,
@@ -221,11 +222,12 @@ def read(uuid: str, context: Context) -> Operation[Mapping]:
 
 
 def uuid_of(text: str) -> UUID | None:
-    """The id; None when the text is none."""
+    """The id; None when the text is none. Only in the form that policies name: other spellings would evade them."""
     try:
-        return UUID(text)
+        mapping_id = UUID(text)
     except ValueError:
         return None
+    return mapping_id if str(mapping_id) == text else None
 
 
 def options_of(request: mappings.ChangeRequest) -> Options:

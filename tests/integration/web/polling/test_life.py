@@ -195,3 +195,29 @@ def test_who_may_make_a_mapping(database: Database, guarded: tuple[Service, Func
     assert caught.value.response["Error"]["Code"] == "ResourceNotFoundException"
     with pytest.raises(ClientError, match="account"):
         partner.create_event_source_mapping(EventSourceArn=arn, FunctionName="f")
+
+
+def test_a_policy_holds_for_each_spelling_of_an_id(
+    database: Database, guarded: tuple[Service, Functions]
+) -> None:
+    service, _ = guarded
+    root = new_key(database, OWNER)
+    client_of(service, root, "sqs").create_queue(QueueName="q")
+    owner = client_of(service, root, "lambda")
+    arn = f"arn:aws:sqs:us-east-1:{OWNER}:q"
+    made = owner.create_event_source_mapping(EventSourceArn=arn, FunctionName="f")
+    statements = [
+        {"Effect": "Allow", "Action": "*", "Resource": "*"},
+        {"Effect": "Deny", "Action": "lambda:*", "Resource": made["EventSourceMappingArn"]},
+    ]
+    policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    client = client_of(service, user_key(database, "bob", policy), "lambda")
+    uuid = made["UUID"]
+    for spelling in (uuid, uuid.upper(), f"{uuid.replace('-', '')}----"):
+        with pytest.raises(ClientError):
+            client.delete_event_source_mapping(UUID=spelling)
+        with pytest.raises(ClientError):
+            client.tag_resource(
+                Resource=made["EventSourceMappingArn"].replace(uuid, spelling), Tags={"a": "b"}
+            )
+    assert "Tags" not in owner.get_event_source_mapping(UUID=uuid)

@@ -38,6 +38,16 @@ def test_a_mapping_whose_function_may_take_longer_is_refused(world: World) -> No
     assert world.get(mapping)["FunctionArn"].endswith(quick)
 
 
+def test_a_mapping_that_would_be_refused_by_now_can_be_stopped(world: World) -> None:
+    _, arn = world.queue(VisibilityTimeout="30")
+    name = world.function(lambda _: None)
+    mapping = world.map(arn, name)
+    world.functions.timeouts[name] = 60
+    world.client.update_event_source_mapping(UUID=mapping, Enabled=False)
+    assert world.get(mapping)["State"] == "Disabled"
+    assert refused(world, "update_event_source_mapping", UUID=mapping, Enabled=True).startswith("Queue visib")
+
+
 def test_the_rest_api_says_it_too(world: World) -> None:
     url, _ = world.queue(VisibilityTimeout="10")
     slow = world.function(lambda _: None)
