@@ -1,6 +1,7 @@
 """A batch of messages for a mapping: received as a consumer would, with the rights of who made the mapping."""
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 import msgspec
@@ -9,7 +10,7 @@ from penstock.access.authorization import authorize_one
 from penstock.access.users import caller
 from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
-from penstock.effects import Call, JsonObject, Operation
+from penstock.effects import Call, JsonObject, Operation, compute
 from penstock.environment import Environment
 from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
@@ -120,14 +121,17 @@ def records_of(mapping: Mapping, rows: Sequence[ReceivedRow], context: Context) 
     records = [record_of(row, mapping.queue, receipts) for row in rows]
     passed = set(range(1, len(rows) + 1))
     if mapping.filters is not None:
-        facts = [
-            None if one is None else msgspec.json.encode(one).decode() for one in filters.facts_of(records)
-        ]
+        facts = yield from compute(partial(_facts, records), sum(len(row.body) for row in rows))
         patterns = [msgspec.json.encode(one).decode() for one in mapping.filters]
         passed = {row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, facts)))}
         left_out = [row for n, row in enumerate(rows, 1) if n not in passed]
         yield from delete_messages(mapping, left_out)
     return [encoded(rows[n - 1], records[n - 1]) for n in sorted(passed)]
+
+
+def _facts(records: Sequence[JsonObject]) -> list[str | None]:
+    """What the filter is compared with, in JSON. Takes up to 0.4 s a MiB."""
+    return [None if one is None else msgspec.json.encode(one).decode() for one in filters.facts_of(records)]
 
 
 def delete_messages(mapping: Mapping, rows: Sequence[ReceivedRow]) -> Operation[None]:
