@@ -105,8 +105,8 @@ class OperationRun(Generic[T]):
     """
 
     __slots__ = (
-        "_call_seconds", "_effect", "_future", "_is_abandoned", "_on_end", "_operation", "_request", "_resources",
-        "_started_at", "error", "is_cancelled", "result",
+        "_call_seconds", "_effect", "_future", "_is_abandoned", "_last_result", "_on_end", "_operation", "_request",
+        "_resources", "_started_at", "error", "is_cancelled", "result",
     )  # fmt: skip
 
     def __init__(
@@ -123,6 +123,7 @@ class OperationRun(Generic[T]):
         self._call_seconds = self._started_at = 0.0  # of the last effect
         self._effect: Effect[Any] | None = None
         self._future: ResultFuture | None = None
+        self._last_result: object = None  # of the last effect
         self.result: T
         self.error: BaseException | None = None
         self.is_cancelled = False
@@ -137,6 +138,8 @@ class OperationRun(Generic[T]):
                 self._call_seconds = perf_counter() - self._started_at
             if self._is_abandoned:
                 self._return_messages(result)
+                raise asyncio.CancelledError
+            self._last_result = result
             effect = self._operation.send(result)
             while (reaction := self._resources.reactions.get(type(effect))) is not None:
                 reaction(effect, self._call_seconds)
@@ -174,10 +177,15 @@ class OperationRun(Generic[T]):
         raise TypeError(effect)
 
     def _return_messages(self, rows: Any) -> None:
-        """Makes messages visible again that came for a receive when it was cancelled. Raises CancelledError."""
+        """Makes messages visible again that came for a receive when it was cancelled."""
         _, *messages = rows
         self._resources.batcher.return_messages(cast("Receive[Row]", self._effect).queue, messages)
-        raise asyncio.CancelledError
+
+    def discard(self) -> None:
+        """Nobody will have the result of an operation that has ended: messages that it has just received go back."""
+        has_result = self._on_end is None and self.error is None and not self.is_cancelled
+        if has_result and isinstance(self._effect, Receive):
+            self._return_messages(self._last_result)
 
     def cancel(self, *, disconnected: bool) -> None:
         """Ends the operation early, unless it has ended.
@@ -217,6 +225,7 @@ async def run_operation(
         await ended
     except asyncio.CancelledError:
         run.cancel(disconnected=False)
+        run.discard()
         raise
     if run.is_cancelled:
         raise asyncio.CancelledError

@@ -258,6 +258,36 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
     run(scenario())
 
 
+def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
+    """So many rounds of the event loop after its queue has got some."""
+
+    async def cancelled_after(rounds: int) -> tuple[int, int]:
+        queue = Queue(stored=0)
+        resources = resources_on(FakeDatabase(queue))
+        request = asyncio.get_running_loop().create_task(
+            run_operation(
+                receive_messages(
+                    Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20), set()
+                ),
+                resources,
+            )
+        )
+        await settle()
+        queue.stored = 3
+        resources.long_polls.wake(ORDERS, 1)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        request.cancel()
+        await asyncio.wait([request])
+        await settle()
+        await resources.batcher.drain()
+        return queue.taken, sum(queue.given_back) + (0 if request.cancelled() else len(request.result()))
+
+    for rounds in range(20):
+        taken, known = run(cancelled_after(rounds))
+        assert taken == known, rounds
+
+
 def test_what_is_handed_to_who_waits_is_its_answer() -> None:
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
