@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from typing import Any
+from uuid import UUID
 
 import botocore.session
 import pytest
 from botocore.exceptions import CredentialRetrievalError
 
 from penstock.aws.function_arn import parse_function
-from penstock.delivery.functions import request
+from penstock.delivery.functions import client, request
+from penstock.delivery.functions.carrier import FunctionCarrier
+from penstock.delivery.functions.client import FunctionClient
 from penstock.delivery.functions.configuration import timeout_of
+from penstock.delivery.webhooks.request import FUNCTION, Delivery
 from penstock.mappings.invocation import Invoker, Throttled
 from penstock.settings import Settings
 
 ADDRESS = "http://127.0.0.1:1"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     class Session:
         def get_credentials(self) -> None:
@@ -27,6 +33,7 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     request._find_credentials.cache_clear()
 
 
+@pytest.mark.usefixtures("no_credentials")
 def test_an_invocation_fails_as_if_lambda_could_not_be_reached() -> None:
     async def scenario() -> None:
         invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS}))
@@ -37,7 +44,46 @@ def test_an_invocation_fails_as_if_lambda_could_not_be_reached() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.usefixtures("no_credentials")
 def test_a_functions_timeout_is_not_known() -> None:
     function = parse_function("f", "000000000000", "us-east-1")
     assert function is not None
     assert timeout_of(ADDRESS, function) is None
+
+
+def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a function would be invoked with messages that others have received meanwhile, or after its lease."""
+
+    def slow(*_: object) -> dict[str, str]:
+        time.sleep(0.3)
+        return {}
+
+    monkeypatch.setattr(client, "signed", slow)
+
+    async def scenario() -> float:
+        invoker = FunctionClient(ADDRESS, 1)
+        function = parse_function("f", "000000000000", "us-east-1")
+        assert function is not None
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            await invoker.invoke(function, b"{}", 0.1, "Event")
+        took = time.monotonic() - began
+        await invoker.close()
+        return took
+
+    assert asyncio.run(scenario()) < 0.25
+
+
+def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
+    """Else it would be tried again after each lease, without an end."""
+
+    async def carried() -> Any:
+        settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS})
+        carrier = FunctionCarrier(settings, FunctionClient(ADDRESS, 1))
+        arn = "arn:aws:lambda:us-east-1:000000000000:function:f"
+        return await carrier.carry(
+            Delivery(1, "000000000000", "", arn, FUNCTION, UUID(int=1), None, None, raw=True, policy=None, attempts=0,
+                     body="no envelope")
+        )  # fmt: skip
+
+    assert asyncio.run(carried()).error == "ServiceException: the function was not invoked"

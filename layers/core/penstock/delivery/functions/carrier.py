@@ -32,8 +32,8 @@ class FunctionCarrier:
         function = parse_function_arn(delivery.endpoint)
         if function is None or not is_listed(function, self._settings):
             return refused(delivery, "QUEUE_LAMBDA_FUNCTIONS does not have the function")
-        event = event_of(delivery)
         try:
+            event = event_of(delivery)
             answer = await self._client.invoke(function, event, ATTEMPT_SECONDS, "Event")
         except (TimeoutError, EndpointRefused, OSError) as error:
             # The account reads the outcome, and names within the network are not its business.

@@ -48,9 +48,12 @@ class FunctionClient:
         url = url_of(self._address, function, "invocations")
         endpoint = parse_endpoint(url)
         headers: Mapping[str, str] = {"Content-Type": "application/json", "X-Amz-Invocation-Type": kind}
-        headers = await asyncio.to_thread(signed, "POST", url, function.region, event, headers)
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + seconds
+        async with asyncio.timeout(seconds):  # new credentials may take long
+            headers = await asyncio.to_thread(signed, "POST", url, function.region, event, headers)
         return await self._sender.post(
-            endpoint, _request(endpoint, headers, event), seconds, function.account_id
+            endpoint, _request(endpoint, headers, event), ends - loop.time(), function.account_id
         )
 
 
