@@ -1,7 +1,8 @@
 -- queue.update_mapping(account, region, id, function, user, options, filters, enabled, tags): changes an event source
--- mapping and wakes the pollers. Null leaves a value as it is, but p_options with its p_filters and p_user_name are set
--- together. Returns it, or an error: ResourceNotFoundException, MappingExists (the queue has another mapping to this
--- function). Locks: the mapping's row. Called by: UpdateEventSourceMapping.
+-- mapping and wakes the pollers. Null leaves a value as it is (not p_user_name), p_options the members that they lack: so
+-- changes at the same time keep each other's. p_filters belong to the member FilterCriteria.
+-- Returns it, or an error: ResourceNotFoundException, MappingExists (the queue has another mapping to this function).
+-- Locks: the mapping's row. Called by: UpdateEventSourceMapping.
 create or replace function queue.update_mapping(
     p_account_id text, p_region text, p_mapping_id uuid, p_function_arn text, p_user_name text, p_options jsonb,
     p_filters jsonb, p_enabled boolean)
@@ -11,8 +12,10 @@ declare
     v_mapping queue.event_source_mapping;
 begin
     update queue.event_source_mapping m
-    set function_arn = coalesce(p_function_arn, m.function_arn), user_name = p_user_name, options = p_options,
-        filters = p_filters, enabled = coalesce(p_enabled, m.enabled), reason = 'USER_INITIATED',
+    set function_arn = coalesce(p_function_arn, m.function_arn), user_name = p_user_name,
+        options = m.options || p_options,
+        filters = case when p_options ? 'FilterCriteria' then p_filters else m.filters end,
+        enabled = coalesce(p_enabled, m.enabled), reason = 'USER_INITIATED',
         updated_at = clock_timestamp(), revision = m.revision + 1
     where m.account_id = p_account_id and m.region = p_region and m.mapping_id = p_mapping_id
     returning * into v_mapping;

@@ -130,8 +130,8 @@ def update(
     """
     checks.check_members(request)
     mapping = yield from read(request.uuid, context)
-    options = merged(mapping.options, options_of(request))
-    checks.check_options(options, fifo=mapping.queue.is_fifo)
+    options = options_of(request)
+    checks.check_options(merged(mapping.options, options), fifo=mapping.queue.is_fifo)
     function = request.function_name
     target = (
         mapping.function_arn
@@ -144,7 +144,8 @@ def update(
         yield from check_visibility(target, mapping.queue_arn, context)
     row = yield from Call(
         UPDATE_MAPPING,
-        (context.account_id, context.region, mapping.mapping_id, target, context.caller.principal.user_name,
+        (context.account_id, context.region, mapping.mapping_id, None if function is None else target,
+         context.caller.principal.user_name,
          as_json(msgspec.to_builtins(options)), _filters(options), request.enabled),
     )  # fmt: skip
     return mapping, _stored(row[0].error, row[0].mapping, mapping.queue_arn, target)

@@ -6,6 +6,7 @@ configuring an Amazon SQS event source mapping" (AWS Lambda Developer Guide).
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -63,6 +64,31 @@ def test_a_mapping_lives_and_dies(world: World) -> None:
         "ResourceNotFoundException",
         404,
     )
+
+
+def test_changes_at_the_same_time_keep_each_others_members(world: World) -> None:
+    _, arn = world.queue()
+    mapping = world.map(arn, world.function(lambda _: None), Enabled=False)
+    changes: list[dict[str, Any]] = [
+        {"BatchSize": 3},
+        {"ScalingConfig": {"MaximumConcurrency": 9}},
+        {"FilterCriteria": {"Filters": [{"Pattern": '{"body": ["a"]}'}]}},
+        {"FunctionResponseTypes": ["ReportBatchItemFailures"]},
+    ]
+    for _ in range(5):
+        world.client.update_event_source_mapping(
+            UUID=mapping, BatchSize=1, ScalingConfig={}, FilterCriteria={}, FunctionResponseTypes=[]
+        )
+        with ThreadPoolExecutor(len(changes)) as threads:
+            list(
+                threads.map(
+                    lambda change: world.client.update_event_source_mapping(UUID=mapping, **change), changes
+                )
+            )
+        shown = world.get(mapping)
+        assert {name: shown.get(name) for change in changes for name in change} == {
+            name: value for change in changes for name, value in change.items()
+        }
 
 
 def test_defaults(world: World) -> None:
