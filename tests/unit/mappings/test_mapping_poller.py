@@ -13,11 +13,12 @@ import pytest
 from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Operation, Receive, Row, Statement
 from penstock.environment import Environment
+from penstock.errors import ServiceUnavailable
 from penstock.mappings.batches import Mapping
 from penstock.mappings.invocation import Invoker
 from penstock.mappings.polling.mapping_poller import MappingPoller
 from penstock.mappings.types import Options, ScalingConfig
-from penstock.postgres.statements.messages import DeletedRow, ReceivedRow
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from tests.support.web.virtual_clock import run
@@ -44,7 +45,10 @@ class Counts:
 
 
 class Service:
-    """A queue of messages, each of which is received once. `deleted`: their bodies, in order."""
+    """A queue of messages, each of which is received once. `deleted`: their numbers, in order.
+
+    `away`: from when to when nothing can be deleted.
+    """
 
     claim_seconds = idle_seconds = 20.0
     counts = Counts()
@@ -54,6 +58,7 @@ class Service:
         self.bodies = deque(bodies)
         self.received: list[tuple[float, str]] = []
         self.deleted: list[int] = []
+        self.away = (0.0, 0.0)
 
     async def run(self, operation: Operation[T]) -> T:
         try:
@@ -73,7 +78,11 @@ class Service:
             if not self.bodies:
                 await asyncio.sleep(effect.wait_seconds or 0)
             return [HEADER, *(self._row() for _ in range(min(effect.count, len(self.bodies))))]
+        if isinstance(effect, BatchCall) and effect.statement is CHANGE_VISIBILITIES:
+            return [ChangedRow(n, "changed", 0) for n in range(1, len(effect.entries) + 1)]
         if isinstance(effect, BatchCall):
+            if self.away[0] <= asyncio.get_running_loop().time() < self.away[1]:
+                raise ServiceUnavailable
             self.deleted += [entry.id for entry in effect.entries]
             return [DeletedRow(n, "deleted") for n in range(1, len(effect.entries) + 1)]
         return None
@@ -188,3 +197,14 @@ def test_a_result_that_could_not_be_stored_is_told_again() -> None:
         return world
 
     assert polled(5, make).results == ["OK", "OK"]
+
+
+def test_what_a_url_has_handled_is_deleted_after_an_outage() -> None:
+    """Also where the request has taken longer than the queue's visibility timeout."""
+
+    def make() -> World:
+        world = World(Service(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
+        world.service.away = (35, 50)
+        return world
+
+    assert polled(60, make).service.deleted == [1]

@@ -26,7 +26,7 @@ from penstock.mappings.targets import check_target, is_url
 from penstock.postgres.statements.messages import ReceivedRow
 
 from .back_off import BackOff
-from .hold import LONGEST_SECONDS, Hold
+from .hold import LONGEST_SECONDS, SHORTEST_RENEWAL_SECONDS, Hold
 from .service import Service
 
 Report = Callable[[str, str | None], Awaitable[bool]]
@@ -251,13 +251,17 @@ class MappingPoller:
         return answer.succeeded(rows, failed, fifo=mapping.queue.is_fifo)
 
     async def _delete(self, rows: list[ReceivedRow]) -> None:
-        """Deletes them; while the database cannot be reached, tries again until they are visible again."""
+        """Deletes them; while the database cannot be reached, tries again until they are visible again.
+
+        At least as long as a `Hold` may have prolonged that.
+        """
+        held_until_ms = self._now_ms() + SHORTEST_RENEWAL_SECONDS * 1000
         while rows:
             try:
                 await self._service.run(batches.delete_messages(self.mapping, rows))
                 self._counts.count_handled(self.mapping.queue_arn, len(rows))
             except ServiceUnavailable:
-                if max(row.visible_at_ms for row in rows) < self._now_ms():
+                if max(held_until_ms, *(row.visible_at_ms for row in rows)) < self._now_ms():
                     return
                 await asyncio.sleep(DELETE_PAUSE_SECONDS)
             except QueueDoesNotExist:
