@@ -60,6 +60,8 @@ class Invoker:
                 raise Throttled("the target cannot be reached") from error
             raise Failure(f"no answer within {seconds:.0f} s") from error
         except EndpointRefused as error:
+            if not is_url(target):  # the name of QUEUE_LAMBDA_ENDPOINT is not the account's business
+                raise Throttled("the target cannot be reached") from error
             raise Failure(str(error)) from error
         except OSError as error:
             raise Throttled("the target cannot be reached") from error

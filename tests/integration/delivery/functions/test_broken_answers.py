@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
 
 from penstock.delivery.webhooks.connection import Answer
-from penstock.delivery.webhooks.endpoint import parse_endpoint
+from penstock.delivery.webhooks.endpoint import EndpointRefused, parse_endpoint
 from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.webhooks.sender import Sender
 from penstock.mappings.invocation import Failure, Invoker, Throttled
@@ -144,3 +145,45 @@ def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
             await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
 
     run(scenario())
+
+
+def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accounts read LastProcessingResult."""
+
+    async def refuse(*_: object) -> None:
+        raise EndpointRefused("lambda.internal.example has no address")
+
+    async def scenario() -> None:
+        invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://lambda.internal.example"}))
+        monkeypatch.setattr(Sender, "_addresses", refuse)
+        with pytest.raises(Throttled, match=r"^the target cannot be reached$"):
+            await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
+
+    asyncio.run(scenario())
+
+
+def test_connections_survive_nat_while_a_function_works() -> None:
+    """Else the answer of a function that takes longer than 350 seconds would never come."""
+
+    async def scenario() -> None:
+        ended = asyncio.Event()
+
+        async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+            ended.set()
+
+        server = await asyncio.start_server(read, "127.0.0.1", 0)
+        async with server:
+            address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+            sender = Sender(AddressGuard(EVERY_NETWORK))
+            connection = await sender._connect(parse_endpoint(address), "000000000000")
+            assert connection._transport is not None
+            opened = connection._transport.get_extra_info("socket")
+            assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) < 350
+            await sender.close()
+            await ended.wait()
+
+    asyncio.run(scenario())

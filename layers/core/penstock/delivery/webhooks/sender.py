@@ -7,6 +7,7 @@ endpoint ──► addresses (the resolver's answer) ──► guard checks all 
 """
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
@@ -27,6 +28,18 @@ MOST_ADDRESSES: Final = 3
 IDLE_SECONDS: Final = 4.0
 """How long a connection is kept without a request: Node.js closes at five seconds, most servers later."""
 MOST_IDLE: Final = 200
+
+
+KEEPALIVE_SECONDS: Final = 60
+"""A function may take 15 minutes, and NAT forgets a connection on which nothing is sent for 350 seconds."""
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Has the system ask each minute whether the other side is still there."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # of Linux; others ask more seldom
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), KEEPALIVE_SECONDS)
 
 
 class Origin(NamedTuple):
@@ -134,7 +147,7 @@ class Sender:
     async def _dial_one(self, endpoint: Endpoint, address: Address) -> Connection:
         origin = Origin(endpoint.scheme, endpoint.host, endpoint.port)
         secure = endpoint.scheme == "https"
-        _, connection = await asyncio.get_running_loop().create_connection(
+        transport, connection = await asyncio.get_running_loop().create_connection(
             lambda: Connection(
                 lambda idle: self._keep(origin, idle),
                 self._kept_bytes if self._keeps_private or is_public(address) else 0,
@@ -146,6 +159,7 @@ class Sender:
             ssl=self._context() if secure else None,
             server_hostname=endpoint.host.removesuffix(".") if secure else None,
         )
+        keep_alive(transport.get_extra_info("socket"))
         self._open.add(connection)
         return connection
 
