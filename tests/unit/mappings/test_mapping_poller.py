@@ -17,6 +17,7 @@ from penstock.errors import ServiceUnavailable
 from penstock.mappings.batches import Mapping
 from penstock.mappings.invocation import Invoker
 from penstock.mappings.polling.mapping_poller import MappingPoller
+from penstock.mappings.polling.places import Places
 from penstock.mappings.types import Options, ScalingConfig
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
@@ -116,21 +117,27 @@ class World:
     """A mapping that polls. `results`: what it has reported; `lost_reports`: how many of them could not be stored."""
 
     def __init__(
-        self, service: Service, target: Target, options: Options, places: int = 200, function: str = FUNCTION
+        self,
+        service: Service,
+        target: Target,
+        options: Options,
+        places: int | Places = 200,
+        function: str = FUNCTION,
+        number: int = 1,
     ) -> None:
         self.service, self.target = service, target
         self.results: list[str] = []
         self.lost_reports = 0
         settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"})
         mapping = Mapping(
-            mapping_id=UUID(int=1), account_id="000000000000", region="us-east-1", queue_arn=QUEUE,
+            mapping_id=UUID(int=number), account_id="000000000000", region="us-east-1", queue_arn=QUEUE,
             function_arn=function, user_name=None, options=options, filters=None, enabled=True, reason="",
             last_result="", tags={}, updated_at=0.0, revision=1, invocations=0, failed_invocations=0,
             failing_since=None,
         )  # fmt: skip
         self.poller = MappingPoller(
             mapping, Environment(settings, ReceiptHandles(b"k" * 32)), service, cast("Invoker", target),
-            asyncio.Semaphore(places), self._report, now_ms,
+            places if isinstance(places, Places) else Places(places), self._report, now_ms,
         )  # fmt: skip
 
     async def _report(self, result: str, _: str | None) -> bool:
@@ -172,7 +179,7 @@ def test_nothing_is_received_while_the_process_has_no_place() -> None:
     """Its messages would wait while they are invisible, and be visible again before they are handled."""
     options = Options(batch_size=1, scaling_config=ScalingConfig(50))
     bodies = [str(n) for n in range(60)]
-    world = polled(55, lambda: World(Service(30, *bodies), Target(10), options, places=2))
+    world = polled(55, lambda: World(Service(30, *bodies), Target(10), options, places=3))
     assert len(world.target.began) == 12
     assert len(world.service.received) <= 14
 
@@ -208,3 +215,23 @@ def test_what_a_url_has_handled_is_deleted_after_an_outage() -> None:
         return world
 
     assert polled(60, make).service.deleted == [1]
+
+
+def test_a_mapping_leaves_places_to_others() -> None:
+    """Whose functions take 15 minutes, and which may have a thousand of them at once."""
+    others: list[World] = []
+
+    async def scenario() -> World:
+        places, bodies = Places(200), [str(n) for n in range(1000)]
+        slow = Options(batch_size=1, scaling_config=ScalingConfig(1000))
+        first = World(Service(900, *bodies), Target(900), slow, places)
+        await asyncio.sleep(1)
+        others.append(World(Service(900, "a"), Target(), Options(), places, number=2))
+        await asyncio.sleep(1)
+        for world in (first, *others):
+            world.poller.abort()
+            await world.poller.ended()
+        return first
+
+    assert len(run(scenario()).target.began) == 133
+    assert others[0].service.deleted == [1]

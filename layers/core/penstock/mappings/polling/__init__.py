@@ -2,6 +2,7 @@
 
 poller          which mappings this process polls for
 mapping_poller  batches of one mapping, one after another, and invocations of them at once
+places          invocations at once of a process
 hold            messages stay invisible while a URL handles them
 back_off        the pause after failures
 service         what the worker needs of its process

@@ -11,6 +11,7 @@ message of a group of which others are in flight, so invocations at once have di
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from time import perf_counter
 from typing import Final
 
@@ -27,6 +28,7 @@ from penstock.postgres.statements.messages import ReceivedRow
 
 from .back_off import BackOff
 from .hold import LONGEST_SECONDS, SHORTEST_RENEWAL_SECONDS, Hold
+from .places import Places
 from .service import Service
 
 Report = Callable[[str, str | None], Awaitable[bool]]
@@ -46,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class MappingPoller:
-    """`invocations`: the places of the process, which all mappings share. `now_ms`: the database's time."""
+    """`places`: of the process, which all mappings share. `now_ms`: the database's time."""
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class MappingPoller:
         environment: Environment,
         service: Service,
         invoker: Invoker,
-        invocations: asyncio.Semaphore,
+        places: Places,
         report: Report,
         now_ms: Callable[[], float],
     ) -> None:
@@ -63,7 +65,7 @@ class MappingPoller:
         self._service = service
         self._counts = service.counts
         self._invoker = invoker
-        self._invocations = invocations
+        self._places = places
         self._report = report
         self._now_ms = now_ms
         self._slots = asyncio.Semaphore(mapping.concurrency)
@@ -106,7 +108,7 @@ class MappingPoller:
             records: list[Record] = []
             try:
                 await asyncio.sleep(self._back_off.seconds)
-                async with self._invocations:
+                async with self._place():
                     pass  # what is received while the process has no place would only wait, invisible
                 records = await self._next_batch()
             except Exception as error:  # noqa: BLE001 - the next batch may come
@@ -193,7 +195,7 @@ class MappingPoller:
         failed_groups: set[str] = set()
         for part in event.events_of(records):
             rest = [r for r in part if not failed_groups or answer.group_of(r.row) not in failed_groups]
-            async with self._invocations:
+            async with self._place():
                 done = await self._call(rest, hold) if rest else []
             if self.mapping.queue.is_fifo:
                 kept = {row.message_id for row in done}
@@ -201,6 +203,9 @@ class MappingPoller:
             if hold is not None:
                 hold.release(done)
             await self._delete(done)
+
+    def _place(self) -> AbstractAsyncContextManager[None]:
+        return self._places.one(self.mapping.account_id, self.mapping.mapping_id)
 
     async def _call(self, records: Sequence[Record], hold: Hold | None) -> list[ReceivedRow]:
         """The messages that the target has handled."""

@@ -24,6 +24,7 @@ from penstock.postgres.statements.mappings import (
 )
 
 from .mapping_poller import MappingPoller
+from .places import Places
 from .service import Service
 
 ALIVE_SECONDS: Final = 60
@@ -41,7 +42,7 @@ class Poller:
         self._service = service
         self._id = uuid4()
         self._invoker = Invoker(environment.settings)
-        self._invocations = asyncio.Semaphore(MOST_INVOCATIONS)
+        self._places = Places(MOST_INVOCATIONS)
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._ended: set[MappingPoller] = set()  # whose invocations are not all stored yet
@@ -112,7 +113,7 @@ class Poller:
                 self._environment,
                 self._service,
                 self._invoker,
-                self._invocations,
+                self._places,
                 partial(self._report, mapping),
                 lambda: time() * 1000 + self._ahead_ms,
             )
