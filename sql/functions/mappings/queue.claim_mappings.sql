@@ -8,6 +8,8 @@ create or replace function queue.claim_mappings(p_poller_id uuid, p_seconds int)
 returns table (mapping_id uuid, revision bigint, now_ms bigint)
 language plpgsql as $$
 #variable_conflict use_column
+declare
+    v_ids uuid[];
 begin
     if not exists (select from queue.event_source_mapping m where m.enabled) then
         return;
@@ -25,12 +27,15 @@ begin
         perform pg_notify('penstock', 'mappings');
         return;
     end if;
-    update queue.event_source_mapping m set poller_id = p_poller_id
-    where m.mapping_id in (
+    v_ids := array(
         select f.mapping_id from queue.event_source_mapping f
         where f.enabled and f.poller_id is distinct from p_poller_id and not exists (
             select from queue.poller p where p.poller_id = f.poller_id and p.alive_until > clock_timestamp())
         for update skip locked);
+    -- Asked again with a new snapshot: one that another has just taken has a poller that the search did not see.
+    update queue.event_source_mapping m set poller_id = p_poller_id
+    where m.mapping_id = any (v_ids) and not exists (
+        select from queue.poller p where p.poller_id = m.poller_id and p.alive_until > clock_timestamp());
     return query
     select m.mapping_id, m.revision, queue.epoch_ms(clock_timestamp()) from queue.event_source_mapping m where m.poller_id = p_poller_id and m.enabled;
 end $$;

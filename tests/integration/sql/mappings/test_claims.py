@@ -1,0 +1,39 @@
+"""Which process polls for a mapping: queue.claim_mappings."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from uuid import uuid4
+
+import psycopg
+
+from tests.support.database import Database
+
+PROCESSES, MAPPINGS, ROUNDS = 4, 50, 60
+
+
+def test_processes_that_begin_together_share_no_mapping(database: Database) -> None:
+    """Else it would have twice as many invocations at once, until the next claim."""
+    began = Barrier(PROCESSES)
+
+    def claim(connection: psycopg.Connection) -> list[object]:
+        began.wait()
+        rows = connection.execute("select mapping_id from queue.claim_mappings(%s, 60)", [uuid4()])
+        return [row[0] for row in rows]
+
+    connections = [psycopg.connect(database.dsn, autocommit=True) for _ in range(PROCESSES)]
+    first = connections[0]
+    first.execute(
+        "insert into queue.event_source_mapping (account_id, region, queue_arn, function_arn, options, enabled) "
+        "select '000000000000', 'us-east-1', 'q', format('f%%s', n), '{}', true from generate_series(1, %s) n",
+        [MAPPINGS],
+    )
+    with ThreadPoolExecutor(PROCESSES) as threads:
+        for _ in range(ROUNDS):
+            first.execute("delete from queue.poller")
+            first.execute("update queue.event_source_mapping set poller_id = null")
+            claimed = [one for found in threads.map(claim, connections) for one in found]
+            assert len(claimed) == len(set(claimed)) == MAPPINGS
+    for connection in connections:
+        connection.close()
