@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.verdicts.days import SCENARIOS
+from tests.support.verdicts.recorded import scores
 from tests.support.verdicts.score import Score, is_close, score
 from tests.support.verdicts.simulation import simulate
 
@@ -36,3 +37,11 @@ def test_the_score_would_notice() -> None:
     scenario = SCENARIOS["hourly batch"]
     found: Score = score(scenario, simulate(scenario.plan), every=2, by_naive=True)
     assert found.wrong.total() > 0.1 * found.right
+
+
+def test_recorded_runs_of_the_benchmarks() -> None:
+    verdicts, naive = scores()
+    assert not verdicts.wrong
+    assert verdicts.right > naive.right + 5
+    assert all(verdicts.drains)
+    assert verdicts.drains

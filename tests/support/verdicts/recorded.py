@@ -1,0 +1,186 @@
+"""How good verdicts are on the recorded runs of benchmarks/queen, beside the naive rule of `score`.
+
+    python -m tests.support.verdicts.recorded
+
+Each run has two consumer groups, each with a queue: 600 seconds of messages, then the backlog is worked off. The
+records have the rate of arrivals and the backlog; what else a minute has is computed: deletes are arrivals less growth,
+and the dead letters, which the records count in the backlog to the end, come in proportion to what was deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from penstock.verdicts import Facts, Kind, Minute, Verdict, judge
+
+from .score import AFTER, LEAST_BACKLOG, is_close, minutes_until, naive, naive_drain
+from .simulation import MINUTE, START
+
+RESULTS = Path(__file__).parents[3] / "benchmarks/results"
+RUNS = ("queen_fair", "queen_fifo")
+GROUPS = ("backlog of the first group", "backlog of the second group")
+WINDOW = 150.0
+"""Seconds before and after a moment whose growth tells how the queue is then."""
+STEADY = 0.02
+"""Of the arrivals: a backlog that grows less than this, or falls less, is steady."""
+FIRST_MINUTE, LATEST = 2, 5
+
+Series = list[tuple[float, float]]
+
+
+@dataclass
+class Record:
+    """A queue of a run. `pushes`: seconds in which messages came. Series are of seconds and values."""
+
+    name: str
+    fifo: bool
+    pushes: float
+    rate: Series
+    backlog: Series
+
+    @property
+    def minutes(self) -> int:
+        """Whole minutes that were recorded."""
+        return int(self.backlog[-1][0] // 60)
+
+    @cached_property
+    def sent(self) -> list[float]:
+        """Messages that had come, by second."""
+        rates = (at(self.rate, second + 0.5) for second in range(int(self.pushes)))
+        return list(accumulate(rates, initial=0.0))
+
+    def arrivals(self, first: float, end: float) -> float:
+        """Messages that came between these seconds."""
+        last = len(self.sent) - 1
+        return self.sent[min(int(end), last)] - self.sent[min(int(first), last)]
+
+    def dead(self, second: float) -> float:
+        """Dead letters up to a second."""
+        done, total = (
+            self.arrivals(0, until) - at(self.backlog, until) for until in (second, self.backlog[-1][0])
+        )
+        return self.backlog[-1][1] * max(done, 0) / total
+
+    def waiting(self, second: float) -> float:
+        """The backlog without dead letters."""
+        return max(at(self.backlog, second) - self.dead(second), 0)
+
+    def expected(self, second: float) -> set[Kind]:
+        """How the queue is at this second, by what came before and after it."""
+        if self.waiting(second) < LEAST_BACKLOG:
+            return {Kind.OK, Kind.IDLE}
+        is_over = second >= self.pushes
+        first = max(second - WINDOW, self.pushes if is_over else 0)
+        end = min(second + WINDOW, self.backlog[-1][0] if is_over else self.pushes)
+        arrivals, growth = self.arrivals(first, end), self.waiting(end) - self.waiting(first)
+        # What takes less than a minute is no backlog, as docs/verdicts.md says.
+        keeps_up = {Kind.OK} if self.waiting(second) * (end - first) < 60 * (arrivals - growth) else set()
+        if abs(growth) <= STEADY * arrivals:
+            return {Kind.OK, Kind.DRAINING}
+        return keeps_up | ({Kind.FALLING_BEHIND} if growth > 0 else {Kind.DRAINING})
+
+    def rows(self, minutes: int) -> list[Minute]:
+        """The first so many minutes, as the service would have stored them."""
+        found = []
+        for minute in range(minutes):
+            first, end = 60.0 * minute, 60.0 * (minute + 1)
+            sent, dead = self.arrivals(first, end), self.dead(end) - self.dead(first)
+            deleted = max(sent + self.waiting(first) - self.waiting(end) - dead, 0)
+            starts_at = START + minute * MINUTE
+            found.append(
+                Minute(
+                    starts_at,
+                    sent=round(sent),
+                    received=round(deleted + dead),
+                    deleted=round(deleted),
+                    dead_lettered=round(dead),
+                    visible=round(self.waiting(end)),
+                    in_flight=0,
+                    delayed=0,
+                    last_received_at=starts_at + MINUTE if deleted + dead >= 1 else None,
+                )
+            )
+        return found
+
+    def empty_after(self, minute: int) -> float | None:
+        """So many minutes later fewer than LEAST_BACKLOG messages waited."""
+        gone = [at_second for at_second, _ in self.backlog if self.waiting(at_second) < LEAST_BACKLOG]
+        later = [second for second in gone if second > 60 * minute and second > self.pushes]
+        return later[0] / 60 - minute if later else None
+
+
+@dataclass
+class Score:
+    """Verdicts of all records."""
+
+    right: int = 0
+    late: int = 0
+    wrong: Counter[str] = field(default_factory=Counter)
+    drains: list[bool] = field(default_factory=list)
+
+    def add(self, record: Record, minute: int, verdict: Verdict, drain: float | None) -> None:
+        """Counts an answer that was given at the end of a minute."""
+        if verdict.kind in record.expected(60 * minute):
+            self.right += 1
+        elif any(verdict.kind in record.expected(60 * earlier) for earlier in before(minute)):
+            self.late += 1
+        else:
+            self.wrong[f"{verdict.kind} ({record.name}, minute {minute})"] += 1
+        true = record.empty_after(minute)
+        if drain is not None and true and 60 * minute >= record.pushes:
+            self.drains.append(is_close(drain, round(true)))
+
+
+def before(minute: int) -> range:
+    """The minutes in which a late verdict was right."""
+    return range(max(minute - LATEST, 1), minute)
+
+
+def at(series: Series, second: float) -> float:
+    """The value at a second, on the line between its neighbours."""
+    earlier = max((point for point in series if point[0] <= second), default=series[0])
+    later = min((point for point in series if point[0] > second), default=earlier)
+    share = (second - earlier[0]) / (later[0] - earlier[0]) if later[0] > earlier[0] else 0.0
+    return earlier[1] + share * (later[1] - earlier[1])
+
+
+def records() -> list[Record]:
+    """The queues of the recorded runs."""
+    found = []
+    for run in RUNS:
+        result: dict[str, Any] = json.loads((RESULTS / f"{run}.json").read_text())
+        series = result["systems"][0]["series"]
+        for group in GROUPS:
+            pushes = float(result["settings"]["queen_seconds"])
+            name = f"{run}, {group.removeprefix('backlog of ')}"
+            found.append(Record(name, run == "queen_fifo", pushes, series["rate of pushes"], series[group]))
+    return found
+
+
+def scores() -> tuple[Score, Score]:
+    """Of the verdicts, and of the naive rule."""
+    ours, others = Score(), Score()
+    for record in records():
+        for minute in range(FIRST_MINUTE, record.minutes + 1):
+            rows, now, facts = record.rows(minute), START + minute * MINUTE + AFTER, Facts(fifo=record.fifo)
+            verdict = judge(rows, facts, now)
+            ours.add(record, minute, verdict, minutes_until(verdict, now))
+            others.add(record, minute, naive(rows, facts, now), naive_drain(rows, now))
+    return ours, others
+
+
+def main() -> None:
+    for name, score in zip(("verdicts", "naive"), scores(), strict=True):
+        wrong = "; ".join(score.wrong)
+        print(f"{name}: right {score.right}, late {score.late}, wrong {score.wrong.total()} ({wrong})")  # noqa: T201
+        print(f"  when empty: {sum(score.drains)} of {len(score.drains)} within a fifth")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
