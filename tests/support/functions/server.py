@@ -49,7 +49,7 @@ def file_name(action: str) -> str:
 
 def function_for(request: Request) -> str:
     """The function for a request: `sqs/send_message` by its X-Amz-Target, or method and path; `rest`, or `gateway`."""
-    if request.path.startswith(("/v1/", "/console")):
+    if request.path == "/v1" or request.path.startswith(("/v1/", "/console")):
         return "rest"
     kind, label = rest_resource(request.path) or ("", None)
     route = BY_ROUTE.get((request.method, kind, label is not None))
