@@ -10,7 +10,7 @@ TEST_LOCKS := dev metrics iceberg
 DEPLOYMENT ?= $(or $(DOOR),container)
 # `make test WORKERS=8`
 WORKERS ?= 3
-# A test of `make test` that hangs fails after so long; the slowest takes half a minute on a busy machine.
+# A test of `make test` or `make test-system` that hangs fails after so long; the slowest takes half a minute on a busy machine.
 TEST_SECONDS ?= 600
 # `make test ARGS="-k receive"`, `make run ARGS="--ephemeral"`
 ARGS ?=
@@ -38,7 +38,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -58,8 +58,11 @@ metrics: .venv/metrics.stamp ## compute metrics with Spark, of DATABASE_URL or o
 test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=3)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout $(TEST_SECONDS) $(ARGS)
 
+test-system: .venv/test.stamp .tools/lambda/bin/python ## run the tests that start whole programs: servers, clients, `make lambda`, upgrades, kill -9
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout $(TEST_SECONDS) tests/system $(ARGS)
+
 test-slow: .venv/test.stamp ## run only the tests that take minutes
-	@$(BIN)/python -m pytest -m slow -o faulthandler_timeout=1800 $(ARGS)
+	@$(BIN)/python -m pytest -m slow -o testpaths=tests -o faulthandler_timeout=1800 $(ARGS)
 
 test-metrics: .venv/test.stamp ## run the tests of the metrics job that start Spark, and with it a Java VM
 	@$(BIN)/python -m pytest -q -m "metrics and not slow" --timeout $(TEST_SECONDS) tests/integration/jobs $(ARGS)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
+FOLDERS = ("unit", "integration", "conformance", "system")
 SPARK = ROOT / "tests/integration/jobs"
 
 
@@ -50,10 +51,17 @@ def test_what_make_test_leaves_out_has_a_target() -> None:
     assert left_out() - run == {"clients"}
 
 
-def test_ci_runs_spark() -> None:
+def test_each_folder_has_a_target() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    left = {f"tests/{name}" for name in FOLDERS} - set(settings["testpaths"])
+    assert left == {"tests/system"}
+    assert "--timeout $(TEST_SECONDS) tests/system $(ARGS)" in (ROOT / "Makefile").read_text()
+
+
+def test_ci_runs_all_of_them() -> None:
     commands = [shlex.split(line) for line in (ROOT / ".ci/run").read_text().splitlines()]
     targets = {target for command in commands if command[:1] == ["make"] for target in command[1:]}
-    assert {"check", "test", "test-metrics", "test-docs", "test-browser"} <= targets
+    assert {"check", "test", "test-system", "test-metrics", "test-docs", "test-browser"} <= targets
 
 
 @pytest.mark.parametrize("path", sorted(SPARK.glob("test_*.py")), ids=lambda path: path.stem)
