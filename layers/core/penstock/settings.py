@@ -139,6 +139,8 @@ SETTINGS: Final = (
             "topic); then `SubscriptionLimitExceeded`. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_SCHEDULES", 10_000_000, "schedules", "How many schedules an account may have (on AWS: in a "
             "region); then `ServiceQuotaExceededException`. 0: any number.", 0, 2_147_483_647),
+    Setting("QUOTA_MAPPINGS", 10_000, "mappings", "How many event source mappings an account may have; then "
+            "`InvalidParameterValueException`. AWS names no such quota. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_FIRINGS_PER_SECOND", 1_000, "firings", "About how many times a second the schedules of an account "
             "fire, retries included, as on AWS; what is beyond that fires later. 0: any number.", 0, 2_147_483_647),
     Setting("QUOTA_WEBHOOKS", 1_000_000, "webhooks", "About how many webhooks of an account may wait for delivery, "
@@ -317,6 +319,7 @@ class Settings:
     quota_topics: int
     quota_subscriptions: int
     quota_schedules: int
+    quota_mappings: int
     quota_firings_per_second: int
     quota_webhooks: int
     quota_requests_per_second: int

@@ -1,11 +1,11 @@
 -- queue.quota_reached(account, region, kind, group, name, most): whether an account has so many queues, topics,
 -- subscriptions, schedules and so on that it can have no other; false for one that exists already. p_group: of a schedule;
--- p_name: null for a subscription, the ARN of a platform application, an opted-out phone number. Concurrent calls may exceed
+-- p_name: null for a subscription or an event source mapping, the ARN of a platform application, an opted-out phone number. Concurrent calls may exceed
 -- a quota: each may still count one less. A large quota is not counted while PostgreSQL estimates that the whole
 -- installation has fewer than half of it.
 -- Index: queues_account_id_region_name_key, topic_account_id_region_name_key, subscription_owner,
--- schedule_account_id_region_group_name_name_key, opted_out_number_pkey. Called by: CreateQueue, CreateTopic, Subscribe, CreateSchedule,
--- CreatePlatformApplication, and the REST API.
+-- schedule_account_id_region_group_name_name_key, opted_out_number_pkey, event_source_mapping_account.
+-- Called by: CreateQueue, CreateTopic, Subscribe, CreateSchedule, CreatePlatformApplication, CreateEventSourceMapping, and the REST API.
 create or replace function queue.quota_reached(
     p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_most int)
 returns table (reached boolean)
@@ -14,7 +14,8 @@ declare
     v_table regclass := case p_kind when 'queues' then 'queue.queues'::regclass when 'topics' then 'queue.topic'::regclass
         when 'subscriptions' then 'queue.subscription'::regclass when 'schedules' then 'queue.schedule'::regclass
         when 'platform_applications' then 'queue.platform_application'::regclass
-        when 'opted_out_numbers' then 'queue.opted_out_number'::regclass end;
+        when 'opted_out_numbers' then 'queue.opted_out_number'::regclass
+        when 'mappings' then 'queue.event_source_mapping'::regclass end;
 begin
     if p_most >= 1000 and (select c.reltuples between 0 and p_most / 2 from pg_class c where c.oid = v_table) then
         return query select false;
@@ -32,6 +33,8 @@ begin
             select count(*) from (select from queue.platform_application a where a.account_id = p_account_id limit p_most) k)
         when 'opted_out_numbers' then (
             select count(*) from (select from queue.opted_out_number o where o.account_id = p_account_id limit p_most) k)
+        when 'mappings' then (
+            select count(*) from (select from queue.event_source_mapping m where m.account_id = p_account_id limit p_most) k)
         else (
             select count(*) from (select from queue.schedule s where s.account_id = p_account_id limit p_most) k) end
         and not case p_kind
@@ -40,6 +43,7 @@ begin
         when 'topics' then exists (
             select from queue.topic t where (t.account_id, t.region, t.name) = (p_account_id, p_region, p_name))
         when 'subscriptions' then false
+        when 'mappings' then false
         when 'platform_applications' then exists (
             select from queue.platform_application a where a.arn = p_name)
         when 'opted_out_numbers' then exists (

@@ -16,7 +16,9 @@ from penstock.delivery.functions import client, request
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
 from penstock.delivery.functions.configuration import timeout_of
+from penstock.delivery.webhooks.connection import Answer
 from penstock.delivery.webhooks.request import FUNCTION, Delivery
+from penstock.delivery.webhooks.sender import Sender
 from penstock.mappings.invocation import Invoker, Throttled
 from penstock.settings import Settings
 
@@ -87,3 +89,33 @@ def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
         )  # fmt: skip
 
     assert asyncio.run(carried()).error == "ServiceException: the function was not invoked"
+
+
+@pytest.mark.parametrize(("status", "looks"), [(403, 2), (200, 1)])
+def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
+    monkeypatch: pytest.MonkeyPatch, status: int, looks: int
+) -> None:
+    """Their service may not have answered at first; where nothing is refused nobody waits for them again."""
+    found: list[None] = []
+
+    class Session:
+        def get_credentials(self) -> None:
+            found.append(None)
+
+    async def answer(*_: object) -> Answer:
+        return Answer(status, None)
+
+    async def scenario() -> None:
+        function = parse_function("f", "000000000000", "us-east-1")
+        assert function is not None
+        invoker = FunctionClient(ADDRESS, 0)
+        for _ in range(2):
+            await invoker.invoke(function, b"{}", 5, "Event")
+        await invoker.close()
+
+    monkeypatch.setattr(botocore.session, "get_session", Session)
+    monkeypatch.setattr(Sender, "post", answer)
+    request._find_credentials.cache_clear()
+    asyncio.run(scenario())
+    assert len(found) == looks
+    request._find_credentials.cache_clear()

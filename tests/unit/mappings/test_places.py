@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
+import pytest
+
 from penstock.mappings.polling.places import Places
+from penstock.mappings.polling.poller import most_invocations
 from tests.support.web.virtual_clock import run, settle
 
 
@@ -64,3 +67,9 @@ def test_a_place_that_is_given_in_the_moment_of_a_cancellation_is_not_lost() -> 
         await asyncio.wait_for(hold(places, "c", 1, held, 1), 5)
 
     run(scenario())
+
+
+@pytest.mark.parametrize(("memory_mb", "most"), [(None, 200), (256 - 128, 5), (0, 1), (10_240 - 128, 200)])
+def test_a_function_has_as_many_as_its_memory_holds(memory_mb: int | None, most: int) -> None:
+    """A batch may have 6 MB ("payload limit", Lambda quotas)."""
+    assert most_invocations(memory_mb) == most

@@ -1,4 +1,4 @@
-"""How many queues, topics, subscriptions, schedules and webhooks an account may have, so that none fills the
+"""How many queues, topics, subscriptions, schedules, mappings and webhooks an account may have, so that none fills the
 installation. How many requests it may make is in `request_rate`, how often its schedules fire in queue.claim_schedules.
 
 Quotas are settings; 0 is any number. AWS's are the defaults where AWS has one ("Amazon SNS endpoints and quotas",
@@ -45,7 +45,7 @@ def check_quota(
 ) -> Operation[None]:
     """Raises `error` when so many `more` of this kind are too many for the account, which has none of this name.
 
-    `kind`: queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers.
+    `kind`: queues, topics, subscriptions, schedules, mappings, platform_applications, opted_out_numbers.
     `group`: of a schedule.
     """
     if (yield from is_reached(kind, name, context, group, more)):

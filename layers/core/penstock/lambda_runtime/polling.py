@@ -41,6 +41,8 @@ RowT = TypeVar("RowT", bound=Row)
 LOOK_SECONDS: Final = 0.5
 RESERVE_SECONDS: Final = 5.0
 """Before its timeout an invocation waits for no function any more, to end by itself."""
+OWN_MB: Final = 128
+"""Of the memory of the function: what it takes without invocations."""
 
 
 class FunctionCounts:
@@ -206,7 +208,9 @@ class MappingsHandler:
     async def _poll(self, counts: FunctionCounts, ends: float) -> None:
         seconds = self.environment.settings.queue_lambda_worker_seconds or LONGEST_INVOCATION_SECONDS
         service = FunctionService(self.environment.database, counts)
-        poller = Poller(self.environment.environment, service)
+        memory = self.environment.variables.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
+        free_mb = None if memory is None else int(memory) - OWN_MB
+        poller = Poller(self.environment.environment, service, free_mb)
         try:
             await asyncio.sleep(min(seconds, ends - monotonic()))
         finally:

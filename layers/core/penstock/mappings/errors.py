@@ -20,6 +20,10 @@ class NoSuchQueue(InvalidParameterValueException):
     """The queue of a mapping does not exist: to AWS's API one of its invalid parameters."""
 
 
+class TooManyMappings(InvalidParameterValueException):
+    """QUOTA_MAPPINGS is reached. AWS has no such quota, so that one of its errors is our choice."""
+
+
 class ResourceConflictException(LambdaError):
     json_type = query_code = "ResourceConflictException"
     status = 409

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from penstock.access.authorization import authorize_one
+from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
 from penstock.effects import Call, JsonObject, Operation
@@ -30,6 +31,7 @@ from .errors import (
     NoSuchQueue,
     ResourceConflictException,
     ResourceNotFoundException,
+    TooManyMappings,
 )
 from .types import Options
 from .visibility import check_visibility
@@ -49,7 +51,7 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
     """Makes a mapping; the worker polls for it from now on.
 
     Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who may not receive
-    from the queue.
+    from the queue. TooManyMappings also for one that there is, when the account can have no other.
     """
     checks.check_members(request)
     queue_arn = request.event_source_arn or ""
@@ -66,6 +68,7 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
     checks.check_options(options, fifo=queue.fifo)
     checks.check_tags(request.tags or {})
     yield from check_receiver(str(queue), context)
+    yield from check_quota("mappings", None, context, TooManyMappings)
     yield from check_visibility(target, str(queue), context)
     row = yield from Call(
         CREATE_MAPPING,

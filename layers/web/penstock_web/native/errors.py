@@ -18,7 +18,12 @@ from starlette.types import Scope
 from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
-from penstock.mappings.errors import NoSuchQueue, ResourceConflictException, ResourceNotFoundException
+from penstock.mappings.errors import (
+    NoSuchQueue,
+    ResourceConflictException,
+    ResourceNotFoundException,
+    TooManyMappings,
+)
 from penstock.search.moves import MoveConflict, MoveNotFound
 from penstock.sns.errors import NotFound, Throttled
 
@@ -173,6 +178,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
         "QUEUE_PURGE_INTERVAL_SECONDS sets the interval.",
     ),
     errors.OverLimit: (429, "too_many_requests", None),
+    TooManyMappings: (429, "too_many_requests", None),
     errors.RequestThrottled: (429, "too_many_requests", None),
     errors.RequestTimeout: (408, "request_timeout", None),
     errors.MisdirectedRequest: (421, "misdirected_request", None),

@@ -169,3 +169,20 @@ def allow(*actions: str) -> str:
     return json.dumps(
         {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Resource": "*", "Action": actions}}
     )
+
+
+def test_a_quota_of_an_account(database: Database) -> None:
+    """AWS has none; QUOTA_MAPPINGS is ours (docs/security.md)."""
+    with running_service(database.api_dsn, **LAMBDA, QUOTA_MAPPINGS="2") as service, service.http() as http:
+        new_queue(http, "orders")
+        bodies = [{"queue": "orders", "function": f"f{n}", "enabled": False} for n in range(3)]
+        made = [http.post("/v1/mappings", json=body) for body in bodies]
+        assert [answer.status_code for answer in made[:2]] == [201, 201]
+        assert error_code(made[2]) == (429, "too_many_requests")
+        client = service.client("lambda")
+        with pytest.raises(client.exceptions.InvalidParameterValueException, match="can have 2 mappings"):
+            client.create_event_source_mapping(
+                EventSourceArn="arn:aws:sqs:us-east-1:000000000000:orders", FunctionName="f2"
+            )
+        http.delete(f"/v1/mappings/{made[0].json()['id']}").raise_for_status()
+        assert http.post("/v1/mappings", json=bodies[2]).status_code == 201

@@ -13,7 +13,7 @@ from penstock.delivery.webhooks.endpoint import Endpoint, parse_endpoint
 from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.webhooks.sender import Sender
 
-from .request import signed, url_of
+from .request import forget_missing_credentials, signed, url_of
 
 InvocationType = Literal["RequestResponse", "Event"]
 """Waits for the function's answer, or has Lambda invoke it later."""
@@ -21,6 +21,7 @@ InvocationType = Literal["RequestResponse", "Event"]
 MOST_ANSWER_BYTES: Final = 8 * 1_048_576
 """The answer of a function has 6 MB at most ("payload limit", Lambda quotas); its head, and a margin."""
 FUNCTION_ERROR: Final = b"x-amz-function-error"
+FORBIDDEN: Final = 403
 THROTTLED: Final = 429
 
 
@@ -52,9 +53,12 @@ class FunctionClient:
         ends = loop.time() + seconds
         async with asyncio.timeout(seconds):  # new credentials may take long
             headers = await asyncio.to_thread(signed, "POST", url, function.region, event, headers)
-        return await self._sender.post(
+        answer = await self._sender.post(
             endpoint, _request(endpoint, headers, event), ends - loop.time(), function.account_id
         )
+        if answer.status == FORBIDDEN:
+            forget_missing_credentials()
+        return answer
 
 
 def _request(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> bytes:

@@ -45,6 +45,12 @@ def signed(method: str, url: str, region: str, body: bytes, headers: Mapping[str
         raise NotSigned(f"no credentials of AWS: {error}") from error
 
 
+def forget_missing_credentials() -> None:
+    """The next request looks for credentials again, if none were found before: their service may not have answered."""
+    if _find_credentials.cache_info().currsize and not _find_credentials():
+        _find_credentials.cache_clear()
+
+
 def url_of(address: str, function: FunctionArn, part: str) -> str:
     """The URL of a function's invocations or configuration at this endpoint of Lambda."""
     query = f"?Qualifier={quote(function.qualifier)}" if function.qualifier else ""

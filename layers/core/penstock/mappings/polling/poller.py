@@ -29,20 +29,29 @@ from .service import Service
 
 ALIVE_SECONDS: Final = 60
 MOST_INVOCATIONS: Final = 200
-"""Of a process at once: each may hold an event of 6 MB."""
+"""Of a process at once."""
+INVOCATION_MB: Final = 24
+"""What one may hold: messages and their event, 6 MB each, some of it twice, and as long an answer."""
 
 _log = logging.getLogger(__name__)
 
 
-class Poller:
-    """The mappings of this process."""
+def most_invocations(memory_mb: int | None) -> int:
+    """How many invocations a process may have under way whose invocations may hold so much. None: MOST_INVOCATIONS."""
+    if memory_mb is None:
+        return MOST_INVOCATIONS
+    return min(max(memory_mb // INVOCATION_MB, 1), MOST_INVOCATIONS)
 
-    def __init__(self, environment: Environment, service: Service) -> None:
+
+class Poller:
+    """The mappings of this process. `memory_mb`: what its invocations may hold; None: enough."""
+
+    def __init__(self, environment: Environment, service: Service, memory_mb: int | None = None) -> None:
         self._environment = environment
         self._service = service
         self._id = uuid4()
         self._invoker = Invoker(environment.settings)
-        self._places = Places(MOST_INVOCATIONS)
+        self._places = Places(most_invocations(memory_mb))
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._ended: set[MappingPoller] = set()  # whose invocations are not all stored yet
