@@ -11,7 +11,12 @@ import msgspec
 
 from penstock import errors
 from penstock.errors import AwsError
-from penstock.mappings.errors import NoSuchQueue, ResourceConflictException, ResourceNotFoundException
+from penstock.mappings.errors import (
+    NoSuchQueue,
+    ResourceConflictException,
+    ResourceNotFoundException,
+    TooManyMappings,
+)
 from penstock.search.moves import MoveConflict, MoveNotFound
 from penstock.sns.errors import (
     FilterPolicyLimitExceeded,
@@ -124,7 +129,7 @@ ERRORS: Final[Mapping[str, tuple[type[AwsError], ...]]] = {
     "run_schedule": (ScheduleNotFound, ScheduleConflict),
     "list_runs": (ScheduleNotFound,),
     "preview": (ScheduleUnusable,),
-    "create_mapping": (NoSuchQueue, ResourceConflictException),
+    "create_mapping": (NoSuchQueue, ResourceConflictException, TooManyMappings),
     "list_mappings": _QUEUE,
     "describe_mapping": (ResourceNotFoundException,),
     "change_mapping": (ResourceNotFoundException, ResourceConflictException),
