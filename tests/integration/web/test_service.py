@@ -183,6 +183,7 @@ def test_sigterm_lets_a_request_under_way_finish(database: Database, service: Se
 
 
 def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> None:
+    let_calls_wait_for_locks(database)
     with running_service(database.api_dsn, QUEUE_DRAIN_SECONDS="1") as service:
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
