@@ -170,10 +170,11 @@ def test_sigterm_releases_long_polls_with_empty_answers(database: Database, serv
         assert "Messages" not in answer.result()
 
 
-def test_sigterm_lets_a_request_under_way_finish(database: Database, service: Service) -> None:
-    sqs = service.sqs()
-    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    with ThreadPoolExecutor() as threads:
+def test_sigterm_lets_a_request_under_way_finish(database: Database) -> None:
+    let_calls_wait_for_locks(database)
+    with running_service(database.api_dsn) as service, ThreadPoolExecutor() as threads:
+        sqs = service.sqs()
+        url = sqs.create_queue(QueueName="orders")["QueueUrl"]
         with blocked_queues(database):
             answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
             until_row(database.dsn, BLOCKED)
@@ -300,11 +301,16 @@ def test_broken_connections_are_replaced_before_anybody_notices(database: Databa
             assert sqs.send_message(QueueUrl=url, MessageBody=str(number))["MessageId"]
 
 
-def test_a_connection_lost_during_a_send_is_503(database: Database, service: Service) -> None:
+def test_a_connection_lost_during_a_send_is_503(database: Database) -> None:
     """Whether the message was stored is unknown: the service does not send it twice, the client decides."""
-    sqs = service.sqs()
-    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    with ThreadPoolExecutor() as threads, psycopg.connect(database.dsn) as connection:
+    let_calls_wait_for_locks(database)
+    with (
+        running_service(database.api_dsn) as service,
+        ThreadPoolExecutor() as threads,
+        psycopg.connect(database.dsn) as connection,
+    ):
+        sqs = service.sqs()
+        url = sqs.create_queue(QueueName="orders")["QueueUrl"]
         connection.execute("lock table queue.queues in access exclusive mode")
         answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
         until_row(database.dsn, BLOCKED)
