@@ -28,6 +28,8 @@ from .places import Places
 from .service import Service
 
 ALIVE_SECONDS: Final = 60
+RETRY_SECONDS: Final = 5.0
+"""Until the next look, if the mappings could not be read: those that have ended meanwhile are polled by nobody."""
 MOST_INVOCATIONS: Final = 200
 """Of a process at once."""
 INVOCATION_MB: Final = 24
@@ -68,18 +70,18 @@ class Poller:
         """Follows the mappings until it is cancelled."""
         while not self._is_closing:
             self._awake.clear()
+            pause = RETRY_SECONDS
             try:
                 await self._follow()
+                pause = self._service.claim_seconds if self._pollers else self._service.idle_seconds
+                await self._store_counts()
             except AwsError:
                 pass  # the database cannot be reached: the pool's callers report it
             except Exception:  # noqa: BLE001 - logged; the next round tries again
                 _log.exception("mappings could not be read")
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._pause()):
+                async with asyncio.timeout(pause):
                     await self._awake.wait()
-
-    def _pause(self) -> float:
-        return self._service.claim_seconds if self._pollers else self._service.idle_seconds
 
     async def close(self, seconds: float) -> None:
         """Receives nothing more, leaves the mappings to others, and waits so long for invocations under way."""
@@ -103,7 +105,6 @@ class Poller:
 
     async def _follow(self) -> None:
         """Starts and stops pollers, as mappings come, change and go."""
-        await self._store_counts()
         rows = await self._service.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
         claimed = {row.mapping_id: row.revision for row in rows}
         self._ahead_ms = rows[0].now_ms - time() * 1000 if rows else 0.0
