@@ -48,7 +48,7 @@ class Rabbitmq(Driver):
     async def open(self) -> None:
         kind = self.order["kind"]
         arguments = {"x-queue-mode": "lazy"} if kind == "lazy" else {"x-queue-type": kind}
-        self._numbers, self._closed = 0, False
+        self._numbers, self._close_unused = 0, False
         self._publishers = [Publisher(self.order) for _ in range(max(1, int(self.order["senders"])))]
         self._publishers[0].channel.queue_declare(
             self.order["queue"], durable=True, auto_delete=False, arguments=arguments
@@ -56,7 +56,7 @@ class Rabbitmq(Driver):
         self._threads = ThreadPoolExecutor(len(self._publishers) + int(self.order["receivers"]))
 
     async def close(self) -> None:
-        self._closed = True
+        self._close_unused = True
 
     async def send(self, connection: int, count: int) -> list[str]:
         ids = [f"{os.getpid()}-{self._numbers + n}" for n in range(count)]
@@ -89,7 +89,7 @@ class Rabbitmq(Driver):
 
         channel.basic_qos(0, size if size == 1 else 2 * size, a_global=False)
         channel.basic_consume(self.order["queue"], callback=delivered)
-        while not self._closed:
+        while not self._close_unused:
             try:
                 connection.drain_events(timeout=PAUSE_SECONDS if held else 1)
             except TimeoutError:

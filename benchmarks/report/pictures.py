@@ -10,7 +10,7 @@ from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from penstock_web.report.svg import Point, Scale, element, joined, label, line, picture, round_ticks
+from penstock_web.report.svg import Point, Scale, element, join_markup, label, line, picture, round_ticks
 
 FOLDER = Path(__file__).parents[2] / "docs" / "performance"
 
@@ -203,7 +203,7 @@ def drawn_line(places: Sequence[Point], colour: str) -> str:
     path = element("path", d=line(places), fill="none", stroke=colour, stroke_width=2, stroke_linecap="round")
     if len(places) >= MIN_POINTS_WITHOUT_DOTS:
         return path
-    return joined([path, *(element("circle", cx=x, cy=y, r=3, fill=colour) for x, y in places)])
+    return join_markup([path, *(element("circle", cx=x, cy=y, r=3, fill=colour) for x, y in places)])
 
 
 def legend(number: int, name: str, colour: str, longest: int) -> str:

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import psycopg
 
 from penstock.settings import SettingError, Settings
-from penstock_web.local.chosen_database import chosen_database, named
+from penstock_web.local.chosen_database import choose_database, display_database
 from penstock_web.system_account import LocalError
 
 from .attempts import LostError, repeated
@@ -97,9 +97,9 @@ def _run(options: argparse.Namespace) -> int:
     zone = zone_of(settings.queue_metrics_timezone if options.zone is None else options.zone)
     requested = RequestedDays(zone, instant(options.start, zone), instant(options.end, zone))
     export = exporter(options, settings)
-    address = chosen_database(settings, options.data_dir)
+    address = choose_database(settings, options.data_dir)
     report = no_progress if options.quiet else print_progress
-    report(f"database: {named(address)}")
+    report(f"database: {display_database(address)}")
     if not submitted():
         os.nice(options.nice)
     session = open_session(options.master, options.jdbc_jar or "")

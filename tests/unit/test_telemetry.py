@@ -124,13 +124,13 @@ class Emitter:
 
 from aws_xray_sdk.core import xray_recorder
 xray_recorder.configure(emitter=Emitter())
-from penstock.telemetry import annotate, traced
+from penstock.telemetry import annotate, trace_call
 
 def work():
     annotate(action="sqs:SendMessage", request_id="1")
     return 7
 
-print(json.dumps({"answer": traced(work, None)}))
+print(json.dumps({"answer": trace_call(work, None)}))
 annotate(action="after")
 """
 

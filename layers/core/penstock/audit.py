@@ -29,7 +29,7 @@ class Act(msgspec.Struct, frozen=True):
     filter: Mapping[str, object] = {}
 
 
-def audited(
+def record_act(
     act: Act,
     operation: Operation[T],
     count: Callable[[T], int | None],

@@ -58,7 +58,7 @@ class Context:
     def caller_arn(self) -> str:
         """The ARN of who calls: of a user whose signature was checked, else `user/` and the key id of the request."""
         principal = self.caller.principal
-        key_id = None if self.user is not None else claimed_key_id(self.http)
+        key_id = None if self.user is not None else read_key_id(self.http)
         return user_arn(self.account_id, key_id) if key_id else principal.arn or ""
 
     @property
@@ -118,7 +118,7 @@ class Context:
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
         """The QueueUrl of a queue of this account (or another), in the region of the request (or another)."""
-        path = queue_url.path_of(
+        path = queue_url.build_path(
             region or self.region,
             account_id or self.account_id,
             name,
@@ -146,7 +146,7 @@ class Context:
         return queue
 
 
-def claimed_key_id(http: HttpRequest) -> str | None:
+def read_key_id(http: HttpRequest) -> str | None:
     """The access key id that a request names, in its header or in a presigned URL; None: none that could be one."""
     given = http.headers.get(b"authorization", b"") + b"&" + http.query
     found = _KEY_ID(given)

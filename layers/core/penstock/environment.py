@@ -50,7 +50,7 @@ class Environment:
     def __post_init__(self) -> None:
         # Made here, so that no entry point can forget them. Raises SettingError.
         object.__setattr__(self, "hosts", Hosts(self.settings))
-        object.__setattr__(self, "access", _access_of(self.settings))
+        object.__setattr__(self, "access", _make_access_rule(self.settings))
         object.__setattr__(self, "request_rate", request_rate(self.settings))
 
     def cache(self, kind: type[T]) -> T:
@@ -61,7 +61,7 @@ class Environment:
         return cast("T", instance)
 
 
-def _access_of(settings: Settings) -> "AccessRule | None":
+def _make_access_rule(settings: Settings) -> "AccessRule | None":
     if settings.queue_access == "off":
         return None
     from penstock.access.authentication import access_rule  # noqa: PLC0415 - takes 15 ms, and only some settings need it

@@ -26,7 +26,7 @@ from penstock.access.request_rate import CHUNK_BYTES, count_answer
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
-from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource, rest_service
+from penstock.aws.codec.protocol import Protocol, detect_protocol, rest_resource, rest_service
 from penstock.aws.queue_url import is_queue_path
 from penstock.mappings.checks import polls_mappings
 from penstock.mappings.errors import as_lambda_error
@@ -143,7 +143,7 @@ class GuardedActionCall(ActionCall, eq=False):
     @property
     def service(self) -> str:
         """The same, before the request is decoded: as far as it can be seen without that."""
-        return service_of(self.context.http) if self.action is UNDECODED else self.action.service
+        return guess_service(self.context.http) if self.action is UNDECODED else self.action.service
 
 
 class PageCall(ActionCall, eq=False):
@@ -164,7 +164,7 @@ def decode(
     Raises RejectedRequest for everything that is wrong with the request itself. Bodies beyond 6.25 MiB are refused.
     """
     request_id = environment.request_ids()
-    protocol = protocol_of(http.headers, http.path)
+    protocol = detect_protocol(http.headers, http.path)
     access, settings = environment.access, environment.settings
     decode_members = _DECODERS[protocol]
 
@@ -195,7 +195,7 @@ def decode(
             environment.request_rate.check_address(address, len(http.body))
         decoded_action, request, scope = read()
     except AwsError as error:
-        raise RejectedRequest(error, protocol, request_id, service_of(http)) from error
+        raise RejectedRequest(error, protocol, request_id, guess_service(http)) from error
     context = Context(scope.account_id, scope.region, request_id, environment, http.without_body, protocol)
     return ActionCall(decoded_action, request, context, protocol)
 
@@ -272,7 +272,7 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
 
 def _check_limits(request: Struct) -> None:
     """Raises ValidationError for limits that the types of SNS and STS declare."""
-    if problems := limits.problems_of(request):
+    if problems := limits.find_violations(request):
         raise ValidationError.of(problems)
 
 
@@ -291,7 +291,7 @@ _DECODERS = {
 }
 
 
-def service_of(http: HttpRequest) -> str:
+def guess_service(http: HttpRequest) -> str:
     """The service that an undecodable request was most likely meant for: each has its own form of errors."""
     if rest_resource(http.path) is not None:
         return rest_service(http.path)
@@ -328,7 +328,7 @@ def is_peek(path: str, environment: Environment) -> bool:
 
 def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
     """A GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
-    protocol = protocol_of(http.headers, http.path)
+    protocol = detect_protocol(http.headers, http.path)
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
     if protocol is Protocol.JSON:

@@ -57,7 +57,7 @@ class ResponseLimit(NamedTuple):
     max_bytes: int
     is_ascii: bool
 
-    def written_bytes(self, value: object) -> int:
+    def count_bytes(self, value: object) -> int:
         """How many bytes the runtime writes for a value. In ASCII it also escapes U+007F."""
         text = json.dumps(value, ensure_ascii=self.is_ascii)
         return len(text) + 5 * text.count("\x7f") if self.is_ascii else len(text.encode())
@@ -66,7 +66,7 @@ class ResponseLimit(NamedTuple):
         """How many of these texts, from the first, fit into one body."""
         size = HEAD_BYTES
         for count, text in enumerate(texts):
-            size += self.written_bytes(text)
+            size += self.count_bytes(text)
             if size > self.max_bytes:
                 return count
         return len(texts)

@@ -108,7 +108,7 @@ FORMS: Final = {
 }
 
 
-def problem_of(name: str, text: str) -> str:
+def find_problem(name: str, text: str) -> str:
     """What is wrong with the value of this setting, beginning with its name; "" when nothing is."""
     form = FORMS.get(name)
     if form is None:

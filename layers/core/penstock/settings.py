@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from penstock.setting_forms import entries, problem_of, split_address, unknown_names
+from penstock.setting_forms import entries, find_problem, split_address, unknown_names
 
 DRIVERS: Final = ("psycopg", "pg8000")
 
@@ -454,7 +454,7 @@ def _value(setting: Setting, text: str) -> Value:
         raise SettingError(f"{setting.name} must be at most {maximum}, not {text}")
     if setting.choices and value not in setting.choices:
         raise SettingError(f"{setting.name} must be one of {', '.join(setting.choices)}, not {text!r}")
-    if problem := problem_of(setting.name, text):
+    if problem := find_problem(setting.name, text):
         raise SettingError(problem)
     return value
 

@@ -110,7 +110,7 @@ def lambda_logger(level: str) -> Logger:
     return logger
 
 
-def traced(work: Callable[[], T], lambda_context: object) -> T:
+def trace_call(work: Callable[[], T], lambda_context: object) -> T:
     """Calls `work` and returns its result. X-Ray gets a segment with its time and exception, without the result.
 
     Raises what `work` raises, and ModuleNotFoundError without the package aws-xray-sdk, which a layer has to bring: it

@@ -73,7 +73,7 @@ def parse_traceparent(text: str) -> TraceContext | None:
     match = re.fullmatch(_TRACEPARENT, text.strip())
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return None
-    return _checked(TraceContext(match[2], match[3], bool(int(match[4], 16) & 1)))
+    return _check_ids(TraceContext(match[2], match[3], bool(int(match[4], 16) & 1)))
 
 
 def as_traceparent(context: TraceContext) -> str:
@@ -92,7 +92,7 @@ def parse_trace_header(text: str) -> TraceContext | None:
     parent = fields.get("Parent", "")
     if root is None or re.fullmatch(_PARENT, parent) is None:
         return None
-    return _checked(TraceContext(root[1] + root[2], parent, fields.get("Sampled") == "1"))
+    return _check_ids(TraceContext(root[1] + root[2], parent, fields.get("Sampled") == "1"))
 
 
 def as_trace_header(context: TraceContext) -> str:
@@ -101,7 +101,7 @@ def as_trace_header(context: TraceContext) -> str:
     return f"Root=1-{trace_id[:8]}-{trace_id[8:]};Parent={context.span_id};Sampled={context.sampled:d}"
 
 
-def _checked(context: TraceContext) -> TraceContext | None:
+def _check_ids(context: TraceContext) -> TraceContext | None:
     """None when an id is all zeros, which is invalid (W3C, "trace-id", "parent-id")."""
     return context if context.trace_id.strip("0") and context.span_id.strip("0") else None
 

@@ -21,7 +21,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from penstock.access.addresses import limited_address
+from penstock.access.addresses import rate_limit_key
 from penstock.context import client_address
 from penstock.effects import Operation
 from penstock.environment import Environment
@@ -137,7 +137,7 @@ class Application(RestApplication):
     def _limited_address(self, scope: Scope) -> str:
         peer, _ = scope.get("client") or ("", 0)
         settings = self.aws_application.environment.settings
-        return limited_address(client_address(dict(scope["headers"]), peer, settings))
+        return rate_limit_key(client_address(dict(scope["headers"]), peer, settings))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_aws = not self._is_page(scope) and (

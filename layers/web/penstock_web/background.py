@@ -89,7 +89,7 @@ class DeliveryWorker(Worker):
         now = asyncio.get_running_loop().time()
         if self._empty_since is None or wait_ms == 0:
             self._empty_since = now
-        longest = notified_pause(self._pause_seconds, self._long_polls)
+        longest = choose_pause(self._pause_seconds, self._long_polls)
         empty_seconds = now - self._empty_since
         if empty_seconds < REGISTERING_SECONDS:
             longest = min(self._pause_seconds, REGISTERING_SECONDS / 2)
@@ -125,7 +125,7 @@ class FiringWorker(Worker):
 
     def _next_pause(self) -> float:
         wait_ms = self._firer.wait_ms
-        longest = notified_pause(self._pause_seconds, self._long_polls)
+        longest = choose_pause(self._pause_seconds, self._long_polls)
         return longest if wait_ms is None else min(longest, wait_ms / 1000)
 
 
@@ -150,9 +150,7 @@ class MoveTaskWorker(Worker):
         return counts
 
     def _next_pause(self) -> float:
-        return (
-            self._pause_seconds if self._moved_any else notified_pause(self._pause_seconds, self._long_polls)
-        )
+        return self._pause_seconds if self._moved_any else choose_pause(self._pause_seconds, self._long_polls)
 
 
 class MaintenanceWorker(Worker):
@@ -175,12 +173,12 @@ class MaintenanceWorker(Worker):
         long_polls.on_wake(MAINTENANCE, self._wake_connected)
 
     def _wake_connected(self) -> None:
-        self._maintainer.connected()
+        self._maintainer.note_new_connection()
         self.wake()
 
     def _maintain(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         if connection is not self._last_connection:
-            self._maintainer.connected()
+            self._maintainer.note_new_connection()
             self._last_connection = connection
         return self._maintainer.run_once(settings, TransactionExecutor(connection))
 
@@ -243,7 +241,7 @@ class MeasurementWorker(Worker):
         return self._pause_seconds
 
 
-def notified_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
+def choose_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
     """The pause of a worker that notifications wake; `seconds` if none may arrive."""
     return LONGEST_PAUSE_SECONDS if long_polls.receives_notifications else seconds
 

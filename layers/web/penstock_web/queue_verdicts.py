@@ -91,7 +91,7 @@ def each_verdict(
 ) -> Iterator[tuple[str, Verdict]]:
     """The ARN of each queue and its verdict: one takes a few milliseconds at most."""
     for row in facts:
-        known = facts_of(row, in_flight_limit)
+        known = read_facts(row, in_flight_limit)
         yield row.arn, judge(histories.get(row.n, ()), known, row.read_at, target_lag_seconds)
 
 
@@ -99,11 +99,11 @@ def by_queue(rows: Iterable[MinuteRow]) -> Histories:
     """The minutes of each queue by its number."""
     found: dict[int, list[Minute]] = {}
     for row in rows:
-        found.setdefault(row.n, []).append(minute_of(row))
+        found.setdefault(row.n, []).append(read_minute(row))
     return found
 
 
-def minute_of(row: MinuteRow) -> Minute:
+def read_minute(row: MinuteRow) -> Minute:
     """The minute, without the number of its queue."""
     return Minute(
         row.starts_at,
@@ -120,7 +120,7 @@ def minute_of(row: MinuteRow) -> Minute:
     )
 
 
-def facts_of(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
+def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
     """What a verdict takes into account."""
     gauges = None
     if row.measured_at is not None and row.visible is not None and row.in_flight is not None:

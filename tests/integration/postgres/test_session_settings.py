@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from penstock.effects import Statement
 from penstock.postgres import database as function_database
 from penstock.postgres import psycopg_connection
-from penstock.postgres.function_settings import called_functions
+from penstock.postgres.function_settings import list_called_functions
 from penstock.postgres.migrations import sql_directory
 from penstock.postgres.session_settings import PLANNER_SETTINGS, SESSION_SETTINGS
 from penstock.postgres.statements.messages import SEND_MESSAGES
@@ -183,7 +183,7 @@ def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
         rows = connection.execute(
             "select p.oid::regprocedure::text, proconfig from pg_proc p join pg_language l on l.oid = p.prolang"
             " where pronamespace = 'queue'::regnamespace and proname = any (%s) and lanname = 'plpgsql'",
-            (called_functions(sql_directory()),),
+            (list_called_functions(sql_directory()),),
         ).fetchall()
     wanted = {f"{name}={value}" for name, value in PLANNER_SETTINGS.items()}
     assert [signature for signature, settings in rows if not wanted <= set(settings or [])] == []

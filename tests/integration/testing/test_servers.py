@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock.testing.servers import TestServerError, shared_server
+from penstock.testing.servers import TestServerError, find_server
 from tests.support.testing.projects import left, servers, temporary_files
 from tests.support.wait import wait_until
 
@@ -41,7 +41,7 @@ def nothing_is_left(temporary: Path) -> bool:
 @pytest.mark.slow
 def test_all_who_come_at_once_get_one_server_until_the_last_has_gone(temporary: Path) -> None:
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda _: shared_server(), range(3)))
+        found = list(pool.map(lambda _: find_server(), range(3)))
     assert len({server.endpoint_url for server in found}) == 1
     assert len({server.account().account_id for server in found}) == 3
     for server in found[:2]:
@@ -63,11 +63,11 @@ def test_nothing_is_left_of_a_user_that_was_killed(temporary: Path) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_left_of_a_server_that_was_killed_and_the_next_user_has_another(temporary: Path) -> None:
-    first = shared_server()
+    first = find_server()
     (process,) = servers(temporary)
     os.kill(process, signal.SIGKILL)
     wait_until(lambda: left(temporary) == ["socket"])
-    second = shared_server()
+    second = find_server()
     assert httpx.get(f"{second.endpoint_url}/livez").status_code == 200
     first.close()
     second.close()
@@ -81,4 +81,4 @@ def test_a_server_that_cannot_start_says_why(temporary: Path, monkeypatch: pytes
     (broken / "__init__.py").write_text("raise SystemExit('there is no PostgreSQL')")
     monkeypatch.setenv("PYTHONPATH", str(temporary / "broken"))
     with pytest.raises(TestServerError, match="log ends with: there is no PostgreSQL"):
-        shared_server()
+        find_server()

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from penstock.settings import Settings
 from penstock_web.cli import main
-from penstock_web.local.announced import announced
+from penstock_web.local.announced import announce
 from penstock_web.local.encryption_key import check_encryption_key
 from penstock_web.system_account import LocalError
 from tests.support.database import Database
@@ -152,7 +152,7 @@ def test_the_service_that_runs_here_is_found_with_its_key(
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     (tmp_path / "one/encryption_key").write_text(OURS)
-    with announced("http://127.0.0.1:9401", tmp_path / "one"):
+    with announce("http://127.0.0.1:9401", tmp_path / "one"):
         assert command("", "keys", "create")[0] == 0
         assert command("", "users", "list")[0] == command("", "roles", "list")[0] == 0
         assert "checked: settings" in command("", "doctor")[1]
@@ -163,7 +163,7 @@ def test_the_service_that_runs_here_is_found_with_its_key(
         assert (code, f"It was read from {tmp_path}/one/encryption_key" in said) == (1, True)
         assert command("", "keys", "create", "--new-encryption-key")[0] == 0
         assert command("", "keys", "create")[0] == 0
-        with announced("http://127.0.0.1:9402", tmp_path / "two"):
+        with announce("http://127.0.0.1:9402", tmp_path / "two"):
             code, said = command("", "keys", "list")
             assert (code, "several services run: http://127.0.0.1:9401, http://127.0.0.1:9402" in said) == (
                 1,

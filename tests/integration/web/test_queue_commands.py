@@ -11,7 +11,7 @@ import boto3
 import pytest
 
 from penstock_web.cli import main
-from penstock_web.local.announced import Running, announced, running_services
+from penstock_web.local.announced import Running, announce, running_services
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
@@ -402,9 +402,9 @@ def test_what_runs_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     left.parent.mkdir(parents=True)
     left.write_text("http://127.0.0.1:1")
     one, other = Running("http://127.0.0.1:9400", None), Running("http://127.0.0.1:9401", tmp_path)
-    with announced(*one):
+    with announce(*one):
         assert running_services() == [one]
-        with announced(*other):
+        with announce(*other):
             assert running_services() == [one, other]
     assert running_services() == []
     assert not left.exists()

@@ -15,7 +15,7 @@ import psycopg
 
 from penstock.effects import BatchStatement, Row, Statement
 from penstock.postgres import binary_array
-from penstock.postgres.calls import columns_of, transaction_columns
+from penstock.postgres.calls import transaction_columns, transpose
 from penstock.postgres.statements.installation import MAINTAIN_QUEUE
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
@@ -91,7 +91,7 @@ def call_batch(
     *options: object,
 ) -> list[RowT]:
     """The rows of one function over entries."""
-    return call(connection, statement, *columns_of(entries, statement.width), *options)
+    return call(connection, statement, *transpose(entries, statement.width), *options)
 
 
 def value(connection: Connection, query: str, *arguments: object) -> Any:

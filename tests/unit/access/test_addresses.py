@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.access.addresses import limited_address
+from penstock.access.addresses import rate_limit_key
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from penstock.access.addresses import limited_address
     ],
 )
 def test_an_ipv6_client_is_its_network(address: str, counted: str) -> None:
-    assert limited_address(address) == counted
+    assert rate_limit_key(address) == counted

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.access.authorization import refusing_policies
-from penstock.access.denial import Policies, denied
+from penstock.access.denial import Policies, make_denial
 from penstock.access.policy.evaluation import Verdict
 from penstock.access.policy.requests import Principal
 
@@ -24,7 +24,7 @@ ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
     ],
 )
 def test_what_no_policy_allows(service: str, action: str, name: str) -> None:
-    error = denied(service, action, "arn:x", ANN, Policies.IDENTITY)
+    error = make_denial(service, action, "arn:x", ANN, Policies.IDENTITY)
     assert error.message == (
         f"User: arn:aws:iam::111122223333:user/ann is not authorized to perform: {name} on resource: arn:x "
         f"because no identity-based policy allows the {name} action"
@@ -35,7 +35,7 @@ def test_what_no_policy_allows(service: str, action: str, name: str) -> None:
     ("policies", "shown"), [(Policies.IDENTITY, "an identity"), (Policies.RESOURCE, "a resource")]
 )
 def test_a_deny(policies: Policies, shown: str) -> None:
-    error = denied("sns", "Publish", "arn:x", ANN, policies, explicit=True)
+    error = make_denial("sns", "Publish", "arn:x", ANN, policies, explicit=True)
     assert error.message.endswith(f" on resource: arn:x with an explicit deny in {shown}-based policy")
 
 

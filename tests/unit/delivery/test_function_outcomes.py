@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from penstock.delivery.functions.outcome import answered, sns_delay, unanswered
+from penstock.delivery.functions.outcome import judge_answer, judge_failure, sns_delay
 from penstock.delivery.webhooks.connection import Answer
 from penstock.delivery.webhooks.request import FUNCTION, SCHEDULE, Delivery
 from penstock.sns.delivery_policy import Policy
@@ -37,19 +37,21 @@ def test_the_phases_of_aws_managed_endpoints() -> None:
     ("status", "again"), [(429, True), (500, True), (503, True), (400, False), (404, False)]
 )
 def test_client_side_errors_of_subscriptions_are_final(status: int, again: bool) -> None:
-    outcome = answered(delivery(FUNCTION), Answer(status, b""))
+    outcome = judge_answer(delivery(FUNCTION), Answer(status, b""))
     assert (outcome.status, outcome.delay_ms is not None) == (status, again)
 
 
 def test_an_invocation_that_lambda_takes() -> None:
-    assert answered(delivery(FUNCTION), Answer(202, b"")).error is None
+    assert judge_answer(delivery(FUNCTION), Answer(202, b"")).error is None
 
 
 def test_the_name_of_the_error() -> None:
     named = Answer(404, b"", {b"x-amzn-errortype": b"ResourceNotFoundException:http://internal/"})
-    assert answered(delivery(FUNCTION), named).error == "ResourceNotFoundException: Lambda has answered 404"
     assert (
-        answered(delivery(FUNCTION), Answer(429, b"")).error
+        judge_answer(delivery(FUNCTION), named).error == "ResourceNotFoundException: Lambda has answered 404"
+    )
+    assert (
+        judge_answer(delivery(FUNCTION), Answer(429, b"")).error
         == "TooManyRequestsException: Lambda has answered 429"
     )
 
@@ -65,5 +67,5 @@ def test_schedules_are_tried_as_their_retry_policy_says(
     """Also after a client-side error, as for targets that are queues."""
     given = delivery(SCHEDULE, attempts, {"MaximumRetryAttempts": most, "SecondsLeft": left})
     expected = None if delay is None else delay * 1000
-    assert answered(given, Answer(404, b"")).delay_ms == expected
-    assert unanswered(given, "no answer").delay_ms == expected
+    assert judge_answer(given, Answer(404, b"")).delay_ms == expected
+    assert judge_failure(given, "no answer").delay_ms == expected

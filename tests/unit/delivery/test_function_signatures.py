@@ -15,7 +15,7 @@ from penstock.aws.function_arn import parse_function
 from penstock.delivery.functions import client, request
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
-from penstock.delivery.functions.configuration import timeout_of
+from penstock.delivery.functions.configuration import read_timeout
 from penstock.delivery.webhooks.connection import Answer
 from penstock.delivery.webhooks.request import FUNCTION, Delivery
 from penstock.delivery.webhooks.sender import Sender
@@ -50,7 +50,7 @@ def test_an_invocation_fails_as_if_lambda_could_not_be_reached() -> None:
 def test_a_functions_timeout_is_not_known() -> None:
     function = parse_function("f", "000000000000", "us-east-1")
     assert function is not None
-    assert timeout_of(ADDRESS, function) is None
+    assert read_timeout(ADDRESS, function) is None
 
 
 def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.Mon
         time.sleep(0.3)
         return {}
 
-    monkeypatch.setattr(client, "signed", slow)
+    monkeypatch.setattr(client, "sign_request", slow)
 
     async def scenario() -> float:
         invoker = FunctionClient(ADDRESS, 1)

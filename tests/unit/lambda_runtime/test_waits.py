@@ -9,7 +9,7 @@ import pytest
 
 from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
-from penstock.lambda_runtime.waits import bounded_waits
+from penstock.lambda_runtime.waits import bound_waits
 from penstock.postgres.statements.long_polls import RELEASE_POLL_SLOT, TAKE_POLL_SLOT
 from penstock.settings import Settings
 
@@ -39,7 +39,7 @@ def settings(concurrency: int, wait_seconds: int = 2) -> Settings:
 
 def granted(database: Slots, settings: Settings, *wanted: float) -> list[float]:
     """What a request that wants to wait so long, again and again, is granted."""
-    with bounded_waits(settings, "penstock-Gateway", database) as waits:
+    with bound_waits(settings, "penstock-Gateway", database) as waits:
         return [waits.grant(seconds) for seconds in wanted]
 
 

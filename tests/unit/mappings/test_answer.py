@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.mappings.answer import Malformed, failed_ids, succeeded
-from penstock.mappings.event import MOST_BYTES, Record, event_of, events_of
+from penstock.mappings.answer import Malformed, read_failed_ids, select_succeeded
+from penstock.mappings.event import MOST_BYTES, Record, build_event, split_events
 from penstock.postgres.statements.messages import ReceivedRow
 
 IDS = frozenset(("a", "b"))
@@ -17,12 +17,12 @@ def row(message_id: str, group: str) -> ReceivedRow:
 
 
 def test_ids_that_have_failed() -> None:
-    assert failed_ids(b'{"batchItemFailures": [{"itemIdentifier": "b"}]}', IDS) == {"b"}
+    assert read_failed_ids(b'{"batchItemFailures": [{"itemIdentifier": "b"}]}', IDS) == {"b"}
 
 
 @pytest.mark.parametrize("body", [b"", b" ", b"null", b"{}", b'{"batchItemFailures": null}', b'{"other": 1}'])
 def test_success(body: bytes) -> None:
-    assert failed_ids(body, IDS) == frozenset()
+    assert read_failed_ids(body, IDS) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -32,19 +32,19 @@ def test_success(body: bytes) -> None:
 )  # fmt: skip
 def test_failure_of_the_batch(body: bytes) -> None:
     with pytest.raises(Malformed):
-        failed_ids(body, IDS)
+        read_failed_ids(body, IDS)
 
 
 def test_a_fifo_queue_keeps_what_stands_behind_a_failure_of_the_group() -> None:
     rows = [row("1", "x"), row("2", "y"), row("3", "x"), row("4", "y")]
-    assert [one.message_id for one in succeeded(rows, frozenset("2"), fifo=True)] == ["1", "3"]
-    assert [one.message_id for one in succeeded(rows, frozenset("2"), fifo=False)] == ["1", "3", "4"]
+    assert [one.message_id for one in select_succeeded(rows, frozenset("2"), fifo=True)] == ["1", "3"]
+    assert [one.message_id for one in select_succeeded(rows, frozenset("2"), fifo=False)] == ["1", "3", "4"]
 
 
 def test_events_have_6_mb_at_most() -> None:
     """A message of any size is alone rather than not sent at all."""
     sizes = [MOST_BYTES // 2, MOST_BYTES // 2, 10, MOST_BYTES + 1, 10]
     records = [Record(row(str(n), "x"), b'"' + b"x" * (size - 2) + b'"') for n, size in enumerate(sizes)]
-    parts = list(events_of(records))
+    parts = list(split_events(records))
     assert [[record.row.message_id for record in part] for part in parts] == [["0"], ["1", "2"], ["3"], ["4"]]
-    assert len(event_of(parts[1])) <= MOST_BYTES
+    assert len(build_event(parts[1])) <= MOST_BYTES

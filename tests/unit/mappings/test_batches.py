@@ -8,7 +8,7 @@ import pytest
 
 from penstock.effects import Call, Compute
 from penstock.environment import Environment
-from penstock.mappings.batches import Mapping, context_of, records_of
+from penstock.mappings.batches import Mapping, build_records, make_context
 from penstock.mappings.types import Options
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
@@ -27,5 +27,5 @@ def test_a_filter_reads_long_bodies_in_a_thread(length: int, first: type) -> Non
     body = f'{{"a": "{"x" * length}"}}'
     row = ReceivedRow(None, None, 1, 0, 0, 1, 1, str(UUID(int=1)), 0, 0, body, None, None, 1, 30_000, 0)
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
-    effect = next(records_of(mapping, [row], context_of(mapping, environment)))
+    effect = next(build_records(mapping, [row], make_context(mapping, environment)))
     assert isinstance(effect, first)

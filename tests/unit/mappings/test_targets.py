@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.mappings.errors import InvalidParameterValueException
-from penstock.mappings.targets import check_target, target_of
+from penstock.mappings.targets import check_target, parse_target
 from penstock.settings import Settings
 
 ACCOUNT, REGION = "123456789012", "us-west-2"
@@ -23,7 +23,7 @@ ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:MyFunction"
     ],
 )
 def test_forms_of_the_reference(text: str, target: str) -> None:
-    assert target_of(text, ACCOUNT, REGION) == target
+    assert parse_target(text, ACCOUNT, REGION) == target
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_forms_of_the_reference(text: str, target: str) -> None:
 )
 def test_other_texts(text: str) -> None:
     with pytest.raises(InvalidParameterValueException):
-        target_of(text, ACCOUNT, REGION)
+        parse_target(text, ACCOUNT, REGION)
 
 
 @pytest.mark.parametrize(

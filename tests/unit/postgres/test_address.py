@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from penstock.postgres.address import hosts_of, parse_address
+from penstock.postgres.address import list_hosts, parse_address
 from penstock.settings import SettingError
 
 ADDRESSES = [
@@ -56,14 +56,14 @@ def test_the_same_as_libpq(address: str) -> None:
     ],
 )
 def test_hosts(address: str, hosts: list[tuple[str, int]]) -> None:
-    assert hosts_of(parse_address(address)) == hosts
+    assert list_hosts(parse_address(address)) == hosts
 
 
 def test_what_pg8000_cannot_do_is_refused() -> None:
     with pytest.raises(SettingError, match="DATABASE_URL has sslcert, sslkey, which"):
         parse_address("postgresql://localhost/db?sslcert=a&sslkey=b")
     with pytest.raises(SettingError, match="2 ports for 3 hosts"):
-        hosts_of(parse_address("host=a,b,c port=1,2"))
+        list_hosts(parse_address("host=a,b,c port=1,2"))
     with pytest.raises(SettingError) as refused:
         parse_address("user:secret@host/db")
     assert "secret" not in str(refused.value)

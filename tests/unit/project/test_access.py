@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from penstock.access.authorization import PLATFORM_MEMBERS, RULES, TOPIC_MEMBERS, invoked_arns, queues_of
+from penstock.access.authorization import (
+    PLATFORM_MEMBERS,
+    RULES,
+    TOPIC_MEMBERS,
+    list_invoked_arns,
+    list_queues,
+)
 from penstock.actions import ACTIONS, Action
 
 MEMBERS = {
@@ -56,8 +62,8 @@ def test_what_is_invoked_is_asked_about() -> None:
     assert with_target == {"CreateSchedule", "UpdateSchedule"}
     queue, topic = "arn:aws:sqs:us-east-1:111122223333:q", "arn:aws:sns:us-east-1:111122223333:t"
     target = SimpleNamespace(arn=topic, dead_letter_config=SimpleNamespace(arn=queue))
-    assert invoked_arns(SimpleNamespace(target=target)) == [topic, queue]
-    assert invoked_arns(SimpleNamespace()) == []
+    assert list_invoked_arns(SimpleNamespace(target=target)) == [topic, queue]
+    assert list_invoked_arns(SimpleNamespace()) == []
 
 
 def test_a_task_handle_names_its_queue() -> None:
@@ -65,5 +71,5 @@ def test_a_task_handle_names_its_queue() -> None:
 
     arn = "arn:aws:sqs:us-east-1:111122223333:dead"
     handle = b64encode(f'{{"taskId":"x","sourceArn":"{arn}"}}'.encode()).decode()
-    assert queues_of(SimpleNamespace(task_handle=handle), None) == [arn]  # type: ignore[arg-type]
-    assert queues_of(SimpleNamespace(task_handle="no handle"), None) == []  # type: ignore[arg-type]
+    assert list_queues(SimpleNamespace(task_handle=handle), None) == [arn]  # type: ignore[arg-type]
+    assert list_queues(SimpleNamespace(task_handle="no handle"), None) == []  # type: ignore[arg-type]

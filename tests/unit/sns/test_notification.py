@@ -110,7 +110,7 @@ def test_whatever_is_said_head_arn_and_tail_make_json(
     attributes = {name: MessageAttributeValue(data_type="String", string_value=value)}
     about = (TOPIC, MESSAGE_ID, message, subject, AT, attributes)
     signed = joined(notification.notification(letterhead(Notary()), *about))
-    numbered = joined(notification.numbered_notification(BASE, *about), "00000000000000000001")
+    numbered = joined(notification.build_fifo_notification(BASE, *about), "00000000000000000001")
     for found in (signed, numbered):
         assert (found["Message"], found.get("Subject")) == (message, subject)
         assert found["MessageAttributes"] == {name: {"Type": "String", "Value": value}}
@@ -119,7 +119,7 @@ def test_whatever_is_said_head_arn_and_tail_make_json(
 
 def test_a_notification_of_a_fifo_topic_has_a_number_and_no_signature() -> None:
     """Members and order as recorded from AWS."""
-    parts = notification.numbered_notification(BASE, TOPIC, MESSAGE_ID, "m", "s", AT, {})
+    parts = notification.build_fifo_notification(BASE, TOPIC, MESSAGE_ID, "m", "s", AT, {})
     message = joined(parts, "10000000000000003000")
     assert list(message) == [
         "Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp", "UnsubscribeURL",

@@ -5,7 +5,7 @@ from ipaddress import IPv6Address, ip_address
 
 
 @lru_cache(4096)
-def limited_address(address: str) -> str:
+def rate_limit_key(address: str) -> str:
     """The address that stands for a client in a limit: of IPv6 its /64, since one client has all of it (RFC 6177)."""
     if ":" not in address:
         return address

@@ -28,7 +28,7 @@ from penstock.postgres.statements.access import (
 )
 
 from . import request_rate
-from .denial import Policies, denied
+from .denial import Policies, make_denial
 from .policy.evaluation import Verdict, evaluate
 from .policy.requests import AccessRequest, Principal
 from .topic_actions import OWNER_ACTIONS
@@ -131,10 +131,10 @@ def authorize(service: str, action: str, request: object, context: RequestContex
 def authorize_other(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
     """The same for services whose resources have no policies: Scheduler, and STS, which asks for no permission."""
     if service == "scheduler":
-        check_user("scheduler", action, schedules_of(action, request, context), context)
+        check_user("scheduler", action, find_schedule_arn(action, request, context), context)
         yield from authorize_targets(request, context)
     elif service == "lambda":  # the operations ask for the queue
-        check_user("lambda", action, mapping_of(request, context), context)
+        check_user("lambda", action, find_mapping_arn(request, context), context)
     elif action != "GetCallerIdentity":
         raise AccessDenied(NO_TOKENS)
 
@@ -154,7 +154,7 @@ def check_user(service: str, action: str, arn: str, context: RequestContext) -> 
     verdict = context.caller.verdict(request)
     if verdict is not Verdict.ALLOWED:
         explicit = verdict is Verdict.DENIED
-        raise denied(service, action, arn, request.principal, Policies.IDENTITY, explicit=explicit)
+        raise make_denial(service, action, arn, request.principal, Policies.IDENTITY, explicit=explicit)
 
 
 def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:
@@ -170,7 +170,7 @@ def access_request(service: str, action: str, arn: str, context: RequestContext)
 
 def authorize_targets(request: object, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied unless a schedule may send to its target and its dead-letter queue."""
-    for arn in invoked_arns(request):
+    for arn in list_invoked_arns(request):
         invoked = INVOKES.get(arn.split(":")[2])
         if invoked is not None:
             yield from authorize_one(*invoked, arn, context, acting_schedule(request, context))
@@ -239,7 +239,7 @@ def check_policies(
         verdicts.append(evaluate(row.policy, request._replace(principal=acting.principal, keys=acting.keys)))
     if not is_permitted(of_user, verdicts, foreign=foreign, grantable=action in rules.grantable_actions):
         policies, explicit = refusing_policies(of_user, verdicts, foreign=foreign)
-        raise denied(service, action, arn, request.principal, policies, explicit=explicit)
+        raise make_denial(service, action, arn, request.principal, policies, explicit=explicit)
 
 
 def is_permitted(of_user: Verdict, of_resource: list[Verdict], *, foreign: bool, grantable: bool) -> bool:
@@ -271,7 +271,7 @@ def refusing_policies(
     return (Policies.RESOURCE if is_denied else Policies.IDENTITY), is_denied
 
 
-def queues_of(request: object, context: RequestContext) -> list[str]:
+def list_queues(request: object, context: RequestContext) -> list[str]:
     """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
     queue_url = getattr(request, "queue_url", None)
     if queue_url is not None:
@@ -300,7 +300,7 @@ def source_of_task(task_handle: str) -> str:
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 
 
-def topics_of(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
+def list_topics(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
     """ARNs of the topic, the subscription, or the platform application or endpoint that a request is about.
 
     The operation refuses other texts.
@@ -318,14 +318,14 @@ def topics_of(request: object, context: RequestContext) -> list[str]:  # noqa: A
     return []
 
 
-def mapping_of(request: object, context: RequestContext) -> str:
+def find_mapping_arn(request: object, context: RequestContext) -> str:
     """The ARN of the event source mapping that a request is about; with `*` for its id where it names none."""
     given = getattr(request, "resource", None)
     name = getattr(request, "uuid", None) or "*"
     return str(given or f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{name}")
 
 
-def schedules_of(action: str, request: object, context: RequestContext) -> str:
+def find_schedule_arn(action: str, request: object, context: RequestContext) -> str:
     """The ARN of the schedule or group that a request is about; with `*` for its name where it is about all."""
     given = getattr(request, "resource_arn", None)
     if given is not None:
@@ -341,7 +341,7 @@ def schedules_of(action: str, request: object, context: RequestContext) -> str:
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
-def invoked_arns(request: object) -> list[str]:
+def list_invoked_arns(request: object) -> list[str]:
     """ARNs of the target and the dead-letter queue of a schedule. The operation refuses texts that are no ARNs."""
     target = getattr(request, "target", None)
     if target is None:
@@ -371,7 +371,7 @@ RULES = {
         )),  # "Overview of managing access", SQS Developer Guide
         owner_always_allowed=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
         receiver_actions=frozenset(),
-        resource_arns=queues_of,
+        resource_arns=list_queues,
         policy_statement=READ_POLICIES,
     ),
     "sns": ServiceRules(
@@ -384,7 +384,7 @@ RULES = {
         grantable_actions=frozenset((*OWNER_ACTIONS, "PublishBatch")),
         owner_always_allowed=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
         receiver_actions=frozenset(("GetSubscriptionAttributes", "Unsubscribe")),
-        resource_arns=topics_of,
+        resource_arns=list_topics,
         policy_statement=READ_TOPIC_POLICIES,
     ),
 }  # fmt: skip

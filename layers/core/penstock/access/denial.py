@@ -23,7 +23,7 @@ class Policies(Enum):
     RESOURCE = "resource-based"
 
 
-def denied(
+def make_denial(
     service: str, action: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
     """The error. `explicit`: a Deny refuses; else there is no Allow."""

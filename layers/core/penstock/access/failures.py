@@ -6,7 +6,7 @@ up for it for a while. So whoever shares the address (a company's gateway, a loa
 
 from time import monotonic
 
-from .addresses import limited_address
+from .addresses import rate_limit_key
 
 MOST_FAILURES = 50
 WINDOW_SECONDS = 10.0
@@ -26,7 +26,7 @@ class FailureCounter:
 
     def add(self, address: str) -> None:
         """Counts a failure."""
-        now, address = monotonic(), limited_address(address)
+        now, address = monotonic(), rate_limit_key(address)
         started_at, number = self._windows.pop(address, (now, 0))
         if now - started_at > self._seconds:
             started_at, number = now, 0
@@ -36,5 +36,5 @@ class FailureCounter:
 
     def is_exceeded(self, address: str) -> bool:
         """Whether the address has had more failures than it may in its window."""
-        started_at, number = self._windows.get(limited_address(address), (0.0, 0))
+        started_at, number = self._windows.get(rate_limit_key(address), (0.0, 0))
         return number > self._most and monotonic() - started_at <= self._seconds

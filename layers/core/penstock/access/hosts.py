@@ -50,8 +50,8 @@ class Hosts:
         self._with_any = "*" in given
         self._domains = tuple(entry[1:] for entry in given if entry.startswith("*."))
         self._pages = {entry for entry in given if not entry.startswith("*")}
-        self._base = authority_of(settings.queue_base_url.lower().encode())
-        names = (name_of(self._base), name_of(settings.sns_cert_host.encode()))
+        self._base = parse_authority(settings.queue_base_url.lower().encode())
+        names = (parse_host_name(self._base), parse_host_name(settings.sns_cert_host.encode()))
         self._names = self._pages.union(name for name in names if name)
         self._trusts_forwarded = settings.queue_trust_forwarded
         self._verdicts: dict[bytes, bool] = {}
@@ -86,7 +86,7 @@ class Hosts:
 
     def names(self, host: bytes) -> bool:
         """Whether the settings name this host; `*` names none."""
-        name = name_of(host)
+        name = parse_host_name(host)
         return name is not None and (name in self._names or name.endswith(self._domains))
 
     def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
@@ -112,7 +112,7 @@ class Hosts:
         origin = headers.get(b"origin")
         if origin is not None:
             scheme, _, page = origin.lower().partition(b"//")
-            name = name_of(page)
+            name = parse_host_name(page)
             if self._with_any or (name and (name in self._pages or name.endswith(self._domains))):
                 return False
             host = headers.get(b"host", b"").lower().removesuffix(DEFAULT_PORTS.get(scheme, b""))
@@ -121,7 +121,7 @@ class Hosts:
         return headers.get(b"sec-fetch-site") in OTHER_SITES
 
     def _judge(self, host: bytes) -> bool:
-        name = name_of(host)
+        name = parse_host_name(host)
         return self._with_any or (name is not None and is_private(name)) or self.names(host)
 
 
@@ -130,13 +130,13 @@ def is_private(name: str) -> bool:
     return "." not in name or name.endswith(PRIVATE_DOMAINS) or _IP_ADDRESS(name) is not None
 
 
-def name_of(host: bytes) -> str | None:
+def parse_host_name(host: bytes) -> str | None:
     """A Host without its port, in lower case; None for what is no host."""
     found = _HOST(host)
     return None if found is None else found[1].decode().lower().removesuffix(".")
 
 
-def authority_of(url: bytes) -> bytes:
+def parse_authority(url: bytes) -> bytes:
     """Host and port of a URL; a port that its scheme has by default is left out, as browsers do in Origin."""
     scheme, _, rest = url.partition(b"//")
     return rest.partition(b"/")[0].removesuffix(DEFAULT_PORTS.get(scheme, b""))

@@ -54,10 +54,10 @@ def check_quota(
 
 def too_many(kind: str, context: RequestContext) -> str:
     """The text of the error for one more than an account may have."""
-    return f"An account can have {quota_of(kind, context)} {kind.replace('_', ' ')}."
+    return f"An account can have {read_quota(kind, context)} {kind.replace('_', ' ')}."
 
 
-def quota_of(kind: str, context: RequestContext) -> int:
+def read_quota(kind: str, context: RequestContext) -> int:
     """The setting; 0: any number."""
     return int(getattr(context.environment.settings, f"quota_{kind}"))
 
@@ -66,7 +66,7 @@ def is_reached(
     kind: str, name: str | None, context: RequestContext, group: str | None = None, more: int = 1
 ) -> Operation[bool]:
     """Whether the account cannot have so many `more` of this kind, and has none of this name."""
-    most = quota_of(kind, context)
+    most = read_quota(kind, context)
     if most == 0:
         return False
     count = max(0, most - more + 1)

@@ -12,7 +12,7 @@ from typing import Protocol
 from penstock.errors import RequestThrottled
 from penstock.settings import Settings
 
-from .addresses import limited_address
+from .addresses import rate_limit_key
 
 MOST_CALLERS = 65_536
 CHUNK_BYTES = 65_536
@@ -66,7 +66,7 @@ class RequestRate:
 
     def check_address(self, address: str, size: int = 0) -> None:
         """Counts a request of a client of whom only the address is known. Raises RequestThrottled."""
-        self.check(limited_address(address), size)
+        self.check(rate_limit_key(address), size)
 
     def check_before(self, caller: str) -> None:
         """Counts nothing. Raises RequestThrottled where `check` would: before costly work for a request."""
@@ -109,4 +109,4 @@ def count_answer(context: RequestContext, size: int) -> None:
 
 
 def _caller(context: RequestContext) -> str:
-    return limited_address(context.client_address) if context.user is None else context.account_id
+    return rate_limit_key(context.client_address) if context.user is None else context.account_id

@@ -35,9 +35,7 @@ class SecretCipher:
         """The bytes to store."""
         nonce = os.urandom(_NONCE_BYTES)
         return (
-            _VERSION
-            + nonce
-            + self._cipher.encrypt(nonce, secret.encode(), associated_data(key_id, account_id))
+            _VERSION + nonce + self._cipher.encrypt(nonce, secret.encode(), bind_to_key(key_id, account_id))
         )
 
     def decrypt(self, encrypted: bytes, key_id: str, account_id: str) -> str:
@@ -48,7 +46,7 @@ class SecretCipher:
         if encrypted[:1] != _VERSION or len(nonce) != _NONCE_BYTES:
             raise DecryptionError
         try:
-            return self._cipher.decrypt(nonce, text, associated_data(key_id, account_id)).decode()
+            return self._cipher.decrypt(nonce, text, bind_to_key(key_id, account_id)).decode()
         except (InvalidTag, ValueError) as error:
             raise DecryptionError from error
 
@@ -64,5 +62,5 @@ def read_key(text: str) -> bytes:
     return key
 
 
-def associated_data(key_id: str, account_id: str) -> bytes:
+def bind_to_key(key_id: str, account_id: str) -> bytes:
     return f"{key_id}\0{account_id}".encode()

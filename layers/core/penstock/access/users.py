@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from .policy.evaluation import Verdict, evaluate_user
-from .policy.requests import AccessRequest, Principal, root_of
+from .policy.requests import AccessRequest, Principal, make_root
 
 READ = (
     "sqs:Get*", "sqs:List*", "sns:Get*", "sns:List*", "scheduler:Get*", "scheduler:List*", "lambda:Get*",
@@ -60,6 +60,6 @@ def user_arn(account_id: str, name: str) -> str:
 def caller(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
     """The user of a key. A key without one belongs to the account's root user, who may do everything."""
     if user_name is None:
-        return User(root_of(account_id), ())
+        return User(make_root(account_id), ())
     texts = tuple(BUILT_IN.get(policy, policy) for policy in policies or ())
     return User(Principal(account_id, user_arn(account_id, user_name)), texts)

@@ -32,7 +32,7 @@ def is_queue_path(path: str) -> bool:
     return _PATH(path) is not None
 
 
-def path_of(region: str, account_id: str, name: str, default_region: str) -> str:
+def build_path(region: str, account_id: str, name: str, default_region: str) -> str:
     """The path of a queue's URL."""
     return f"/{account_id}/{name}" if region == default_region else f"/{region}/{account_id}/{name}"
 

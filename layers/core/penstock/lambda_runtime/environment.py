@@ -10,10 +10,10 @@ from penstock.environment import Environment, RequestIds
 from penstock.postgres.database import Database, import_driver
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
-from penstock.telemetry import lambda_logger, traced
+from penstock.telemetry import lambda_logger, trace_call
 
 from .metrics import Metrics
-from .waits import bounded_waits
+from .waits import bound_waits
 
 if TYPE_CHECKING:
     import psycopg
@@ -102,7 +102,7 @@ class ExecutionEnvironment:
         if not self._bounds_waits:
             return run(operation, self.database, count)
         name = self.variables.get("AWS_LAMBDA_FUNCTION_NAME", "")
-        with bounded_waits(self.settings, name, self.database) as waits:
+        with bound_waits(self.settings, name, self.database) as waits:
             return run(operation, self.database, count, waits.grant)
 
     def psycopg_connection(self) -> "psycopg.Connection[Row]":
@@ -111,7 +111,7 @@ class ExecutionEnvironment:
 
     def traced(self, work: Callable[[], T], lambda_context: object) -> T:
         """The result of `work`, which runs in a segment of X-Ray if the function has tracing."""
-        return traced(work, lambda_context) if self._is_traced else work()
+        return trace_call(work, lambda_context) if self._is_traced else work()
 
     def close(self) -> None:
         """Closes the connections. Only tests call it: Lambda ends the process."""

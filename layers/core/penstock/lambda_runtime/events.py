@@ -159,4 +159,4 @@ def fits(result: Answer, limit: ResponseLimit) -> bool:
     """Whether the result is as short as AWS wants it, once the runtime has written it as JSON."""
     if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True
-    return limit.written_bytes(result) <= limit.max_bytes
+    return limit.count_bytes(result) <= limit.max_bytes

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from penstock import gateway
 from penstock.actions import BY_NAME, load_operation, load_operations
-from penstock.aws.codec.protocol import protocol_of
+from penstock.aws.codec.protocol import detect_protocol
 from penstock.errors import AwsError, InternalFailure, ResponseTooLarge, ServiceUnavailable
 from penstock.http import HttpRequest, HttpResponse
 from penstock.settings import SettingError
@@ -65,11 +65,11 @@ class Handler:
     ) -> HttpResponse:
         request_id = call.context.request_id if call else self.environment.request_ids()
         answered = error if isinstance(error, AwsError) else InternalFailure()
-        service = call.service if call else self.service or gateway.service_of(http)
+        service = call.service if call else self.service or gateway.guess_service(http)
         if not answered.sender_fault:
             self._log(error, request_id, call, lambda_context)
         self._count(answered, service, call)
-        return gateway.encode_error(protocol_of(http.headers, http.path), answered, request_id, service)
+        return gateway.encode_error(detect_protocol(http.headers, http.path), answered, request_id, service)
 
     def _count(self, error: AwsError, service: str, call: gateway.ActionCall | None) -> None:
         action = call.action.name if call else self.action or "(unread)"

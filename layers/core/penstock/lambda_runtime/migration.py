@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.migrating import lines_of, migrate_or_explain
+from penstock.postgres.migrating import describe_applied, migrate_or_explain
 from penstock.postgres.migrations import RELEASE
 
 from .environment import ExecutionEnvironment
@@ -40,16 +40,16 @@ def migrate(
     Returns the members of `Applied`, the release, and `report`: the lines that `penstock migrate` would print.
     Raises MigrationError, SettingError, InvalidEventError, SecretUnavailableError.
     """
-    role = tune_role_of(event)
+    role = read_tune_role(event)
     try:
         settings = environment.settings
     except ServiceUnavailable as error:
         raise SecretUnavailableError(f"the secret cannot be read: {error.__cause__ or error}") from error
     applied = migrate_or_explain(settings.direct_url, role, directory)
-    return {"release": RELEASE, **asdict(applied), "report": list(lines_of(applied))}
+    return {"release": RELEASE, **asdict(applied), "report": list(describe_applied(applied))}
 
 
-def tune_role_of(event: Mapping[str, object]) -> str | None:
+def read_tune_role(event: Mapping[str, object]) -> str | None:
     """The role that is to get the settings of the service's sessions. Raises InvalidEventError."""
     role = event.get("tune_role")
     if event.keys() - {"tune_role"} or not isinstance(role, str | None):

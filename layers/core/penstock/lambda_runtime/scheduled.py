@@ -104,7 +104,7 @@ class PollingHandler(ScheduledHandler):
         def run(environment: ExecutionEnvironment) -> Counts:
             return worker.run_once(environment.settings, environment.psycopg_connection())
 
-        super().__init__(name_of(worker), run, worker.LONGEST_RUN_SECONDS, environment)
+        super().__init__(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, environment)
         self._worker = worker
 
     def _work(self) -> dict[str, int]:
@@ -134,7 +134,7 @@ def statement_handler(worker: StatementWorker) -> ScheduledHandler:
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database)
 
-    return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
+    return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
 
 
 def reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
@@ -143,9 +143,9 @@ def reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database, environment.metrics.put_depth)
 
-    return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
+    return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
 
 
-def name_of(worker: object) -> str:
+def name_worker(worker: object) -> str:
     """The worker's name: `maintain` of penstock.workers.maintain."""
     return getattr(worker, "__name__", type(worker).__name__).rpartition(".")[2]

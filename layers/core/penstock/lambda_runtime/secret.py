@@ -46,14 +46,14 @@ class Secret:
             raise ServiceUnavailable from error
         except exceptions.TransformParameterError:
             members = None
-        return checked(members)
+        return check_members(members)
 
     def may_be_read(self) -> bool:
         """Whether the last read is long enough ago."""
         return monotonic() - self._read_at > SECONDS_BETWEEN_READS
 
 
-def checked(members: object) -> dict[str, str]:
+def check_members(members: object) -> dict[str, str]:
     """The members of a secret, which are texts with names of settings. Raises SettingError, without their values."""
     if not isinstance(members, dict) or not all(isinstance(value, str) for value in members.values()):
         raise SettingError("QUEUE_SECRET must name a secret that is a JSON object with texts")

@@ -71,7 +71,7 @@ class BoundedWaits:
 
 
 @contextmanager
-def bounded_waits(
+def bound_waits(
     settings: Settings, function_name: str, database: "StatementExecutor"
 ) -> Iterator[BoundedWaits]:
     """The waits of one operation of a request; its slot is given back at the end."""

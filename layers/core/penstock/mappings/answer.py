@@ -17,7 +17,7 @@ class Malformed(Exception):  # noqa: N818 - named for the answer
     """The answer cannot be read: the whole batch has failed."""
 
 
-def failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
+def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
     """The ids of messages that an answer reports as failed. Raises Malformed."""
     if not body.strip():
         return frozenset()
@@ -40,12 +40,12 @@ def failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
     return found
 
 
-def succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fifo: bool) -> list[ReceivedRow]:
+def select_succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fifo: bool) -> list[ReceivedRow]:
     """The messages that may be deleted."""
     stopped: set[str] = set()
     done: list[ReceivedRow] = []
     for row in rows:
-        group = group_of(row) if fifo else ""
+        group = read_group(row) if fifo else ""
         if row.message_id in failed:
             stopped.add(group)
         elif not fifo or group not in stopped:
@@ -53,7 +53,7 @@ def succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fifo: bool
     return done
 
 
-def group_of(row: ReceivedRow) -> str:
+def read_group(row: ReceivedRow) -> str:
     """The message group of a message of a FIFO queue."""
     system = msgspec.json.decode(row.system or "{}")
     return str(system.get("MessageGroupId", ""))

@@ -17,11 +17,11 @@ from penstock.http import HttpRequest
 from penstock.postgres.statements.mappings import FILTER_MESSAGES, USER_POLICIES
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
 from penstock.sqs.delete import delete
-from penstock.sqs.receive import receive_messages, receive_of
+from penstock.sqs.receive import build_receive, receive_messages
 
 from . import filters
 from .checks import DEFAULT_BATCH
-from .event import Record, encoded, record_of
+from .event import Record, build_record, encode_record
 from .types import Options
 
 MOST_A_RECEIVE = 10
@@ -78,12 +78,12 @@ class Mapping(msgspec.Struct, kw_only=True):
         return bool(self.options.function_response_types)
 
 
-def mapping_of(row: JsonObject) -> Mapping:
+def read_mapping(row: JsonObject) -> Mapping:
     """The mapping of a row."""
     return msgspec.convert(row, Mapping)
 
 
-def context_of(mapping: Mapping, environment: Environment) -> Context:
+def make_context(mapping: Mapping, environment: Environment) -> Context:
     """The context in which a mapping receives and deletes: that of a request of its account."""
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
@@ -111,14 +111,14 @@ def receive(
     mapping: Mapping, count: int, wait_seconds: float, context: Context
 ) -> Operation[list[ReceivedRow]]:
     """Up to `count` messages, for which it waits. Raises QueueDoesNotExist."""
-    effect = receive_of(mapping.queue, min(count, MOST_A_RECEIVE), None, wait_seconds, context)
+    effect = build_receive(mapping.queue, min(count, MOST_A_RECEIVE), None, wait_seconds, context)
     return (yield from receive_messages(effect, context.environment.long_queues))
 
 
-def records_of(mapping: Mapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:
+def build_records(mapping: Mapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:
     """The messages as records of an event, without those that the filter leaves out: these are deleted, as on AWS."""
     receipts = context.environment.receipts
-    records = [record_of(row, mapping.queue, receipts) for row in rows]
+    records = [build_record(row, mapping.queue, receipts) for row in rows]
     passed = set(range(1, len(rows) + 1))
     if mapping.filters is not None:
         facts = yield from compute(partial(_facts, records), sum(len(row.body) for row in rows))
@@ -126,12 +126,12 @@ def records_of(mapping: Mapping, rows: Sequence[ReceivedRow], context: Context) 
         passed = {row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, facts)))}
         left_out = [row for n, row in enumerate(rows, 1) if n not in passed]
         yield from delete_messages(mapping, left_out)
-    return [encoded(rows[n - 1], records[n - 1]) for n in sorted(passed)]
+    return [encode_record(rows[n - 1], records[n - 1]) for n in sorted(passed)]
 
 
 def _facts(records: Sequence[JsonObject]) -> list[str | None]:
     """What the filter is compared with, in JSON. Takes up to 0.4 s a MiB."""
-    return [None if one is None else msgspec.json.encode(one).decode() for one in filters.facts_of(records)]
+    return [None if one is None else msgspec.json.encode(one).decode() for one in filters.read_facts(records)]
 
 
 def delete_messages(mapping: Mapping, rows: Sequence[ReceivedRow]) -> Operation[None]:

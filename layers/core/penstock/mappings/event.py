@@ -31,7 +31,7 @@ class Record(NamedTuple):
     encoded: bytes
 
 
-def record_of(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles) -> JsonObject:
+def build_record(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles) -> JsonObject:
     """The message as a record of the event."""
     message = message_result(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     record: JsonObject = {
@@ -60,12 +60,12 @@ def _message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict
     return found
 
 
-def encoded(row: ReceivedRow, record: JsonObject) -> Record:
+def encode_record(row: ReceivedRow, record: JsonObject) -> Record:
     """The record in JSON."""
     return Record(row, msgspec.json.encode(record))
 
 
-def events_of(records: Sequence[Record]) -> Iterator[list[Record]]:
+def split_events(records: Sequence[Record]) -> Iterator[list[Record]]:
     """The records in parts, in their order, each of which is an event of 6 MB at most."""
     part: list[Record] = []
     size = len(_START) + len(_END)
@@ -79,6 +79,6 @@ def events_of(records: Sequence[Record]) -> Iterator[list[Record]]:
         yield part
 
 
-def event_of(records: Sequence[Record]) -> bytes:
+def build_event(records: Sequence[Record]) -> bytes:
     """The event in JSON."""
     return _START + b",".join(record.encoded for record in records) + _END

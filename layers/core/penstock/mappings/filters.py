@@ -13,13 +13,18 @@ import msgspec
 from penstock.effects import JsonObject
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy import compile as policies
-from penstock.sns.filter_policy.facts import UnreadableBody, flattened, has_too_many_containers, plain_members
+from penstock.sns.filter_policy.facts import (
+    UnreadableBody,
+    flatten_document,
+    has_too_many_containers,
+    plain_members,
+)
 
 from .errors import InvalidParameterValueException
 from .types import FilterCriteria
 
 
-def compiled(criteria: FilterCriteria | None) -> list[object] | None:
+def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
     """The compiled patterns; None: every message passes. Raises InvalidParameterValueException."""
     found: list[object] = []
     for one in (criteria.filters if criteria is not None else None) or ():
@@ -35,7 +40,7 @@ def compiled(criteria: FilterCriteria | None) -> list[object] | None:
     return found or None
 
 
-def facts_of(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]:
+def read_facts(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]:
     """What the patterns are compared with, a record each; None: none can match."""
     return [_facts(record) for record in records]
 
@@ -43,7 +48,7 @@ def facts_of(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]
 def _facts(record: JsonObject) -> Mapping[str, object] | None:
     document = {**record, "body": _body(record["body"])}
     try:
-        return flattened(plain_members(document))
+        return flatten_document(plain_members(document))
     except (RecursionError, UnreadableBody):
         return None
 

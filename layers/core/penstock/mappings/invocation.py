@@ -72,17 +72,17 @@ class Invoker:
             0, account_id, "", url, EVENT, uuid4(), None, None, raw=True, policy=None, attempts=0, body=event.decode()
         )  # fmt: skip
         request = request_bytes(delivery, endpoint, self._secrets, int(time()))
-        return _checked(await self._urls.post(endpoint, request, seconds, account_id))
+        return _check_answer(await self._urls.post(endpoint, request, seconds, account_id))
 
     async def _invoke(self, function: FunctionArn, event: bytes, seconds: float) -> bytes:
         answer = await self._functions.invoke(function, event, seconds, "RequestResponse")
-        body = _checked(answer)
+        body = _check_answer(answer)
         if FUNCTION_ERROR in answer.headers:
             raise Failure("the function failed")
         return body
 
 
-def _checked(answer: Answer) -> bytes:
+def _check_answer(answer: Answer) -> bytes:
     """The body of an answer of success. Raises Failure, also where it broke off: it may have named failed messages."""
     if answer.status == THROTTLED:
         raise Throttled("the target has answered 429: too many requests")

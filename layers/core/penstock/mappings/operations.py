@@ -25,7 +25,7 @@ from penstock.sns.topics import as_json
 
 from . import checks, filters, targets
 from . import types as mappings
-from .batches import Mapping, mapping_of
+from .batches import Mapping, read_mapping
 from .errors import (
     InvalidParameterValueException,
     NoSuchQueue,
@@ -44,7 +44,7 @@ Shown = Operation[mappings.EventSourceMapping]
 
 def create_event_source_mapping(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Shown:
     """`create`, as AWS answers."""
-    return shown((yield from create(request, context)), "Creating")
+    return describe_mapping((yield from create(request, context)), "Creating")
 
 
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[Mapping]:
@@ -62,9 +62,9 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
         raise InvalidParameterValueException(
             "The queue must be in the account and the region of the mapping."
         )
-    target = targets.target_of(request.function_name, context.account_id, context.region)
+    target = targets.parse_target(request.function_name, context.account_id, context.region)
     targets.check_target(target, context.account_id, context.region, context.environment.settings)
-    options = options_of(request)
+    options = read_options(request)
     checks.check_options(options, fifo=queue.fifo)
     checks.check_tags(request.tags or {})
     yield from check_receiver(str(queue), context)
@@ -76,12 +76,12 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
          as_json(msgspec.to_builtins(options)), _filters(options), request.enabled is not False,
          as_json(request.tags or {})),
     )  # fmt: skip
-    return _stored(row[0].error, row[0].mapping, str(queue), target)
+    return _read_stored(row[0].error, row[0].mapping, str(queue), target)
 
 
 def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, context: Context) -> Shown:
     """A mapping. Raises ResourceNotFoundException."""
-    return shown((yield from read(request.uuid, context)))
+    return describe_mapping((yield from read(request.uuid, context)))
 
 
 def list_event_source_mappings(
@@ -90,7 +90,7 @@ def list_event_source_mappings(
     """`page`, as AWS answers."""
     found, marker = yield from page(request, context)
     return mappings.ListEventSourceMappingsResult(
-        event_source_mappings=[shown(one) for one in found], next_marker=marker
+        event_source_mappings=[describe_mapping(one) for one in found], next_marker=marker
     )
 
 
@@ -103,15 +103,15 @@ def page(
     """
     most = min(request.max_items or PAGE, PAGE)
     function = request.function_name
-    target = None if function is None else targets.target_of(function, context.account_id, context.region)
-    after = None if request.marker is None else uuid_of(request.marker)
+    target = None if function is None else targets.parse_target(function, context.account_id, context.region)
+    after = None if request.marker is None else parse_uuid(request.marker)
     if request.marker is not None and after is None:
         raise InvalidParameterValueException("Marker is not one of an earlier answer.")
     rows = yield from Call(
         LIST_MAPPINGS,
         (context.account_id, context.region, None, request.event_source_arn, target, after, most + 1),
     )
-    found = [mapping_of(row.mapping) for row in rows[:most]]
+    found = [read_mapping(row.mapping) for row in rows[:most]]
     return found, str(found[-1].mapping_id) if len(rows) > most else None
 
 
@@ -119,8 +119,8 @@ def update_event_source_mapping(request: mappings.UpdateEventSourceMappingReques
     """`update`, as AWS answers."""
     before, changed = yield from update(request, context)
     if request.enabled is None or request.enabled == before.enabled:
-        return shown(changed, "Updating")
-    return shown(changed, "Enabling" if request.enabled else "Disabling")
+        return describe_mapping(changed, "Updating")
+    return describe_mapping(changed, "Enabling" if request.enabled else "Disabling")
 
 
 def update(
@@ -133,13 +133,13 @@ def update(
     """
     checks.check_members(request)
     mapping = yield from read(request.uuid, context)
-    options = options_of(request)
-    checks.check_options(merged(mapping.options, options), fifo=mapping.queue.is_fifo)
+    options = read_options(request)
+    checks.check_options(merge_options(mapping.options, options), fifo=mapping.queue.is_fifo)
     function = request.function_name
     target = (
         mapping.function_arn
         if function is None
-        else targets.target_of(function, context.account_id, context.region)
+        else targets.parse_target(function, context.account_id, context.region)
     )
     yield from check_receiver(mapping.queue_arn, context)
     if function is not None or request.enabled is not False:  # what may not go on can be stopped all the same
@@ -151,12 +151,12 @@ def update(
          context.caller.principal.user_name,
          as_json(msgspec.to_builtins(options)), _filters(options), request.enabled),
     )  # fmt: skip
-    return mapping, _stored(row[0].error, row[0].mapping, mapping.queue_arn, target)
+    return mapping, _read_stored(row[0].error, row[0].mapping, mapping.queue_arn, target)
 
 
 def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Shown:
     """`drop`, as AWS answers."""
-    return shown((yield from drop(request, context)), "Deleting")
+    return describe_mapping((yield from drop(request, context)), "Deleting")
 
 
 def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[Mapping]:
@@ -164,17 +164,17 @@ def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) ->
 
     Raises ResourceNotFoundException.
     """
-    mapping_id = uuid_of(request.uuid)
+    mapping_id = parse_uuid(request.uuid)
     rows = yield from Call(DROP_MAPPING, (context.account_id, context.region, mapping_id))
     if not rows:
         raise ResourceNotFoundException
-    return mapping_of(rows[0].mapping)
+    return read_mapping(rows[0].mapping)
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
 def list_tags(request: mappings.ListTagsRequest, context: Context) -> Operation[mappings.ListTagsResult]:
     """The tags of a mapping."""
-    mapping = yield from read(tagged(request.resource, context), context)
+    mapping = yield from read(read_tagged_id(request.resource, context), context)
     return mappings.ListTagsResult(tags=mapping.tags)
 
 
@@ -191,14 +191,14 @@ def untag_resource(request: mappings.UntagResourceRequest, context: Context) -> 
 
 def change_tags(resource: str, tags: dict[str, str], removed: list[str], context: Context) -> Operation[None]:
     """Raises ResourceNotFoundException, InvalidParameterValueException for more than 50 tags."""
-    mapping_id = uuid_of(tagged(resource, context))
+    mapping_id = parse_uuid(read_tagged_id(resource, context))
     key = (context.account_id, context.region, mapping_id)
     (row,) = yield from Call(TAG_MAPPING, (*key, as_json(tags), removed))
     if row.error is not None:
         raise checks.too_many_tags() if row.error == "TagLimitExceeded" else ResourceNotFoundException
 
 
-def tagged(resource: str, context: Context) -> str:
+def read_tagged_id(resource: str, context: Context) -> str:
     """The id of the mapping that an ARN names. Raises ResourceNotFoundException: nothing else here has tags."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
@@ -216,16 +216,16 @@ def check_receiver(queue_arn: str, context: Context) -> Operation[None]:
 
 def read(uuid: str, context: Context) -> Operation[Mapping]:
     """The mapping of this id. Raises ResourceNotFoundException."""
-    mapping_id = uuid_of(uuid)
+    mapping_id = parse_uuid(uuid)
     rows = yield from Call(
         LIST_MAPPINGS, (context.account_id, context.region, mapping_id, None, None, None, 1)
     )
     if mapping_id is None or not rows:
         raise ResourceNotFoundException
-    return mapping_of(rows[0].mapping)
+    return read_mapping(rows[0].mapping)
 
 
-def uuid_of(text: str) -> UUID | None:
+def parse_uuid(text: str) -> UUID | None:
     """The id; None when the text is none. Only in the form that policies name: other spellings would evade them."""
     try:
         mapping_id = UUID(text)
@@ -234,23 +234,23 @@ def uuid_of(text: str) -> UUID | None:
     return mapping_id if str(mapping_id) == text else None
 
 
-def options_of(request: mappings.ChangeRequest) -> Options:
+def read_options(request: mappings.ChangeRequest) -> Options:
     """The options of a request alone."""
     return Options(**{name: getattr(request, name) for name in Options.__struct_fields__})
 
 
-def merged(old: Options, new: Options) -> Options:
+def merge_options(old: Options, new: Options) -> Options:
     """The old options, with those of the new ones that are given."""
     given = {name: value for name, value in asdict(new).items() if value is not None}
     return Options(**{**asdict(old), **given})
 
 
-def arn_of(mapping: Mapping) -> str:
+def build_arn(mapping: Mapping) -> str:
     """The mapping's own ARN."""
     return f"{ARN_PREFIX.format(mapping.region, mapping.account_id)}{mapping.mapping_id}"
 
 
-def shown(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMapping:
+def describe_mapping(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMapping:
     """A mapping as the API shows it; `state`: where its own is not yet to be shown."""
     options = asdict(mapping.options)
     options["batch_size"] = mapping.batch_size
@@ -264,17 +264,17 @@ def shown(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMap
         last_processing_result=mapping.last_result,
         state=state or ("Enabled" if mapping.enabled else "Disabled"),
         state_transition_reason=mapping.reason,
-        event_source_mapping_arn=arn_of(mapping),
+        event_source_mapping_arn=build_arn(mapping),
         **options,
     )
 
 
 def _filters(options: Options) -> str | None:
-    compiled = filters.compiled(options.filter_criteria)
+    compiled = filters.compile_filters(options.filter_criteria)
     return None if compiled is None else msgspec.json.encode(compiled).decode()
 
 
-def _stored(error: str | None, mapping: JsonObject | None, queue_arn: str, target: str) -> Mapping:
+def _read_stored(error: str | None, mapping: JsonObject | None, queue_arn: str, target: str) -> Mapping:
     if error == "QueueDoesNotExist":
         raise NoSuchQueue(
             "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error "
@@ -287,4 +287,4 @@ def _stored(error: str | None, mapping: JsonObject | None, queue_arn: str, targe
         )
     if mapping is None:
         raise ResourceNotFoundException
-    return mapping_of(mapping)
+    return read_mapping(mapping)

@@ -19,7 +19,7 @@ def is_url(target: str) -> bool:
     return target.startswith(URL_PREFIXES)
 
 
-def target_of(text: str, account_id: str, region: str) -> str:
+def parse_target(text: str, account_id: str, region: str) -> str:
     """The ARN or URL that a text names, as it is stored. Raises InvalidParameterValueException."""
     if is_url(text):
         try:

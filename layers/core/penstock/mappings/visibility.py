@@ -5,7 +5,7 @@ from functools import partial
 
 from penstock.aws.function_arn import parse_function
 from penstock.context import Context
-from penstock.delivery.functions.configuration import timeout_of
+from penstock.delivery.functions.configuration import read_timeout
 from penstock.effects import Ask, Call, Operation
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 
@@ -24,7 +24,7 @@ def check_visibility(target: str, queue_arn: str, context: Context) -> Operation
     if function is None:
         return
     seconds = yield from Ask(
-        partial(timeout_of, context.environment.settings.queue_lambda_endpoint, function)
+        partial(read_timeout, context.environment.settings.queue_lambda_endpoint, function)
     )
     if seconds is None:
         return

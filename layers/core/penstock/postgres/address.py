@@ -76,7 +76,7 @@ def split_port(place: str) -> tuple[str, str]:
     return (name, port) if port.isdecimal() and not name.endswith(":") else (place, "")
 
 
-def hosts_of(parameters: dict[str, str]) -> list[tuple[str, int]]:
+def list_hosts(parameters: dict[str, str]) -> list[tuple[str, int]]:
     """Each host, or folder of a socket, with its port; one port is that of all hosts. Raises SettingError."""
     names = (parameters.get("hostaddr") or parameters.get("host") or "localhost").split(",")
     ports = (parameters.get("port") or DEFAULT_PORT).split(",")

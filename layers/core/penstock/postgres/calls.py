@@ -19,7 +19,7 @@ def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[
     """The statement and its arguments for one effect that is not merged; arrays are lists."""
     if isinstance(effect, BatchCall):
         return effect.statement, [
-            *columns_of(effect.entries, effect.statement.width),
+            *transpose(effect.entries, effect.statement.width),
             *effect.options,
         ]
     if isinstance(effect, Transact):
@@ -29,14 +29,14 @@ def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[
     return effect.statement, list(effect.arguments)
 
 
-def columns_of(entries: Sequence[Row], count: int) -> list[list[object]]:
+def transpose(entries: Sequence[Row], count: int) -> list[list[object]]:
     """The `count` columns of entries, as arrays; without entries these are empty."""
     return [list(column) for column in zip(*entries, strict=True)] or [[] for _ in range(count)]
 
 
 def transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list[list[object]]:
     """The arrays of `queue.transact`: receipt handles, then messages."""
-    return [*columns_of(handles, len(HANDLE_TYPES)), *columns_of(messages, len(MESSAGE_TYPES))]
+    return [*transpose(handles, len(HANDLE_TYPES)), *transpose(messages, len(MESSAGE_TYPES))]
 
 
 def receive_call(

@@ -24,7 +24,7 @@ where p.pronamespace = 'queue'::regnamespace and p.proname = any (%s) and l.lann
 _SET: Final = " ".join(f"set {name} = {value}" for name, value in PLANNER_SETTINGS.items())
 
 
-def called_functions(directory: Path) -> list[str]:
+def list_called_functions(directory: Path) -> list[str]:
     """The names of the functions that the service or applications call, without the schema's. `directory`: sql/."""
     service = {
         each.name
@@ -38,10 +38,10 @@ def called_functions(directory: Path) -> list[str]:
 
 def fingerprint(directory: Path) -> bytes:
     """What these settings depend on: when it differs, functions are applied anew."""
-    return " ".join([_SET, *called_functions(directory)]).encode()
+    return " ".join([_SET, *list_called_functions(directory)]).encode()
 
 
 def set_on_functions(connection: psycopg.Connection[Row], directory: Path) -> None:
     """Sets them on the functions that exist. The role owns them."""
-    for (signature,) in connection.execute(_FIND, (called_functions(directory),)).fetchall():
+    for (signature,) in connection.execute(_FIND, (list_called_functions(directory),)).fetchall():
         connection.execute(f"alter function {signature} {_SET}".encode())

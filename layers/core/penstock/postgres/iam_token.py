@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar, cast
 
 from penstock.settings import IAM_TOKEN, SettingError
 
-from .address import hosts_of
+from .address import list_hosts
 
 V = TypeVar("V")
 
@@ -39,7 +39,7 @@ def with_token(parameters: dict[str, V]) -> dict[str, V]:
         return parameters
     if parameters.get("sslmode") != "verify-full":
         raise SettingError("QUEUE_DATABASE_AUTH=iam needs sslmode=verify-full in DATABASE_URL")
-    hosts = hosts_of({name: str(value) for name, value in parameters.items() if name != "hostaddr"})
+    hosts = list_hosts({name: str(value) for name, value in parameters.items() if name != "hostaddr"})
     if len(hosts) != 1 or not parameters.get("user"):
         raise SettingError("QUEUE_DATABASE_AUTH=iam needs one host and a user in DATABASE_URL")
     ((host, port),) = hosts

@@ -54,7 +54,7 @@ def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None
         raise MigrationError(f"the database cannot be migrated: {_one_line(error)}") from error
 
 
-def lines_of(applied: Applied) -> Iterator[str]:
+def describe_applied(applied: Applied) -> Iterator[str]:
     """A line for each thing that was done, and the commands that are left to somebody else."""
     if applied.adopted:
         yield f"recorded {applied.adopted} instead of the migrations that it replaces"

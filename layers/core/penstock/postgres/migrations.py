@@ -166,7 +166,7 @@ def find_missing(connection: Connection) -> Missing:
     migrations = read_migrations(directory)
     if connection.execute("select to_regclass('queue.migration')").fetchone() == (None,):
         return Missing([script.name for script in migrations], functions=True, release="", warning="")
-    recorded = _recorded(connection)
+    recorded = _read_recorded(connection)
     if 1 in recorded and recorded[1] != migrations[0].checksum and adoption.read_replaced(directory):
         return Missing([migrations[0].name], functions=True, release="", warning="")
     _check_unchanged(migrations, recorded)
@@ -219,7 +219,7 @@ def _set_for_role(connection: Connection, role: str) -> None:
 def _apply_missing(connection: Connection, directory: Path) -> Applied:
     migrations = read_migrations(directory)
     applied = Applied(adopted=_adopt_baseline(connection, directory, migrations))
-    recorded = _recorded(connection)
+    recorded = _read_recorded(connection)
     _check_unchanged(migrations, recorded)
     for script in migrations:
         if script.number not in recorded:
@@ -233,7 +233,7 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
 def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Script]) -> str:
     """Records the baseline where the database has the migrations that it replaces; then its name, else ""."""
     replaced = adoption.read_replaced(directory)
-    recorded = {number: checksum for number, checksum in _recorded(connection).items() if number > 0}
+    recorded = {number: checksum for number, checksum in _read_recorded(connection).items() if number > 0}
     if not replaced or not recorded or recorded.get(1) == migrations[0].checksum:
         return ""
     baseline = migrations[0]
@@ -290,7 +290,7 @@ def read_functions(directory: Path) -> list[Script]:
     return [Script(_FUNCTIONS, path.name, path.read_bytes()) for path in paths if path.exists()]
 
 
-def _recorded(connection: Connection) -> dict[int, str]:
+def _read_recorded(connection: Connection) -> dict[int, str]:
     return dict(connection.execute("select number, checksum from queue.migration").fetchall())
 
 

@@ -18,7 +18,7 @@ from pg8000.exceptions import DatabaseError, InterfaceError
 from penstock.effects import Row, Statement
 
 from . import text_array
-from .address import hosts_of, parse_address
+from .address import list_hosts, parse_address
 from .database import DriverError
 from .iam_token import TokenError, with_token
 from .network import (
@@ -49,11 +49,11 @@ class Pg8000Connection:
 
     def __init__(self, connection: CoreConnection) -> None:
         self._connection = connection
-        self._closed = False
+        self._close_unused = False
 
     def apply_settings(self) -> None:
         """Gives the new session its settings. Raises DriverError."""
-        query = apply_settings_query(process_id_of(self._connection))
+        query = apply_settings_query(find_process_id(self._connection))
         try:
             ((*state,),) = self._connection.execute_simple(query).rows
         except _FAILURES as error:
@@ -80,14 +80,14 @@ class Pg8000Connection:
 
     def is_lost(self) -> bool:
         """Whether this process closed it, or the server since the last call."""
-        if self._closed:
+        if self._close_unused:
             return True
-        readable, _, _ = select.select([socket_of(self._connection).fileno()], [], [], 0)
+        readable, _, _ = select.select([find_socket(self._connection).fileno()], [], [], 0)
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
         """Whether the server answers within so many seconds; if not, the connection is of no more use."""
-        connected = socket_of(self._connection)
+        connected = find_socket(self._connection)
         call_seconds = connected.gettimeout()
         connected.settimeout(seconds)
         try:
@@ -106,7 +106,7 @@ class Pg8000Connection:
 
     def close(self) -> None:
         """Closes the connection."""
-        self._closed = True
+        self._close_unused = True
         with suppress(*_FAILURES):
             self._connection.close()
 
@@ -134,7 +134,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
         raise DriverError(str(error), None, took_no_effect=True) from error
     # Whether it asks for a server that accepts writes; pg8000 knows no other wish.
     wants_primary = address.get("target_session_attrs") in ("read-write", "primary")
-    for host in hosts_of(address):
+    for host in list_hosts(address):
         try:
             connection = CoreConnection(
                 **other_parameters(address), **host_parameters(*host), timeout=CONNECT_SECONDS
@@ -142,7 +142,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
         except _FAILURES as error:
             failures.append(str(driver_error(error, took_no_effect=True)))
             continue
-        limit_socket(socket_of(connection), call_seconds)
+        limit_socket(find_socket(connection), call_seconds)
         opened = Pg8000Connection(connection)
         if not wants_primary or not opened.is_read_only():
             opened.apply_settings()
@@ -195,13 +195,13 @@ def tls(mode: str, authorities: str | None) -> Any:
     return context
 
 
-def socket_of(connection: CoreConnection) -> socket.socket:
+def find_socket(connection: CoreConnection) -> socket.socket:
     """The socket: pg8000 has no other way to see that the server closed the connection."""
     result: socket.socket = connection._usock  # noqa: SLF001
     return result
 
 
-def process_id_of(connection: CoreConnection) -> int:
+def find_process_id(connection: CoreConnection) -> int:
     """The id that the server, or a pooler, reported at the start: pg8000 keeps it for cancelling only.
 
     The first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").

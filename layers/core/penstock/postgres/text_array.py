@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 
-def _quoted(value: str | bytes) -> str:
+def _quote(value: str | bytes) -> str:
     text = value if isinstance(value, str) else value.decode()
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -15,9 +15,9 @@ def _instant(value: datetime) -> str:
 
 
 _KINDS: dict[str, Callable[[Any], str]] = {
-    "text[]": _quoted,
+    "text[]": _quote,
     "uuid[]": lambda value: bytes(value).hex(),
-    "jsonb[]": _quoted,
+    "jsonb[]": _quote,
     "timestamptz[]": _instant,
     "int2[]": str,
     "int4[]": str,

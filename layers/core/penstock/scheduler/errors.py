@@ -9,7 +9,7 @@ An answer has the error's name in the header `x-amzn-errortype`, and `{"Message"
 from collections.abc import Mapping, Sequence
 
 from penstock import errors
-from penstock.aws.codec.limits import MOST_QUOTED, detected, problem
+from penstock.aws.codec.limits import MOST_QUOTED, describe_violations, problem
 from penstock.errors import AwsError
 
 
@@ -25,7 +25,7 @@ class ValidationException(SchedulerError):
     @classmethod
     def of(cls, problems: Sequence[str]) -> "ValidationException":
         """The error with all problems of a request's members in one text."""
-        return cls(detected(problems))
+        return cls(describe_violations(problems))
 
     @classmethod
     def expression(cls, written: str, detail: str | None = None) -> "ValidationException":

@@ -56,8 +56,8 @@ def create_schedule_group(
     request: scheduler.CreateScheduleGroupRequest, context: Context
 ) -> Operation[scheduler.CreateScheduleGroupResult]:
     """Makes a group. The same request with the same ClientToken finds the group that it made."""
-    tags = checked_tags(request.tags or ())
-    token = token_of(request.client_token, request)
+    tags = check_tags(request.tags or ())
+    token = make_token(request.client_token, request)
     key = (context.account_id, context.region, request.name)
     (row,) = yield from Call(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
     if row.error is not None:
@@ -66,7 +66,7 @@ def create_schedule_group(
     return scheduler.CreateScheduleGroupResult(schedule_group_arn=str(arn))
 
 
-def token_of(client_token: str | None, request: Struct) -> str | None:
+def make_token(client_token: str | None, request: Struct) -> str | None:
     """The token as it is stored, with a hash of the request: the same token with another request differs."""
     if client_token is None:
         return None
@@ -78,7 +78,7 @@ def get_schedule_group(
 ) -> Operation[scheduler.GetScheduleGroupResult]:
     """A group."""
     group = yield from read(request.name, context)
-    return scheduler.GetScheduleGroupResult(**shown(group))
+    return scheduler.GetScheduleGroupResult(**describe_group(group))
 
 
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
@@ -101,7 +101,7 @@ def list_schedule_groups(
     rows = yield from Call(LIST_SCHEDULE_GROUPS, (*key, request.name_prefix, after, limit + 1))
     found = [msgspec.convert(row.schedule_group, ScheduleGroup) for row in rows[:limit]]
     return scheduler.ListScheduleGroupsResult(
-        schedule_groups=[scheduler.ScheduleGroupSummary(**shown(group)) for group in found],
+        schedule_groups=[scheduler.ScheduleGroupSummary(**describe_group(group)) for group in found],
         next_token=paging.make_token(found[-1].name) if len(rows) > limit else None,
     )
 
@@ -110,15 +110,15 @@ def list_schedule_groups(
 def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Operation[None]:
     """Adds tags to a group; an existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
-    tags = checked_tags(request.tags)
-    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
+    tags = check_tags(request.tags)
+    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*make_key(arn), as_json(tags), MAXIMUM_TAGS))
     raise_tag_error(row.error, arn)
 
 
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
     """Removes tags; a missing tag is no error."""
     arn = own_group(request.resource_arn, context)
-    (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
+    (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*make_key(arn), request.tag_keys))
     raise_tag_error(row.error, arn)
 
 
@@ -132,7 +132,7 @@ def list_tags_for_resource(
     )
 
 
-def checked_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
+def check_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
     """Tags by key. Raises ValidationException for a key that occurs twice or is reserved for AWS."""
     found = {tag.key: tag.value for tag in tags}
     if len(found) < len(tags):
@@ -163,7 +163,7 @@ def own_group(text: str, context: Context) -> GroupArn:
     return arn
 
 
-def key_of(arn: GroupArn) -> tuple[str, str, str]:
+def make_key(arn: GroupArn) -> tuple[str, str, str]:
     return arn.account_id, arn.region, arn.name
 
 
@@ -185,7 +185,7 @@ def missing(name: str) -> SchedulerError:
     return ResourceNotFoundException.missing(f"Schedule group {name}")
 
 
-def shown(group: ScheduleGroup) -> dict[str, Any]:
+def describe_group(group: ScheduleGroup) -> dict[str, Any]:
     """A group as EventBridge Scheduler shows it."""
     return {
         "arn": group.arn,

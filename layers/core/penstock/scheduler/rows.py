@@ -12,7 +12,7 @@ from msgspec import Struct
 from penstock.context import Context
 from penstock.effects import Call, JsonObject, Operation
 from penstock.postgres.statements.schedules import READ_SCHEDULE
-from penstock.scheduler.expressions.expression import Expression, stored
+from penstock.scheduler.expressions.expression import Expression, read_stored
 
 _JUST_BEFORE = timedelta(microseconds=1)
 
@@ -55,10 +55,10 @@ class ScheduleRow(Struct):
     @property
     def when(self) -> Expression:
         """The expression, which can be evaluated."""
-        return stored(self.form, self.expression, self.canonical, self.timezone)
+        return read_stored(self.form, self.expression, self.canonical, self.timezone)
 
 
-def row_of(columns: JsonObject) -> ScheduleRow:
+def read_row(columns: JsonObject) -> ScheduleRow:
     """A schedule from the JSON of its columns."""
     return msgspec.convert(columns, ScheduleRow)
 
@@ -66,7 +66,7 @@ def row_of(columns: JsonObject) -> ScheduleRow:
 def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow | None]]:
     """The database's time, and the schedule, if it exists."""
     (found,) = yield from Call(READ_SCHEDULE, (context.account_id, context.region, group, name))
-    return found.now, None if found.schedule is None else row_of(found.schedule)
+    return found.now, None if found.schedule is None else read_row(found.schedule)
 
 
 # --- occurrences -----------------------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ from .errors import (
     ServiceQuotaExceededException,
     ValidationException,
 )
-from .groups import check_group, token_of
-from .rows import Period, ScheduleRow, row_of
+from .groups import check_group, make_token
+from .rows import Period, ScheduleRow, read_row
 
 PAGE = 100
 WINDOW = "flexibleTimeWindow.maximumWindowInMinutes"
@@ -42,7 +42,7 @@ Created = Operation[scheduler.CreateScheduleResult]
 def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) -> Created:
     """Makes a schedule. The same request with the same ClientToken finds the schedule that it made."""
     row = yield from put("create", request, context)
-    return scheduler.CreateScheduleResult(schedule_arn=arn_of(row))
+    return scheduler.CreateScheduleResult(schedule_arn=build_arn(row))
 
 
 def update_schedule(
@@ -50,7 +50,7 @@ def update_schedule(
 ) -> Operation[scheduler.UpdateScheduleResult]:
     """Replaces a schedule: members that the request lacks get their defaults, as on AWS."""
     row = yield from put("update", request, context)
-    return scheduler.UpdateScheduleResult(schedule_arn=arn_of(row))
+    return scheduler.UpdateScheduleResult(schedule_arn=build_arn(row))
 
 
 def get_schedule(
@@ -60,7 +60,7 @@ def get_schedule(
     _, row = yield from schedule_rows.read(request.group_name or DEFAULT_GROUP, request.name, context)
     if row is None:
         raise ResourceNotFoundException.missing(f"Schedule {request.name}")
-    return shown(row)
+    return describe_schedule(row)
 
 
 def delete_schedule(request: scheduler.DeleteScheduleRequest, context: Context) -> Operation[None]:
@@ -85,7 +85,7 @@ def list_schedules(
     )  # fmt: skip
     if not rows and request.group_name is not None:
         yield from check_group(request.group_name, context)
-    found = [row_of(row.schedule) for row in rows[:limit]]
+    found = [read_row(row.schedule) for row in rows[:limit]]
     token = paging.make_token(f"{found[-1].group_name}/{found[-1].name}") if len(rows) > limit else None
     return scheduler.ListSchedulesResult(schedules=[summary(row) for row in found], next_token=token)
 
@@ -98,10 +98,12 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     """
     if request.kms_key_arn and context.environment.settings.queue_refuse_kms:
         raise ValidationException.member(request.kms_key_arn, "kmsKeyArn", "be null", KEYS_REFUSED)
-    expression = checked_expression(request)
-    period = checked_period(request)
-    window = checked_window(request.flexible_time_window)
-    target = targets.checked(request.target, context.account_id, context.region, context.environment.settings)
+    expression = check_expression(request)
+    period = check_period(request)
+    window = check_window(request.flexible_time_window)
+    target = targets.check_target(
+        request.target, context.account_id, context.region, context.environment.settings
+    )
     group = request.group_name or DEFAULT_GROUP
     if mode == "create":
         yield from check_quota("schedules", request.name, context, ServiceQuotaExceededException, group)
@@ -122,17 +124,17 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
         "description": request.description,
         "kms_key_arn": request.kms_key_arn,
         "action_after_completion": request.action_after_completion or "NONE",
-        "client_token": token_of(request.client_token, request) if mode == "create" else None,
+        "client_token": make_token(request.client_token, request) if mode == "create" else None,
     }
     following = schedule_rows.first_fire(mode, expression, now, period, context)
     key = (context.account_id, context.region, group, request.name)
     (row,) = yield from Call(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
     if row.error is not None:
-        raise error_of(row.error, group, request.name)
-    return row_of(row.schedule)
+        raise make_error(row.error, group, request.name)
+    return read_row(row.schedule)
 
 
-def error_of(error: str, group: str, name: str) -> Exception:
+def make_error(error: str, group: str, name: str) -> Exception:
     """The typed error for a code that queue.put_schedule returned."""
     if error == "ScheduleExists":
         return ConflictException.exists(f"Schedule {name}")
@@ -140,7 +142,7 @@ def error_of(error: str, group: str, name: str) -> Exception:
     return ResourceNotFoundException.missing(what)
 
 
-def checked_expression(request: scheduler.CreateScheduleRequest) -> Expression:
+def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
     """The expression in its time zone. Raises ValidationException, with the place and the reason in its detail."""
     timezone = request.schedule_expression_timezone or "UTC"
     try:
@@ -154,7 +156,7 @@ def checked_expression(request: scheduler.CreateScheduleRequest) -> Expression:
         raise ValidationException.expression(request.schedule_expression, invalid.message) from invalid
 
 
-def checked_period(request: scheduler.CreateScheduleRequest) -> Period:
+def check_period(request: scheduler.CreateScheduleRequest) -> Period:
     """Start and end. Both may be in the past, so that a client can change a schedule after it began."""
     start, end = moment(request.start_date), moment(request.end_date)
     if start is not None and end is not None and end <= start:
@@ -162,7 +164,7 @@ def checked_period(request: scheduler.CreateScheduleRequest) -> Period:
     return Period(start, end)
 
 
-def checked_window(window: scheduler.FlexibleTimeWindow) -> int | None:
+def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
     """The window in minutes; None when it is off."""
     minutes = window.maximum_window_in_minutes
     if window.mode == "FLEXIBLE" and minutes is None:
@@ -178,28 +180,28 @@ def moment(seconds: float | None) -> datetime | None:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def arn_of(row: ScheduleRow) -> str:
+def build_arn(row: ScheduleRow) -> str:
     return schedule_arn.schedule_arn(row.region, row.account_id, row.group_name, row.name)
 
 
-def shown(row: ScheduleRow) -> scheduler.GetScheduleResult:
+def describe_schedule(row: ScheduleRow) -> scheduler.GetScheduleResult:
     """A schedule as EventBridge Scheduler shows it."""
     minutes = row.window_minutes
     window = scheduler.FlexibleTimeWindow("OFF" if minutes is None else "FLEXIBLE", minutes)
     return scheduler.GetScheduleResult(
-        arn=arn_of(row),
+        arn=build_arn(row),
         group_name=row.group_name,
         name=row.name,
         schedule_expression=expression_text(row),
-        start_date=seconds_of(row.start_at),
-        end_date=seconds_of(row.end_at),
+        start_date=to_seconds(row.start_at),
+        end_date=to_seconds(row.end_at),
         description=row.description,
         schedule_expression_timezone=row.timezone,
         state=STATES[row.status],
-        creation_date=seconds_of(row.created_at),
-        last_modification_date=seconds_of(row.updated_at),
+        creation_date=to_seconds(row.created_at),
+        last_modification_date=to_seconds(row.updated_at),
         kms_key_arn=row.kms_key_arn,
-        target=target_of(row),
+        target=describe_target(row),
         flexible_time_window=window,
         action_after_completion=row.action_after_completion or "NONE",
     )
@@ -208,13 +210,13 @@ def shown(row: ScheduleRow) -> scheduler.GetScheduleResult:
 def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
     """A schedule of a list."""
     return scheduler.ScheduleSummary(
-        arn=arn_of(row),
+        arn=build_arn(row),
         name=row.name,
         group_name=row.group_name,
         state=STATES[row.status],
-        creation_date=seconds_of(row.created_at),
-        last_modification_date=seconds_of(row.updated_at),
-        target=scheduler.TargetSummary(arn=target_of(row).arn),
+        creation_date=to_seconds(row.created_at),
+        last_modification_date=to_seconds(row.updated_at),
+        target=scheduler.TargetSummary(arn=describe_target(row).arn),
     )
 
 
@@ -227,7 +229,7 @@ def expression_text(row: ScheduleRow) -> str:
     return f"cron({row.canonical})"
 
 
-def target_of(row: ScheduleRow) -> scheduler.Target:
+def describe_target(row: ScheduleRow) -> scheduler.Target:
     """The target. One of the native API gets the ARN of its queue or topic, and no role."""
     if row.door == "aws":
         return msgspec.convert(row.target, scheduler.Target)
@@ -235,6 +237,6 @@ def target_of(row: ScheduleRow) -> scheduler.Target:
     return scheduler.Target(arn=f"arn:aws:{service}:{row.region}:{row.account_id}:{name}", role_arn="")
 
 
-def seconds_of(at: datetime | None) -> float | None:
+def to_seconds(at: datetime | None) -> float | None:
     """A time as answers have it, to the millisecond."""
     return None if at is None else round(at.timestamp(), 3)

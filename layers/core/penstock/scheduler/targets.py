@@ -34,7 +34,7 @@ UNSUPPORTED_PARAMETERS = (
 )
 
 
-def checked(target: Target, account_id: str, region: str, settings: Settings) -> Target:
+def check_target(target: Target, account_id: str, region: str, settings: Settings) -> Target:
     """The target as it is stored, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
@@ -54,7 +54,7 @@ def checked(target: Target, account_id: str, region: str, settings: Settings) ->
         _check_topic(target, group_id)
         _check_input(target.input, TOPIC_BYTES)
     _check_regions(target, settings)
-    return replace(target, retry_policy=filled_in(target.retry_policy))
+    return replace(target, retry_policy=fill_in_retry_policy(target.retry_policy))
 
 
 INPUT = "target.input"
@@ -120,14 +120,14 @@ def _check_regions(target: Target, settings: Settings) -> None:
 def _check_input(text: str | None, most_bytes: int) -> None:
     if text is None:
         return
-    data = validation.encoded(text)
+    data = validation.encode_text(text)
     if data is None:
         raise ValidationException.member("…", INPUT, "have only characters that a message can have")
     if len(data) > most_bytes:
         raise ValidationException.member("…", INPUT, f"have length less than or equal to {most_bytes}")
 
 
-def filled_in(policy: RetryPolicy | None) -> RetryPolicy:
+def fill_in_retry_policy(policy: RetryPolicy | None) -> RetryPolicy:
     """The retry policy with AWS's defaults for members that the request lacks."""
     age = None if policy is None else policy.maximum_event_age_in_seconds
     attempts = None if policy is None else policy.maximum_retry_attempts

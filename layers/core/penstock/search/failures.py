@@ -77,11 +77,11 @@ def group_failures(grouping: Grouping) -> Operation[Failures]:
 def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
     first = samples[0]
     return FailureGroup(
-        _filter_of(first, grouping), first.group_messages, first.oldest_ms, first.newest_ms, samples
+        _build_filter(first, grouping), first.group_messages, first.oldest_ms, first.newest_ms, samples
     )
 
 
-def _filter_of(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
+def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
     """The filter that only messages of this group pass. None: they are grouped by something that they lack."""
     by = grouping.by
     lacks_source = "source" in by and row.group_source_arn is None

@@ -79,7 +79,7 @@ class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
 
 def _check_texts(value: object) -> None:
     """Raises InvalidParameterValue for characters that no message can have, and the database cannot store."""
-    if isinstance(value, str) and validation.encoded(value) is None:
+    if isinstance(value, str) and validation.encode_text(value) is None:
         raise errors.InvalidParameterValue("filter: a character that no message can have")
     if isinstance(value, dict):
         for one in value.values():

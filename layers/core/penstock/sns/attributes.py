@@ -14,7 +14,7 @@ from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn
 from penstock.sqs.attributes import KEYS_REFUSED, is_access_policy
-from penstock.sqs.validation import encoded
+from penstock.sqs.validation import encode_text
 
 from .delivery_policy import (
     check_delivery_policy,
@@ -36,7 +36,7 @@ _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
 _PROTOCOLS = ("Application", "Firehose", "HTTP", "Lambda", "SQS")
 
 
-def _one_of(*values: str) -> Check:
+def _accept_only(*values: str) -> Check:
     return lambda value: value in values
 
 
@@ -72,7 +72,7 @@ def _between(low: int, high: int) -> Check:
     return lambda value: _INTEGER(value) is not None and low <= int(value) <= high
 
 
-_BOOLEAN = _one_of("true", "false")
+_BOOLEAN = _accept_only("true", "false")
 _FEEDBACK = {
     f"{protocol}{suffix}": check
     for protocol in _PROTOCOLS
@@ -86,22 +86,22 @@ TOPIC: Mapping[str, Check] = {
     "DeliveryPolicy": _json_object,
     "DisplayName": _at_most(100),
     "Policy": _access_policy,
-    "TracingConfig": _one_of("PassThrough", "Active"),
+    "TracingConfig": _accept_only("PassThrough", "Active"),
     "KmsMasterKeyId": _anything,
-    "SignatureVersion": _one_of("1", "2"),
+    "SignatureVersion": _accept_only("1", "2"),
     "MaximumMessageSize": _between(1_024, 1_048_576),
     **_FEEDBACK,
 }
 FIFO_TOPIC: Mapping[str, Check] = {
     "FifoTopic": _BOOLEAN,
     "ContentBasedDeduplication": _BOOLEAN,
-    "FifoThroughputScope": _one_of("Topic", "MessageGroup"),
+    "FifoThroughputScope": _accept_only("Topic", "MessageGroup"),
     "ArchivePolicy": _json_object,
 }
 SUBSCRIPTION: Mapping[str, Check] = {
     "DeliveryPolicy": _json_object,
     "FilterPolicy": _anything,  # filter_policy/compile.py checks it, with errors of its own
-    "FilterPolicyScope": _one_of("MessageAttributes", "MessageBody"),
+    "FilterPolicyScope": _accept_only("MessageAttributes", "MessageBody"),
     "RawMessageDelivery": _BOOLEAN,
     "RedrivePolicy": _anything,  # check_redrive_policy checks it
     "SubscriptionRoleArn": _anything,
@@ -136,7 +136,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
             raise InvalidParameter.named(f"Unknown attribute {name[:256]}")
         if name in FIFO_TOPIC and name != "FifoTopic" and not fifo:
             raise InvalidParameter.named(f"{name}: can only be set for FIFO topics")
-        if encoded(value) is None or not known[name](value):
+        if encode_text(value) is None or not known[name](value):
             raise InvalidParameter.named("Policy Error: null" if name == "Policy" else name)
         if name == "DeliveryPolicy" and value:
             check_topic_policy(value)
@@ -194,7 +194,7 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
     for name, value in attributes.items():
         if name not in SUBSCRIPTION:
             raise InvalidParameter.named("AttributeName")
-        if encoded(value) is None or not SUBSCRIPTION[name](value):
+        if encode_text(value) is None or not SUBSCRIPTION[name](value):
             raise InvalidParameter.named(
                 f"{name}: {_REASONS.get(name, 'Invalid value [{}]').format(value[:64])}"
             )

@@ -72,10 +72,10 @@ def effective_policy(subscription: str | None, topic: str | None) -> Policy:
     request = own.get("requestPolicy") or http.get("defaultRequestPolicy") or {}
     retries = own.get("healthyRetryPolicy") or http.get("defaultHealthyRetryPolicy") or {}
     return {
-        "healthyRetryPolicy": {**DEFAULT_RETRY, **_given(retries)},
+        "healthyRetryPolicy": {**DEFAULT_RETRY, **_drop_absent(retries)},
         "sicklyRetryPolicy": None,
         "throttlePolicy": throttle,
-        "requestPolicy": {**_DEFAULT_REQUEST, **_given(request)},
+        "requestPolicy": {**_DEFAULT_REQUEST, **_drop_absent(request)},
         "guaranteed": False,
     }
 
@@ -115,7 +115,7 @@ def _without_nulls(section: Policy) -> dict[str, object]:
 
 def retry_delays(retry: Policy) -> list[float]:
     """Seconds before each retry, first to last: immediate, pre-backoff, backoff and post-backoff phase."""
-    retries = {**DEFAULT_RETRY, **_given(retry)}
+    retries = {**DEFAULT_RETRY, **_drop_absent(retry)}
     shortest, longest = retries["minDelayTarget"], retries["maxDelayTarget"]
     at_once, early, late = (retries[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max"))
     between = retries["numRetries"] - at_once - early - late
@@ -163,7 +163,7 @@ def _check_sections(document: Policy, path: str, retries: str, throttle: str, re
     _check_names(document, {retries, throttle, request} | old)
     _check_retries(_object(document.get(retries), path + retries), path + retries)
     _check_numbers(_object(document.get(throttle), path + throttle), path + throttle, _THROTTLE_LIMITS)
-    content_type = _given(_object(document.get(request), path + request)).get(
+    content_type = _drop_absent(_object(document.get(request), path + request)).get(
         "headerContentType", CONTENT_TYPE
     )
     if not isinstance(content_type, str) or content_type.partition(";")[0].strip() not in _CONTENT_TYPES:
@@ -174,7 +174,7 @@ def _check_sections(document: Policy, path: str, retries: str, throttle: str, re
 
 def _check_retries(retries: Policy, path: str) -> None:
     _check_numbers(retries, path, _RETRY_LIMITS, "backoffFunction")
-    whole = {**DEFAULT_RETRY, **_given(retries)}
+    whole = {**DEFAULT_RETRY, **_drop_absent(retries)}
     if whole["backoffFunction"] not in _CURVES:
         raise invalid_policy(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
     if whole["maxDelayTarget"] < whole["minDelayTarget"]:
@@ -235,5 +235,5 @@ def _read(text: str | None) -> Policy:
     return _object(_parse(text or ""), "")
 
 
-def _given(section: Policy) -> Policy:
+def _drop_absent(section: Policy) -> Policy:
     return {name: value for name, value in section.items() if value is not None}

@@ -19,7 +19,7 @@ from . import notification
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .signatures import Signer
 from .signing_keys import current_signer
-from .topics import describe_topic, stored_attributes
+from .topics import describe_topic, read_stored_attributes
 
 MOST_TOPICS = 4096
 TRACE = "trace"
@@ -95,7 +95,7 @@ def envelope_contents(
         return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
     envelope: Callable[[str, str, str, str | None, str, Attributes], notification.EnvelopeParts]
     if topic.fifo:
-        envelope = partial(notification.numbered_notification, context.link_base_url)
+        envelope = partial(notification.build_fifo_notification, context.link_base_url)
     else:
         envelope = partial(notification.notification, (yield from signing_context(version, context)))
     message_id, at = as_text(message.message_id), notification.timestamp()
@@ -128,5 +128,5 @@ def current_signing_context(topic: TopicArn, context: Context) -> Operation[noti
 
     No later call checks the version of such a message, and these messages are rare.
     """
-    attributes = stored_attributes((yield from describe_topic(topic)))
+    attributes = read_stored_attributes((yield from describe_topic(topic)))
     return (yield from signing_context(attributes.get("SignatureVersion", "1"), context))

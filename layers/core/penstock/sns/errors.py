@@ -9,7 +9,7 @@ SNS writes no `<Detail/>` into an XML error; `encode_error` in aws/codec/xml.py 
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from penstock.aws.codec.limits import detected, problem
+from penstock.aws.codec.limits import describe_violations, problem
 from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestThrottled
 
 SNS = "com.amazonaws.sns"
@@ -48,7 +48,7 @@ class ValidationError(SnsError):
     @classmethod
     def of(cls, problems: Sequence[str]) -> "ValidationError":
         """The error with all violations of a request's members in one text."""
-        return cls(detected(problems))
+        return cls(describe_violations(problems))
 
     @classmethod
     def missing(cls, path: str) -> "ValidationError":

@@ -6,7 +6,7 @@ The form has no address of its own: it posts to that of the page, in whose query
 from base64 import b64encode
 from hashlib import sha256
 
-from penstock.aws.codec.xml import escaped
+from penstock.aws.codec.xml import escape_text
 
 from .types import ConfirmSubscriptionRequest, UnsubscribeRequest
 
@@ -49,6 +49,6 @@ def page(request: object) -> bytes:
 def _page(title: str, what: str, arn: str, button: str) -> bytes:
     return f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head>
-<body><h1>{title}</h1><p>{what}: <code>{escaped(arn)}</code></p>
+<body><h1>{title}</h1><p>{what}: <code>{escape_text(arn)}</code></p>
 <form method="post"><button>{button}</button></form></body></html>
 """.encode()

@@ -79,7 +79,7 @@ def notification(
     return EnvelopeParts(head(members, signing.base_url), tail(attributes))
 
 
-def numbered_notification(
+def build_fifo_notification(
     base_url: str,
     topic_arn: str,
     message_id: str,

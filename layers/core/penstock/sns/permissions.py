@@ -14,7 +14,7 @@ from penstock.sqs.permissions import Policy, Statements, single_or_list
 from . import errors
 from . import types as sns
 from .attributes import default_policy
-from .topics import describe_topic, stored_attributes, topic_arn
+from .topics import describe_topic, read_stored_attributes, topic_arn
 
 
 def add_permission(request: sns.AddPermissionRequest, context: Context) -> Operation[None]:
@@ -22,7 +22,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
     arn = topic_arn(request.topic_arn, context)
     check_grant(request)
     while True:
-        old, policy, statements = yield from policy_of(arn)
+        old, policy, statements = yield from read_policy(arn)
         if any(one.get("Sid") == request.label for one in statements):
             raise errors.InvalidParameter.named("Statement already exists")
         policy["Statement"] = [*statements, grant(arn, request)]
@@ -35,15 +35,15 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
     arn = topic_arn(request.topic_arn, context)
     check_label(request.label)
     while True:
-        old, policy, statements = yield from policy_of(arn)
+        old, policy, statements = yield from read_policy(arn)
         policy["Statement"] = [one for one in statements if one.get("Sid") != request.label]
         if (yield from policy_replaced(arn, old, policy)):
             return
 
 
-def policy_of(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
+def read_policy(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
     """The policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
-    old = stored_attributes((yield from describe_topic(arn))).get("Policy")
+    old = read_stored_attributes((yield from describe_topic(arn))).get("Policy")
     policy: Policy = msgspec.json.decode(old or default_policy(arn))
     statements = policy.get("Statement", [])
     return old, policy, [statements] if isinstance(statements, dict) else statements
@@ -71,7 +71,7 @@ def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
 
 def check_label(label: str) -> None:
     """Raises InvalidParameter for one that is empty or that XML cannot show."""
-    if not label or validation.encoded(label) is None:
+    if not label or validation.encode_text(label) is None:
         raise errors.InvalidParameter.named("Label")
 
 

@@ -28,7 +28,7 @@ from .message_checks import (
     too_long,
 )
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
-from .topics import describe_topic, stored_attributes, topic_arn
+from .topics import describe_topic, read_stored_attributes, topic_arn
 
 MOST_BYTES = 1_048_576  # of a topic's MaximumMessageSize, which is compared in SQL
 TOO_LONG = "MessageTooLong"  # the code that queue.publish_messages returns
@@ -63,7 +63,7 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
     if topic.fifo and not all(entry.message_group_id for entry in entries):
         raise group_required()
     if topic.fifo and not all(entry.message_deduplication_id for entry in entries):
-        attributes = stored_attributes((yield from describe_topic(topic)))
+        attributes = read_stored_attributes((yield from describe_topic(topic)))
         if attributes.get("ContentBasedDeduplication") != "true":
             raise deduplication_id_required()
     checked = yield from compute(

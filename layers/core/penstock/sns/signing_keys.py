@@ -33,7 +33,7 @@ def current_signer(context: Context) -> Operation[Signer]:
     (key,) = rows
     found = cache.signer
     if found is None or found.key_id != key.key_id:
-        found = Signer(key.key_id, private_key_of(key, settings.queue_encryption_key))
+        found = Signer(key.key_id, decrypt_private_key(key, settings.queue_encryption_key))
     cache.keep(found, monotonic() + KEEP_SECONDS)
     return found
 
@@ -47,7 +47,7 @@ def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Operation[lis
     return (yield from Call(ADD_SIGNING_KEY, stored))
 
 
-def private_key_of(key: SigningKeyRow, encryption_key: str) -> bytes:
+def decrypt_private_key(key: SigningKeyRow, encryption_key: str) -> bytes:
     """The private key, as PEM. Raises InternalFailure when another encryption key encrypted it."""
     private_key = bytes(key.private_key)
     if not key.sealed:

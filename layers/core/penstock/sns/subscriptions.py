@@ -29,7 +29,7 @@ from penstock.postgres.statements.subscriptions import (
     SubscriptionRow,
 )
 from penstock.sns.filter_policy.compile import compile_policy
-from penstock.sqs.validation import encoded
+from penstock.sqs.validation import encode_text
 
 from . import attributes as topic_attributes
 from . import envelopes, errors, paging
@@ -93,13 +93,13 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         if row.error is None:
             break
         if row.error != "PolicyChanged":
-            raise error_of(row.error)
+            raise make_error(row.error)
     return sns.SubscribeResult(
         subscription_arn=row.arn if row.confirmed or request.return_subscription_arn else PENDING
     )
 
 
-def error_of(code: str) -> errors.SnsError:
+def make_error(code: str) -> errors.SnsError:
     """The typed error for a code that SQL returned."""
     if code == "SubscriptionExists":
         return errors.InvalidParameter.named(
@@ -126,7 +126,7 @@ def confirm_subscription(
     )  # Penstock made no token of another form; SQL finds no subscription for an empty one
     (row,) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if row.error is not None:
-        raise error_of(row.error)
+        raise make_error(row.error)
     return sns.ConfirmSubscriptionResult(subscription_arn=row.arn)
 
 
@@ -182,10 +182,10 @@ def page(
     after = paging.read_token(token, is_subscription_id)
     rows = yield from Call(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
     more = paging.make_token(rows[PAGE - 1].subscription_id) if len(rows) > PAGE else None
-    return [listed_subscription(row) for row in rows[:PAGE]], more
+    return [list_entry(row) for row in rows[:PAGE]], more
 
 
-def listed_subscription(row: ListedSubscriptionRow) -> sns.Subscription:
+def list_entry(row: ListedSubscriptionRow) -> sns.Subscription:
     """A subscription as lists show it."""
     return sns.Subscription(
         subscription_arn=row.arn if row.confirmed else PENDING_IN_LISTS,
@@ -201,7 +201,7 @@ def get_subscription_attributes(
     request: sns.GetSubscriptionAttributesRequest, context: Context
 ) -> Operation[sns.GetSubscriptionAttributesResult]:
     """All attributes of a subscription."""
-    found = yield from described_subscription(request.subscription_arn, context)
+    found = yield from describe_subscription(request.subscription_arn, context)
     return sns.GetSubscriptionAttributesResult(
         attributes=readable_subscription(request.subscription_arn, found)
     )
@@ -215,7 +215,7 @@ def set_subscription_attributes(
     value = topic_attributes.plain_booleans({name: request.attribute_value or ""})[name]
     error: str | None = "Changed"
     while error == "Changed":
-        found = yield from described_subscription(arn, context)
+        found = yield from describe_subscription(arn, context)
         stored = _text.decode(found.attributes)
         given = value if value or name not in NEEDS_VALUE else "null"  # as AWS writes it
         topic_attributes.check_subscription_attributes({name: given}, found.protocol)
@@ -225,11 +225,11 @@ def set_subscription_attributes(
         policies = yield from check_deliveries(queues, found.topic_arn, found.owner, context)
         (row,) = yield from Call(
             SET_SUBSCRIPTION_ATTRIBUTES,
-            (arn, found.attributes, new, compiled_filter(changed), *limits(context), policies),
+            (arn, found.attributes, new, compile_filter(changed), *limits(context), policies),
         )
         error = row.error
     if error == "FilterPolicyLimitExceeded":
-        raise error_of(error)
+        raise make_error(error)
     if error is not None:
         raise errors.NotFound("Subscription does not exist")
 
@@ -277,7 +277,7 @@ def readable_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
     return values | stored
 
 
-def described_subscription(arn: str, context: Context) -> Operation[SubscriptionRow]:
+def describe_subscription(arn: str, context: Context) -> Operation[SubscriptionRow]:
     """The subscription. Raises InvalidParameter, NotFound."""
     subscription_topic(arn, context)
     rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
@@ -308,7 +308,7 @@ def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None
         topic_attributes.check_subscription_attributes(attributes, protocol)
         if protocol == "firehose" and not _ROLE(attributes.get("SubscriptionRoleArn", "")):
             raise errors.InvalidParameter.named("SubscriptionRoleArn: the ARN of a role is required")
-        return compiled_filter(attributes)
+        return compile_filter(attributes)
     except errors.InvalidParameter as error:
         raise error.within("Attributes") from error
 
@@ -340,7 +340,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
         raise errors.InvalidParameter.named("Invalid protocol type: " + protocol)
     elif protocol in ENDPOINTS:
         is_valid, refusal = ENDPOINTS[protocol]
-        if encoded(endpoint) is None or not is_valid(endpoint):
+        if encode_text(endpoint) is None or not is_valid(endpoint):
             raise errors.InvalidParameter(refusal.format(endpoint[:64]))
         check_function(protocol, endpoint, context)
     else:
@@ -381,7 +381,7 @@ def is_url(text: str) -> bool:
         return False
 
 
-def compiled_filter(attributes: Mapping[str, str]) -> str | None:
+def compile_filter(attributes: Mapping[str, str]) -> str | None:
     """The filter policy as SQL evaluates it. Raises InvalidParameter."""
     policy = attributes.get("FilterPolicy")
     return (

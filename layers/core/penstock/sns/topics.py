@@ -19,7 +19,7 @@ from penstock.postgres.statements.topics import (
     UNTAG_TOPIC,
     TopicRow,
 )
-from penstock.sqs.validation import encoded
+from penstock.sqs.validation import encode_text
 
 from . import attributes as topic_attributes
 from . import errors, paging
@@ -78,7 +78,9 @@ def get_topic_attributes(
     """All attributes of a topic."""
     arn = topic_arn(request.topic_arn, context)
     topic = yield from describe_topic(arn)
-    values = topic_attributes.readable_topic(arn, stored_attributes(topic), topic.confirmed, topic.pending)
+    values = topic_attributes.readable_topic(
+        arn, read_stored_attributes(topic), topic.confirmed, topic.pending
+    )
     return sns.GetTopicAttributesResult(attributes=values)
 
 
@@ -132,7 +134,7 @@ def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Opera
     """Removes tags; a missing tag is no error."""
     arn = topic_arn(request.resource_arn, context)
     if any(
-        encoded(key) is None for key in request.tag_keys
+        encode_text(key) is None for key in request.tag_keys
     ):  # no tag has such a key, and PostgreSQL no text with NUL
         raise errors.InvalidParameter.named("TagKeys")
     (row,) = yield from Call(UNTAG_TOPIC, (str(arn), request.tag_keys))
@@ -220,7 +222,7 @@ def describe_topic(arn: TopicArn) -> Operation[TopicRow]:
     return topic
 
 
-def stored_attributes(topic: TopicRow) -> dict[str, str]:
+def read_stored_attributes(topic: TopicRow) -> dict[str, str]:
     """The attributes that were set, as the client wrote them."""
     return _text.decode(topic.attributes)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from penstock.aws.codec.names import wrapped_map
+from penstock.aws.codec.names import name_map_entries
 
 
 class Request(Struct, rename="pascal", gc=False):
@@ -54,7 +54,7 @@ class MessageAttributeValue(Result):
     binary_value: str | None = None
 
 
-MessageAttributes = Annotated[dict[str, MessageAttributeValue] | None, wrapped_map("Name", "Value")]
+MessageAttributes = Annotated[dict[str, MessageAttributeValue] | None, name_map_entries("Name", "Value")]
 
 
 class Tag(Result):

@@ -23,7 +23,7 @@ from penstock.errors import (
     UnsupportedOperation,
 )
 
-from .validation import encoded
+from .validation import encode_text
 
 if TYPE_CHECKING:
     from penstock.settings import Settings
@@ -43,7 +43,7 @@ def _between(low: int, high: int) -> Check:
     return lambda value: _INTEGER(value) is not None and low <= int(value) <= high
 
 
-def _one_of(*values: str) -> Check:
+def _accept_only(*values: str) -> Check:
     return lambda value: value in values
 
 
@@ -80,8 +80,8 @@ STANDARD: Mapping[str, Check] = {
 FIFO: Mapping[str, Check] = {
     "FifoQueue": lambda value: value.lower() == "true",
     "ContentBasedDeduplication": _is_boolean,
-    "DeduplicationScope": _one_of("messageGroup", "queue"),
-    "FifoThroughputLimit": _one_of("perQueue", "perMessageGroupId"),
+    "DeduplicationScope": _accept_only("messageGroup", "queue"),
+    "FifoThroughputLimit": _accept_only("perQueue", "perMessageGroupId"),
 }
 NATIVE: Mapping[str, Check] = {
     "archive": _is_boolean,
@@ -129,7 +129,7 @@ def check_queue_attributes(
     for name, value in attributes.items():
         if name not in known or (name == "FifoQueue" and not creating):
             raise fifo_attribute(name) if _is_for_fifo(name, creating) else unknown_attribute(name)
-        data = None if len(value) > LONGEST_VALUE else encoded(value)
+        data = None if len(value) > LONGEST_VALUE else encode_text(value)
         if data is None or len(data) > LONGEST_VALUE or not known[name](value):
             raise invalid_value(name)
     _check_combinations(attributes, fifo, creating)

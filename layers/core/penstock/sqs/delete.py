@@ -12,7 +12,7 @@ from penstock.postgres.statements.messages import DELETE_MESSAGES, ReceiptHandle
 from penstock.reports import Deleted
 
 from . import handles, validation
-from .sql_errors import failed_entry
+from .sql_errors import describe_error
 from .types import (
     BatchResultErrorEntry,
     DeleteMessageBatchRequest,
@@ -43,7 +43,7 @@ def delete_message_batch(
     for entry in request.entries:
         handle = context.environment.receipts.open(queue, entry.receipt_handle)
         if handle is None:
-            failure = failed_entry(handles.invalid_handle(entry.receipt_handle))
+            failure = describe_error(handles.invalid_handle(entry.receipt_handle))
             result.failed.append(BatchResultErrorEntry(id=entry.id, **failure))  # type: ignore[arg-type]
         else:
             good.append((entry.id, entry.receipt_handle, handle))
@@ -53,7 +53,7 @@ def delete_message_batch(
     outcomes = yield from delete(queue, [handle for _, _, handle in good])
     for (entry_id, text, _), outcome in zip(good, outcomes, strict=True):
         if outcome != "deleted" and (refused := handles.outcome_error(outcome, text)) is not None:
-            failure = failed_entry(refused)
+            failure = describe_error(refused)
             result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
         else:
             result.successful.append(DeleteMessageBatchResultEntry(id=entry_id))

@@ -21,7 +21,9 @@ def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> str:
     digest = md5(usedforsecurity=False)
     for name in sorted(attributes):
         value = attributes[name]
-        digest.update(_sized(name.encode()) + _sized(value.data_type.encode()) + _transport(value))
+        digest.update(
+            _prefix_length(name.encode()) + _prefix_length(value.data_type.encode()) + _transport(value)
+        )
     return digest.hexdigest()
 
 
@@ -40,9 +42,9 @@ def value_bytes(value: MessageAttributeValue) -> bytes:
     return b64decode(value.binary_value or "")
 
 
-def _sized(data: bytes) -> bytes:
+def _prefix_length(data: bytes) -> bytes:
     return _LENGTH(len(data)) + data
 
 
 def _transport(value: MessageAttributeValue) -> bytes:
-    return (_BINARY if value.string_value is None else _TEXT) + _sized(value_bytes(value))
+    return (_BINARY if value.string_value is None else _TEXT) + _prefix_length(value_bytes(value))

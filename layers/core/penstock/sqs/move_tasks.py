@@ -50,10 +50,10 @@ def start_message_move_task(
 ) -> Operation[StartMessageMoveTaskResult]:
     """Starts the move of a dead-letter queue's messages, one task a queue at a time."""
     validation.check_range("MaxNumberOfMessagesPerSecond", request.max_number_of_messages_per_second)
-    source = checked_arn("SourceArn", request.source_arn, context)
+    source = check_arn("SourceArn", request.source_arn, context)
     destination = request.destination_arn or None
     if destination is not None:
-        destination = checked_arn("DestinationArn", destination, context)
+        destination = check_arn("DestinationArn", destination, context)
     arguments = (source, destination, request.max_number_of_messages_per_second, None, None, None)
     (row,) = yield from Call(START_MOVE_TASK, arguments)
     if row.error is not None:
@@ -70,7 +70,7 @@ def list_message_move_tasks(
         raise errors.InvalidParameterValue(
             f"Value {limit} for parameter MaxResults is invalid. Reason: Must be between 1 and {MOST_RESULTS}."
         )
-    source = checked_arn("SourceArn", request.source_arn, context)
+    source = check_arn("SourceArn", request.source_arn, context)
     header, *tasks = yield from Call(LIST_MOVE_TASKS, (source, limit))
     if header.error is not None:
         raise sql_error(header.error, "SourceArn")
@@ -82,7 +82,7 @@ def cancel_message_move_task(
 ) -> Operation[CancelMessageMoveTaskResult]:
     """Cancels a running task; messages that it has moved stay in their destination."""
     handle = read_handle(request.task_handle)
-    source = checked_arn("SourceArn", handle.source_arn, context)
+    source = check_arn("SourceArn", handle.source_arn, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(handle.task_id), source))
     if row.error is not None:
         raise sql_error(row.error, row.detail)
@@ -104,7 +104,7 @@ def entry(source: str, task: MoveTaskRow) -> ListMessageMoveTasksResultEntry:
     )
 
 
-def checked_arn(parameter: str, text: str, context: Context) -> str:
+def check_arn(parameter: str, text: str, context: Context) -> str:
     """The ARN of a queue in the request's region. Raises ResourceNotFoundException for any other text."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:

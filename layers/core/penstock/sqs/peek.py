@@ -38,7 +38,7 @@ def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMe
             most_bytes -= len(row.body.encode()) + len((row.attributes or "").encode())
             if messages and most_bytes < 0:
                 break
-            message = message_result(received(row), queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+            message = message_result(as_received(row), queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
             _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
             messages.append(message)
     if not messages:
@@ -53,7 +53,7 @@ def _rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[list[Pe
     return (yield from Call(PEEK_MESSAGES, (arn, state, None, most, most_bytes)))
 
 
-def received(row: PeekedRow) -> ReceivedRow:
+def as_received(row: PeekedRow) -> ReceivedRow:
     """A message that was looked at, as if it had been received; its place in the queue is not known."""
     return ReceivedRow(
         error=None,

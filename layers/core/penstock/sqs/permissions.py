@@ -72,7 +72,7 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
     while not replaced:
         queue = yield from describe(arn)
         old = _attributes.decode(queue.attributes).get("Policy")
-        new = changed_policy(arn, old, change)
+        new = apply_change(arn, old, change)
         subscriptions = yield from judge_subscriptions(arn, new, context)
         (row,) = yield from Call(REPLACE_POLICY, (arn, old, new, *subscriptions))
         if row.error is not None:
@@ -80,7 +80,7 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
         replaced = row.replaced
 
 
-def changed_policy(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
+def apply_change(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
     """The text of the changed policy; None when no statement is left."""
     empty = {"Version": "2008-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
     policy: Policy = msgspec.json.decode(old) if old else empty

@@ -38,7 +38,7 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
         request.attribute_names, request.message_system_attribute_names
     )
     user = attributes.select_message_attributes(request.message_attribute_names)
-    receive = receive_of(
+    receive = build_receive(
         queue,
         1 if request.max_number_of_messages is None else request.max_number_of_messages,
         request.visibility_timeout,
@@ -55,7 +55,7 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
     )
 
 
-def receive_of(
+def build_receive(
     queue: ResolvedQueue,
     count: int,
     visibility_seconds: int | None,

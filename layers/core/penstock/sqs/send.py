@@ -21,7 +21,7 @@ from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, Sent
 from penstock.reports import Sent
 
 from . import digests, handles, queues, validation
-from .sql_errors import failed_entry, sql_error
+from .sql_errors import describe_error, sql_error
 from .types import (
     BatchResultErrorEntry,
     MessageAttributeValue,
@@ -87,7 +87,7 @@ def send_message_batch(
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
     validation.check_batch_size(sum(map(minimum_bytes, request.entries)))  # likewise
     trace = context.trace_header
-    checked = [(entry, checked_entry(entry, queue.arn, trace)) for entry in request.entries]
+    checked = [(entry, check_entry(entry, queue.arn, trace)) for entry in request.entries]
     validation.check_batch_size(
         sum(message.stored.size_bytes for _, message in checked if isinstance(message, OutgoingMessage))
     )
@@ -104,7 +104,7 @@ def send_message_batch(
         report_entry(result, entry.id, message, row)
     for entry, refused in checked:
         if isinstance(refused, errors.AwsError):
-            result.failed.append(BatchResultErrorEntry(id=entry.id, **failed_entry(refused)))  # type: ignore[arg-type]
+            result.failed.append(BatchResultErrorEntry(id=entry.id, **describe_error(refused)))  # type: ignore[arg-type]
     return result
 
 
@@ -151,7 +151,7 @@ def minimum_bytes(entry: Entry) -> int:
     return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text may have two characters of padding
 
 
-def checked_entry(entry: Entry, arn: str, trace_header: str | None) -> OutgoingMessage | errors.AwsError:
+def check_entry(entry: Entry, arn: str, trace_header: str | None) -> OutgoingMessage | errors.AwsError:
     """The message, or the error that refuses it."""
     try:
         return outgoing_message(entry, arn, trace_header)
@@ -167,7 +167,7 @@ def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) ->
     """
     fifo = arn.endswith(".fifo")
     text = entry.message_body
-    body = validation.encoded(text) or validation.check_message_body(text)  # which raises the error
+    body = validation.encode_text(text) or validation.check_message_body(text)  # which raises the error
     size = len(body)
     if size > LONG_BODY_BYTES:
         entry.message_body = text = (
@@ -239,7 +239,7 @@ def report_entry(
 ) -> None:
     """Adds the outcome of an entry to the batch's result."""
     if row.error is not None:
-        failure = failed_entry(sql_error(row.error, row.detail))
+        failure = describe_error(sql_error(row.error, row.detail))
         result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
         return
     result.successful.append(

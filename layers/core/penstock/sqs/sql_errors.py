@@ -62,6 +62,6 @@ def sql_error(code: str, detail: str | None) -> errors.AwsError:
     return errors.from_sql(code) if text is None else text(detail or "")
 
 
-def failed_entry(error: errors.AwsError) -> dict[str, object]:
+def describe_error(error: errors.AwsError) -> dict[str, object]:
     """An error as the members of a BatchResultErrorEntry besides its id."""
     return {"sender_fault": error.sender_fault, "code": error.query_code, "message": error.message}

@@ -40,13 +40,13 @@ def check_message_body(body: str) -> bytes:
     """The body in UTF-8, for its size and digest. Refuses an empty one and characters outside XML 1.0's set."""
     if not body:
         raise errors.MissingParameter.named("MessageBody")
-    data = encoded(body)
+    data = encode_text(body)
     if data is None:
-        raise errors.InvalidMessageContents(_refused_character(body, "message body"))
+        raise errors.InvalidMessageContents(_describe_character(body, "message body"))
     return data
 
 
-def encoded(text: str) -> bytes | None:
+def encode_text(text: str) -> bytes | None:
     """UTF-8, or None when a character is outside `#x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF`.
 
     It searches the bytes for control characters: 1 µs a KB, five times faster than a regular expression.
@@ -60,7 +60,7 @@ def encoded(text: str) -> bytes | None:
     return data if text.isascii() or not any(bad in data for bad in _NONCHARACTERS) else None
 
 
-def _refused_character(text: str, where: str) -> str:
+def _describe_character(text: str, where: str) -> str:
     match = _REFUSED(text)
     code = f"{ord(match[0]):X}" if match else "0"
     return f"Invalid binary character '#x{code}' was found in the {where}, the set of allowed characters is {_ALLOWED}."
@@ -123,7 +123,7 @@ def _check_attribute_type(name: str, data_type: str) -> None:
         raise errors.InvalidParameterValue(
             f"The message attribute '{name}' must contain non-empty message attribute type."
         )
-    if len(data_type) > 256 or _ATTRIBUTE_TYPE(data_type) is None or encoded(data_type) is None:
+    if len(data_type) > 256 or _ATTRIBUTE_TYPE(data_type) is None or encode_text(data_type) is None:
         raise errors.InvalidParameterValue(
             f"The type of message (user) attribute '{name}' is invalid. "
             "You must use only the following supported type prefixes: Binary, Number, String."
@@ -149,8 +149,8 @@ def _check_text(name: str, value: MessageAttributeValue) -> None:
     text = value.string_value
     if not text or value.binary_value:
         raise _empty_value(name, value.data_type)
-    if encoded(text) is None:
-        raise errors.InvalidParameterValue(_refused_character(text, f"message attribute '{name}' value"))
+    if encode_text(text) is None:
+        raise errors.InvalidParameterValue(_describe_character(text, f"message attribute '{name}' value"))
     if value.data_type.startswith("Number") and not _is_number(text):
         raise errors.InvalidParameterValue(
             f"Can't cast the value of message (user) attribute '{name}' to a number."
@@ -226,9 +226,9 @@ def check_tags(tags: Mapping[str, str]) -> None:
     if len(tags) > MAXIMUM_TAGS:
         raise errors.InvalidParameterValue(f"Too many tags added for queue: {len(tags)} of {MAXIMUM_TAGS}.")
     for key, value in tags.items():
-        if not 1 <= len(key) <= 128 or encoded(key) is None:
+        if not 1 <= len(key) <= 128 or encode_text(key) is None:
             raise errors.InvalidParameterValue("Tag keys must be between 1 and 128 characters in length.")
-        if len(value) > 256 or encoded(value) is None:
+        if len(value) > 256 or encode_text(value) is None:
             raise errors.InvalidParameterValue("Tag values must be between 0 and 256 characters in length.")
 
 

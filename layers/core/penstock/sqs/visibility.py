@@ -8,7 +8,7 @@ from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ReceiptHa
 from penstock.reports import VisibilityChanged
 
 from . import handles, validation
-from .sql_errors import failed_entry
+from .sql_errors import describe_error
 from .types import (
     BatchResultErrorEntry,
     ChangeMessageVisibilityBatchRequest,
@@ -41,7 +41,7 @@ def change_message_visibility_batch(
     good: list[tuple[ChangeMessageVisibilityBatchRequestEntry, ReceiptHandle]] = []
     for number, entry in enumerate(request.entries, 1):
         try:
-            good.append((entry, checked_handle(entry, number, queue, context)))
+            good.append((entry, check_handle(entry, number, queue, context)))
         except errors.AwsError as error:
             fail_entry(result, entry.id, error)
     if not good:
@@ -58,7 +58,7 @@ def change_message_visibility_batch(
     return result
 
 
-def checked_handle(
+def check_handle(
     entry: ChangeMessageVisibilityBatchRequestEntry, number: int, queue: ResolvedQueue, context: Context
 ) -> ReceiptHandle:
     """The entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
@@ -115,4 +115,4 @@ def entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
 
 def fail_entry(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
     """Adds an entry's error to the batch's result."""
-    result.failed.append(BatchResultErrorEntry(id=entry_id, **failed_entry(error)))  # type: ignore[arg-type]
+    result.failed.append(BatchResultErrorEntry(id=entry_id, **describe_error(error)))  # type: ignore[arg-type]

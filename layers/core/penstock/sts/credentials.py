@@ -10,7 +10,7 @@ Sources: the actions' pages of the STS API reference. That the account of a role
 import secrets
 from datetime import UTC, datetime, timedelta
 
-from penstock.context import Context, claimed_key_id
+from penstock.context import Context, read_key_id
 from penstock.effects import Operation
 
 from .types import (
@@ -49,7 +49,7 @@ def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[Assum
     yield from ()
     return AssumeRoleResult(
         credentials=credentials(request.duration_seconds, context),
-        assumed_role_user=assumed_role(request, context),
+        assumed_role_user=describe_assumed_role(request, context),
     )
 
 
@@ -60,7 +60,7 @@ def assume_role_with_web_identity(
     yield from ()
     return AssumeRoleWithWebIdentityResult(
         credentials=credentials(request.duration_seconds, context),
-        assumed_role_user=assumed_role(request, context),
+        assumed_role_user=describe_assumed_role(request, context),
     )
 
 
@@ -68,14 +68,14 @@ def credentials(seconds: int, context: Context) -> Credentials:
     """Credentials that mean the caller."""
     expiration = datetime.now(UTC) + timedelta(seconds=seconds)
     return Credentials(
-        access_key_id=claimed_key_id(context.http) or context.account_id,
+        access_key_id=read_key_id(context.http) or context.account_id,
         secret_access_key=secrets.token_urlsafe(30),
         session_token=secrets.token_urlsafe(48),
         expiration=expiration.strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
 
 
-def assumed_role(request: AssumeRoleRequest, context: Context) -> AssumedRoleUser:
+def describe_assumed_role(request: AssumeRoleRequest, context: Context) -> AssumedRoleUser:
     """Who the credentials are said to be."""
     role, session = request.role_arn.rpartition("/")[2], request.role_session_name
     return AssumedRoleUser(

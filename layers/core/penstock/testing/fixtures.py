@@ -10,7 +10,7 @@ import pytest
 
 from .account import Account
 from .clock import Clock
-from .servers import TestServer, shared_server
+from .servers import TestServer, find_server
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def penstock_server() -> Iterator[TestServer]:
     """The test server of this machine, which all test processes of a user share. It ends with the last of them."""
-    with closing(shared_server()) as server:
+    with closing(find_server()) as server:
         yield server
 
 

@@ -73,7 +73,7 @@ class TestServer:
         self._connection.close()
 
 
-def shared_server() -> TestServer:
+def find_server() -> TestServer:
     """The server of this machine, started if there is none; several processes may call this at once.
 
     Raises TestServerError.
@@ -107,20 +107,20 @@ def _private_folder() -> Path:
 
 def _connect(folder: Path) -> socket.socket:
     address = folder / "socket"
-    with locked(folder):
+    with lock_folder(folder):
         try:
-            return _connected(address)
+            return _try_connect(address)
         except (FileNotFoundError, ConnectionRefusedError):
             address.unlink(missing_ok=True)
         with closing(socket.socket(socket.AF_UNIX)) as listener:
             listener.bind(str(address))
             listener.listen(WAITING_USERS)
-            connection = _connected(address)
+            connection = _try_connect(address)
             _start(folder, listener)
         return connection
 
 
-def _connected(address: Path) -> socket.socket:
+def _try_connect(address: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(str(address))
@@ -131,7 +131,7 @@ def _connected(address: Path) -> socket.socket:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Holds the folder's lock; the server takes it to see that nobody is about to connect."""
     with (folder / "lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -148,13 +148,13 @@ def _start(folder: Path, listener: socket.socket) -> None:
             stdout=log,
             stderr=log,
             cwd="/",
-            env=passed_environment(),
+            env=server_environment(),
             pass_fds=[listener.fileno()],
             check=False,  # a server that does not start closes the socket
         )
 
 
-def passed_environment() -> dict[str, str]:
+def server_environment() -> dict[str, str]:
     """The environment of a test server."""
     return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
 

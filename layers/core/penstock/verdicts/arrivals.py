@@ -6,7 +6,7 @@ from math import cos, exp, pi, sin, sqrt
 from statistics import median
 from typing import Final, TypeAlias
 
-from .rates import settled, steady_rate
+from .rates import select_settled, steady_rate
 from .series import Series
 
 LEVEL_MINUTES: Final = 15
@@ -28,14 +28,14 @@ Outlook: TypeAlias = Callable[[float], float]
 """The arrivals a minute that are expected so many minutes from now."""
 
 
-def outlook_of(series: Series) -> Outlook:
+def forecast_arrivals(series: Series) -> Outlook:
     """What will arrive."""
     if wave := daily_wave(series.sent):
         return wave
-    slope = slope_of(series.sent)
+    slope = measure_slope(series.sent)
     if slope:
         return fading_trend(steady_rate(series.sent[-LEVEL_MINUTES:]), slope)
-    level = steady_rate(settled(series.sent))
+    level = steady_rate(select_settled(series.sent))
     return lambda _minutes: level
 
 
@@ -48,7 +48,7 @@ def fading_trend(level: float, slope: float) -> Outlook:
     return arrivals
 
 
-def slope_of(sent: Sequence[int]) -> float:
+def measure_slope(sent: Sequence[int]) -> float:
     """How the arrivals a minute change from minute to minute; 0 where less than two hours are known.
 
     The lesser of the slopes of the last hour and of the one before: a step is no trend. What has just
@@ -62,7 +62,7 @@ def slope_of(sent: Sequence[int]) -> float:
     )
     slope = min(before, last, key=abs) if before * last > 0 else 0.0
     chance = sqrt(12 * sum(sent[-TREND_MINUTES:]) / TREND_MINUTES**4)  # the error of a slope through counts
-    if abs(slope) < SLOPE_SIGMAS * chance or len(settled(sent, LEVEL_MINUTES)) < LEVEL_MINUTES:
+    if abs(slope) < SLOPE_SIGMAS * chance or len(select_settled(sent, LEVEL_MINUTES)) < LEVEL_MINUTES:
         return 0.0
     return slope
 

@@ -23,7 +23,7 @@ class Consumers(NamedTuple):
     needed: int | None = None
 
 
-def consumers_of(series: Series, rates: Rates, backlog: int, target_lag_seconds: int) -> Consumers:
+def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_seconds: int) -> Consumers:
     """How many consumers there are, and how many take care that a message waits no longer than the target lag.
 
     They have to do what arrives, and in the time of the target what waits. `now` is only known while messages wait:

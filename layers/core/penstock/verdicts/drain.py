@@ -5,8 +5,8 @@ from math import sqrt
 from statistics import pstdev
 from typing import Final, NamedTuple
 
-from .arrivals import Outlook, outlook_of
-from .rates import settled
+from .arrivals import Outlook, forecast_arrivals
+from .rates import select_settled
 from .series import MINUTE, Series
 from .types import Emptying
 
@@ -24,11 +24,11 @@ class Flow(NamedTuple):
     doubt: float
 
 
-def flow_of(series: Series, since: int) -> Flow:
+def measure_flow(series: Series, since: int) -> Flow:
     """The flow, of which consumers have taken away so much since the minute with this index."""
-    left = settled(series.left[-max(2, len(series) - since) :])
+    left = select_settled(series.left[-max(2, len(series) - since) :])
     drain = sum(left) / max(1, len(left))
-    arrivals = outlook_of(series)
+    arrivals = forecast_arrivals(series)
     coming = max(0.0, arrivals(0))
     spread = sqrt((pstdev(left) ** 2 + coming) / max(1, len(left))) if left else 0.0
     return Flow(arrivals, drain, 2 * spread + LEAST_DOUBT * (coming + drain))

@@ -23,7 +23,7 @@ class Rates(NamedTuple):
     drain: float
 
 
-def rates_of(series: Series) -> Rates:
+def measure_rates(series: Series) -> Rates:
     """The rates of now."""
     minutes = next((n for n in RATE_MINUTES if messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
     seconds = 60 * max(1, min(minutes, len(series)))
@@ -40,7 +40,7 @@ LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)
 SIGMAS: Final = 3
 
 
-def settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
+def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
     """The last minutes in which the counts have been the same, but for chance: at least five, at most so many."""
     found = counts[-LEVEL_MINUTES[0] :]
     for minutes in LEVEL_MINUTES[1:]:

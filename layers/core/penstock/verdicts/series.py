@@ -40,12 +40,12 @@ class Series:
     def __len__(self) -> int:
         return len(self.sent)
 
-    def start_of(self, index: int) -> datetime:
+    def find_start(self, index: int) -> datetime:
         """When the minute with this index starts; `len(series)` is the minute after the last one."""
         return self.ends_at - (len(self) - index) * MINUTE
 
 
-def series_of(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
+def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
     """The series of a queue. `minutes`: newest last; those that start after `now` are left out.
 
     A minute without a row is one in which nothing happened: what the queue held stays. A row without gauges was not

@@ -48,7 +48,7 @@ def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     first = len(series) - run
     if not len(series):
         return Waiting(series.now.oldest_at or now, patience(series, facts), before_first_minute=True)
-    bounds = [series.start_of(first)]
+    bounds = [series.find_start(first)]
     if series.last_received_at is not None:
         if series.measured_at is None or series.measured_at < series.last_received_at:
             return None
@@ -56,7 +56,7 @@ def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     if series.now.oldest_at is not None:
         bounds.append(series.now.oldest_at)
     since = min(max(bounds), now)
-    return Waiting(since, patience(series, facts), first == 0 and since <= series.start_of(0))
+    return Waiting(since, patience(series, facts), first == 0 and since <= series.find_start(0))
 
 
 def patience(series: Series, facts: Facts) -> timedelta:

@@ -7,12 +7,12 @@ from typing import Final
 
 from . import backlog, poison, stalls
 from .causes import cause_of_growth
-from .consumers import consumers_of
-from .drain import emptying, flow_of
-from .rates import Rates, rates_of
-from .series import MINUTE, Series, series_of
+from .consumers import estimate_consumers
+from .drain import emptying, measure_flow
+from .rates import Rates, measure_rates
+from .series import MINUTE, Series, build_series
 from .types import Cause, Emptying, Facts, Kind, Minute, Verdict
-from .words import text_of
+from .words import describe_cause
 
 TARGET_LAG_SECONDS: Final = 300
 IDLE_MINUTES: Final = 5
@@ -59,14 +59,14 @@ def judge(
 ) -> Verdict:
     """The verdict on a queue. `minutes`: newest last, up to 25 hours; two hours do for most. `now`: has a time zone."""
     now = now.astimezone(UTC)
-    series = series_of(minutes, facts, now)
-    case = Case(series, facts, rates_of(series), now)
+    series = build_series(minutes, facts, now)
+    case = Case(series, facts, measure_rates(series), now)
     found = next(found for rule in RULES if (found := rule(case)) is not None)
-    consumers = consumers_of(series, case.rates, case.visible, target_lag_seconds)
+    consumers = estimate_consumers(series, case.rates, case.visible, target_lag_seconds)
     verdict = Verdict(
         found.kind,
         cause=found.cause,
-        cause_text=text_of(found.cause, facts),
+        cause_text=describe_cause(found.cause, facts),
         empties=found.empties,
         arrival_rate=case.rates.arrivals,
         drain_rate=case.rates.drain,
@@ -89,7 +89,7 @@ def with_start(verdict: Verdict, found: Found, series: Series) -> Verdict:
     """The verdict with the time since which it holds."""
     if isinstance(found.start, int):
         earlier = found.start <= 0 and len(series) > 0
-        return replace(verdict, since=series.start_of(max(0, found.start)), since_or_before=earlier)
+        return replace(verdict, since=series.find_start(max(0, found.start)), since_or_before=earlier)
     return replace(verdict, since=found.start, since_or_before=found.before_first_minute)
 
 
@@ -101,7 +101,7 @@ def seconds_since_receive(series: Series, now: datetime) -> float | None:
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
-def throttled(case: Case) -> Found | None:
+def find_throttling(case: Case) -> Found | None:
     """Consumers could take more and may not."""
     series, limit = case.series, case.facts.in_flight_limit
     if case.facts.paused and case.visible > 0:
@@ -129,7 +129,7 @@ def start_of_arrivals(series: Series) -> int:
     return first
 
 
-def stalled(case: Case) -> Found | None:
+def find_stall(case: Case) -> Found | None:
     """Messages wait for longer than is usual, and nobody receives any. Dead letters may lie where they are."""
     wait = stalls.waiting(case.series, case.facts, case.now)
     if wait is None or case.now - wait.since < wait.patience:
@@ -156,7 +156,7 @@ def function_fails(case: Case) -> Found | None:
     return Found(Kind.POISONED, since, Cause.FUNCTION_FAILS)
 
 
-def poisoned(case: Case) -> Found | None:
+def find_poison(case: Case) -> Found | None:
     """Messages come again and again and are never done."""
     if not poison.is_poisoned(case.series, case.rates.drain, case.now):
         return None
@@ -213,7 +213,7 @@ def _emptying(case: Case) -> Emptying | None:
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain):
         return None
-    return emptying(case.visible, flow_of(series, backlog.start_of_draining(series)), case.now)
+    return emptying(case.visible, measure_flow(series, backlog.start_of_draining(series)), case.now)
 
 
 def idle(case: Case) -> Found | None:
@@ -244,4 +244,4 @@ def ok(case: Case) -> Found:
     return Found(Kind.OK)
 
 
-RULES: Final = (throttled, function_fails, stalled, poisoned, behind, idle, ok)
+RULES: Final = (find_throttling, function_fails, find_stall, find_poison, behind, idle, ok)

@@ -20,7 +20,7 @@ CAUSES: Final[dict[Cause, str]] = {
 }
 
 
-def text_of(cause: Cause | None, facts: Facts) -> str:
+def describe_cause(cause: Cause | None, facts: Facts) -> str:
     """The sentence of a cause, with what is known of a mapping; empty without a cause."""
     if cause is None:
         return ""

@@ -17,7 +17,7 @@ from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.postgres.statements.firing import NextScheduleRow
 from penstock.scheduler.firing.store import Store
-from penstock.scheduler.firing.topic_messages import environment_of
+from penstock.scheduler.firing.topic_messages import make_environment
 from penstock.settings import Settings
 from penstock.trace_context import Tracer
 
@@ -66,7 +66,7 @@ class Firer:
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
-            environment = self._environment_of(settings)
+            environment = self._get_environment(settings)
             store = Store(connection, environment, counts, self._observer, self._tracer)
             seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
             deadline = monotonic() + seconds
@@ -97,9 +97,9 @@ class Firer:
             self._awake.wait(min(waits.ms, poll_ms) / 1000)
         return None
 
-    def _environment_of(self, settings: Settings) -> Environment:
+    def _get_environment(self, settings: Settings) -> Environment:
         if self._environment is None or self._environment.settings is not settings:
-            self._environment = environment_of(settings)
+            self._environment = make_environment(settings)
         return self._environment
 
 

@@ -73,7 +73,7 @@ class Maintainer:
         self.idle = False
         self.changes = 0
 
-    def connected(self) -> None:
+    def note_new_connection(self) -> None:
         """A connection is a new one: the next run looks whether it leads to another server. Any thread may call it."""
         self._connections += 1
 
@@ -98,13 +98,13 @@ class Maintainer:
                 queue_ids.remove(INSTALLATION)
             counts["queues"] += len(queue_ids)
             counts["messages"] += self._maintain_queues(connection, queue_ids)
-        self._cleaned = self._cleaned or changed_something(counts)
+        self._cleaned = self._cleaned or has_changed(counts)
         self.found_nothing = self.found_nothing and not counts["rows"]
         return counts
 
     def _end_round(self, counts: Counts) -> None:
         """No queue is left. Only a round that began here, with the tables that belong to no queue, proves something."""
-        self.idle = self._began_round and not self._cleaned and not changed_something(counts)
+        self.idle = self._began_round and not self._cleaned and not has_changed(counts)
         self._began_round = False
 
     def _check_server(self, connection: "StatementExecutor", deadline: float) -> None:
@@ -136,7 +136,7 @@ class Maintainer:
         return sum(number(connection, MAINTAIN_QUEUE, row.queue_id) for row in leftover)
 
 
-def changed_something(counts: Counts) -> bool:
+def has_changed(counts: Counts) -> bool:
     """Whether a run has cleaned anything, by its counts."""
     return any(count for what, count in counts.items() if what != "queues")
 

@@ -60,7 +60,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     trace_id: str | None = None
 
 
-def caller_of(context: Context | None) -> tuple[str | None, str | None]:
+def read_caller(context: Context | None) -> tuple[str | None, str | None]:
     """The account and the user's name. With QUEUE_ACCESS=sigv4 nobody, as long as no signature was verified."""
     if context is None or (context.user is None and context.environment.settings.queue_access == "sigv4"):
         return None, None

@@ -14,7 +14,7 @@ from penstock.http import HttpRequest, HttpResponse
 from penstock.settings import Settings
 from penstock.trace_context import CURRENT_TRACE
 
-from .lines import Answered, Entry, caller_of, encode, join_lines
+from .lines import Answered, Entry, encode, join_lines, read_caller
 
 MOST_LINES: Final = 10_000
 """Lines that wait to be written: some 5 MB."""
@@ -53,7 +53,7 @@ class AccessLog:
         if self._stopping or len(self._entries) >= self._most_lines:
             self._drop(1)
             return
-        account, user = caller_of(context)
+        account, user = read_caller(context)
         trace = CURRENT_TRACE.get()
         self._entries.append(
             Entry(time(), answered, account, user, None if trace is None else trace.trace_id)
@@ -111,7 +111,7 @@ def open_access_log(settings: Settings, count_dropped: Callable[[int], None]) ->
         log.close()
 
 
-def answered_action(
+def describe_action(
     http: HttpRequest,
     action: str,
     response: HttpResponse | None,

@@ -52,7 +52,7 @@ from .merge import (
     check_not_refused,
     distribute_messages,
     make_visible_effect,
-    merged_call,
+    merge_calls,
     rows_by_effect,
     rows_by_transaction,
 )
@@ -268,12 +268,12 @@ class Batcher:
         if isinstance(first, Transact):
             return await self._call_transactions(execute, cast("list[Transact[TransactedRow]]", effects))
         if not isinstance(first, Receive):
-            rows = await execute(*merged_call(effects))
+            rows = await execute(*merge_calls(effects))
             return rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows)
         if first.assume_short and self._lengths.are_long(first.queue):
             effects[0] = replace(first, assume_short=False)
         try:
-            rows = await execute(*merged_call(effects))
+            rows = await execute(*merge_calls(effects))
         except psycopg.Error as error:
             if error.sqlstate != LONG_MESSAGE:
                 raise
@@ -293,7 +293,7 @@ class Batcher:
     ) -> Sequence[Sequence[Row]]:
         if len(transactions) > 1:
             check_distinct(transactions)
-        rows = cast("list[TransactedRow]", await execute(*merged_call(transactions)))
+        rows = cast("list[TransactedRow]", await execute(*merge_calls(transactions)))
         if len(transactions) > 1:
             check_not_refused(rows)
         return rows_by_transaction(transactions, rows)

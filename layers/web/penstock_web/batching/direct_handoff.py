@@ -20,7 +20,7 @@ from penstock_web.database.calls import RowT, StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
 
-from .merge import LARGEST_RECEIVE, Batch, distribute_messages, merged_call, rows_by_effect
+from .merge import LARGEST_RECEIVE, Batch, distribute_messages, merge_calls, rows_by_effect
 from .pending_batch import Entry
 from .write_backpressure import WriteBackpressure
 
@@ -57,7 +57,7 @@ class WaiterGroup:
     @property
     def call(self) -> StatementCall:
         """One receive for all of them, in a transaction with the sends."""
-        return merged_call(self._receives, own_transaction=False)
+        return merge_calls(self._receives, own_transaction=False)
 
     def serve(self, rows: Sequence[ReceivedRow], return_messages: ReturnMessages) -> int:
         """Gives each waiter as many messages as it asked for, while they last. Returns how many messages there were."""
@@ -99,7 +99,7 @@ class DirectHandoff:
         Raises the pool's errors: then no waiter got any message.
         """
         effects = [cast("Batch", entry.effect) for entry in entries]
-        call = merged_call(effects)
+        call = merge_calls(effects)
         counts: dict[str, int] = {}  # of messages sent to each queue, less those that were handed to waiters
         for effect in effects:
             counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
@@ -117,7 +117,7 @@ class DirectHandoff:
             rows, *received = results
             for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
                 counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
-                if counts[group.queue_arn] == 0 and group.hidden == ids_of(effects, group.queue_arn):
+                if counts[group.queue_arn] == 0 and group.hidden == list_ids(effects, group.queue_arn):
                     emptied.append(group.queue_arn)
         finally:
             for group in groups:
@@ -145,7 +145,7 @@ class DirectHandoff:
         return groups
 
 
-def ids_of(effects: Sequence[Batch], queue_arn: str) -> set[str]:
+def list_ids(effects: Sequence[Batch], queue_arn: str) -> set[str]:
     """The ids of the messages that the effects send to a queue."""
     entries = [effect.entries for effect in effects if effect.queue_arn == queue_arn]
     return {as_text(cast("SendEntry", entry).message_id) for entry in chain.from_iterable(entries)}

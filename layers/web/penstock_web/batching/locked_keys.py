@@ -38,7 +38,7 @@ class LockedKeys:
     def find(self, effect: Mergeable) -> Hashable | None:
         """The first key that an effect needs and somebody has locked."""
         now = asyncio.get_running_loop().time()
-        for key in keys_of(effect):
+        for key in list_keys(effect):
             until = self._until.get(key)
             if until is not None:
                 if until > now:
@@ -51,7 +51,7 @@ class LockedKeys:
         now = asyncio.get_running_loop().time()
         if len(self._until) >= MOST_KEYS:
             self._until = {key: until for key, until in self._until.items() if until > now}
-        keys = list(keys_of(effect))
+        keys = list(list_keys(effect))
         if len(self._until) + len(keys) <= MOST_KEYS:
             self._until.update(dict.fromkeys(keys, now + REMEMBER_SECONDS))
         return keys[0] if keys else None
@@ -60,11 +60,11 @@ class LockedKeys:
         """Forgets the keys of effects that were carried out."""
         if self._until:
             for effect in effects:
-                for key in keys_of(effect):
+                for key in list_keys(effect):
                     self._until.pop(key, None)
 
 
-def keys_of(effect: Mergeable) -> Iterator[Hashable]:
+def list_keys(effect: Mergeable) -> Iterator[Hashable]:
     """What an effect locks: (queue, group) of a message sent to a FIFO queue; (queue, shard, lease) of a handle, and of
     one of a FIFO queue, whose group is not known, (queue, shard, message).
     """

@@ -29,7 +29,7 @@ class NumberedRow(Protocol):
     def n(self) -> int: ...
 
 
-def merged_call(
+def merge_calls(
     effects: Sequence[Mergeable], *, own_transaction: bool = True
 ) -> tuple[Statement[Row], list[object]]:
     """The statement and arguments that serve all these effects, which have the same batch key.

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from penstock.errors import AwsError
 from penstock.postgres.database import Database
 from penstock.settings import Settings
-from penstock_web.local.chosen_database import chosen_database
+from penstock_web.local.chosen_database import choose_database
 from penstock_web.local.migrating import check_addresses
 from penstock_web.system_account import LocalError
 
@@ -22,7 +22,7 @@ def service_database(
     `call_seconds`: how long a call may take (the setting).
     Raises SettingError without one, LocalError when a call fails or the address is invalid.
     """
-    dsn = (settings.direct_url if direct else settings.database_url) or chosen_database(settings)
+    dsn = (settings.direct_url if direct else settings.database_url) or choose_database(settings)
     check_addresses(settings)
     try:
         with closing(Database(dsn, call_seconds=call_seconds or settings.call_seconds)) as database:

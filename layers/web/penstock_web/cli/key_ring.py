@@ -33,7 +33,7 @@ from penstock.postgres.statements.access import (
 from penstock.settings import SettingError, Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
-from penstock_web.local.chosen_database import chosen_folder
+from penstock_web.local.chosen_database import choose_folder
 from penstock_web.local.encryption_key import right_key, with_encryption_key
 from penstock_web.native.access.policies import user_policy_problem
 from penstock_web.system_account import LocalError
@@ -60,7 +60,7 @@ class KeyRing:
         Without these in that of the service which runs here. Raises SettingError, LocalError.
         """
         with service_database(settings, direct) as database:
-            folder = None if settings.direct_url else chosen_folder()
+            folder = None if settings.direct_url else choose_folder()
             if folder is not None:
                 settings = with_encryption_key(settings, folder)
             yield cls(settings, database, folder)

@@ -64,7 +64,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
         return
     manifest = read_file(file)
     with ExitStack() as stack:
-        changes = planned(stack, manifest, endpoint, region, prune=prune)
+        changes = plan_changes(stack, manifest, endpoint, region, prune=prune)
         for change in changes:
             if json:
                 print(msgspec.json.encode(change.document()).decode())
@@ -113,7 +113,7 @@ def import_(
     _write(portable(read_endpoint(service, None, _warn, strict=False).manifest, service), output)
 
 
-def planned(
+def plan_changes(
     stack: ExitStack,
     manifest: Manifest,
     endpoint: str | None,
@@ -153,7 +153,7 @@ def usual_region() -> str:
 def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> Users | None:
     """In the database that is set, else in that of the service, where it is one that was started here."""
     from penstock_web.local.announced import running_services
-    from penstock_web.local.chosen_database import chosen_database
+    from penstock_web.local.chosen_database import choose_database
     from penstock_web.manifest.users import Users
 
     from .database import service_database
@@ -163,7 +163,7 @@ def _users(stack: ExitStack, service: Service, settings: Settings | None = None)
         folder = next((one.folder for one in running_services() if one.address == service.url), None)
         if folder is None:
             return None
-        settings = replace(settings, database_url=chosen_database(settings, folder))
+        settings = replace(settings, database_url=choose_database(settings, folder))
     return Users(stack.enter_context(service_database(settings, direct=True)), service.references.account)
 
 
@@ -185,9 +185,9 @@ def _warn(text: str) -> None:
 
 
 def _write(manifest: Manifest, output: Path | None) -> None:
-    from penstock_web.manifest.source import written
+    from penstock_web.manifest.source import write_manifest
 
-    text = written(manifest)
+    text = write_manifest(manifest)
     if output is None:
         print(text, end="")
         return

@@ -29,10 +29,10 @@ def runs_here() -> bool:
 
 def with_database() -> Settings:
     """The settings, with the database that `penstock metrics run` would choose. Raises SettingError."""
-    from penstock_web.local.chosen_database import chosen_database
+    from penstock_web.local.chosen_database import choose_database
 
     settings = Settings.read(os.environ)
-    return settings if settings.database_url else replace(settings, database_url=chosen_database(settings))
+    return settings if settings.database_url else replace(settings, database_url=choose_database(settings))
 
 
 @app.command(
@@ -72,7 +72,7 @@ def report(
     from penstock.errors import QueueDoesNotExist
     from penstock_web.report.atomic_file import write_atomically
     from penstock_web.report.page import page
-    from penstock_web.report.read import Reader, focus_of, span_of_report
+    from penstock_web.report.read import Reader, choose_focus, span_of_report
     from penstock_web.system_account import LocalError
 
     from .database import service_database
@@ -81,7 +81,7 @@ def report(
     with service_database(settings) as database:
         try:
             span = span_of_report(start, end)
-            write_atomically(out, page(Reader(database, settings, span, focus_of(span, start), queue)))
+            write_atomically(out, page(Reader(database, settings, span, choose_focus(span, start), queue)))
         except QueueDoesNotExist:
             raise LocalError(f"there is no queue {queue!r}") from None
         except (OSError, ValueError) as error:

@@ -35,7 +35,7 @@ def migrate(
         ),
     ] = False,
 ) -> None:
-    from penstock.postgres.migrating import lines_of
+    from penstock.postgres.migrating import describe_applied
     from penstock.postgres.schema_dump import schema_dump
     from penstock_web.local.migrating import migrate_or_explain
 
@@ -43,7 +43,7 @@ def migrate(
         raise typer.BadParameter("not allowed with argument --database", param_hint="--ephemeral")
     variables = variables_with(database)
     with _database(ephemeral, variables) as dsn:
-        for line in lines_of(migrate_or_explain(dsn, tune_role)):
+        for line in describe_applied(migrate_or_explain(dsn, tune_role)):
             print(line)
         if first_key:
             from .key_ring import make_first_key

@@ -25,10 +25,10 @@ def settings(
         return
     values = Settings.read(variables_with(database))
     for setting in SETTINGS:
-        print(f"{setting.name}={_shown(setting, getattr(values, setting.name.lower()))}")
+        print(f"{setting.name}={_display(setting, getattr(values, setting.name.lower()))}")
 
 
-def _shown(setting: Setting, value: Value) -> Value:
+def _display(setting: Setting, value: Value) -> Value:
     """The value, of a secret only whether it is set, and an address of a database without its password."""
     if not value or setting.name not in {"DATABASE_URL", "DATABASE_DIRECT_URL"}:
         is_hidden = bool(value) and (setting.secret or not setting.is_shown)

@@ -109,9 +109,9 @@ def _apply(manifest: Manifest, settings: Settings, address: str) -> None:
 
     from penstock_web.manifest.plan import make
 
-    from .manifest import planned
+    from .manifest import plan_changes
 
     with ExitStack() as stack:
-        changes = planned(stack, manifest, address, settings.queue_region, settings=settings)
+        changes = plan_changes(stack, manifest, address, settings.queue_region, settings=settings)
         make(changes)
     print(f"{len(changes)} changes made by --file" if changes else "--file: nothing to do", flush=True)

@@ -12,7 +12,7 @@ from penstock.postgres.statements.schedules import (
     CalendarRow,
     MissedRunRow,
 )
-from penstock.scheduler.expressions.expression import ScheduleInvalid, stored
+from penstock.scheduler.expressions.expression import ScheduleInvalid, read_stored
 from penstock.scheduler.rows import Period, next_fire
 from penstock_web.native.schedules.operations import group_key
 
@@ -75,26 +75,26 @@ def read_calendar(context: Context) -> Operation[Calendar]:
     often: list[Often] = []
     fires: list[Fires] = []
     for number, row in enumerate(rows, 1):
-        times = times_of(row, until)
+        times = list_times(row, until)
         if times is None:
-            often.append(Often(words_of(row), row.next_fire_at, row.schedules, row.names))
+            often.append(Often(describe_times(row), row.next_fire_at, row.schedules, row.names))
         else:
             fires += [Fires(at, row.schedules, row.names) for at in times]
         if number % A_TURN == 0:
             yield from Pause(0)
     return Calendar(
-        list(days_of(fires, until - DAYS * DAY)), often[:MOST_OFTEN], max(0, len(often) - MOST_OFTEN),
+        list(build_days(fires, until - DAYS * DAY)), often[:MOST_OFTEN], max(0, len(often) - MOST_OFTEN),
         sum(row.late for row in rows), rows[0].looked_at if rows else 0,
         rows[0].expressions - len(rows) if rows else 0, missed,
     )  # fmt: skip
 
 
-def times_of(row: CalendarRow, until: datetime) -> list[datetime] | None:
+def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
     """When these schedules fire before `until`; None: more than four times in 24 hours.
 
     Of times that have passed only the stored one is listed, at which they are still to fire.
     """
-    expression = stored(row.form, row.expression, row.canonical, row.timezone)
+    expression = read_stored(row.form, row.expression, row.canonical, row.timezone)
     period = Period(end=row.end_at, anchor=row.anchor_at)
     found: list[datetime] = [row.next_fire_at]
     try:
@@ -109,12 +109,12 @@ def times_of(row: CalendarRow, until: datetime) -> list[datetime] | None:
     return found
 
 
-def words_of(row: CalendarRow) -> str:
+def describe_times(row: CalendarRow) -> str:
     """When they fire, in English."""
-    return stored(row.form, row.expression, row.canonical, row.timezone).description()
+    return read_stored(row.form, row.expression, row.canonical, row.timezone).description()
 
 
-def days_of(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
+def build_days(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
     """Seven days from `start`; what should have fired before belongs to the first."""
     by_day: dict[date, list[Fires]] = {}
     for each in sorted(fires, key=lambda each: (each.at, each.names)):

@@ -33,23 +33,29 @@ class Gathered(NamedTuple):
     ages: list[tuple[datetime, float]]
 
 
-def charts_of(minutes: Sequence[Minute], start: datetime, end: datetime) -> list[Chart]:
+def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> list[Chart]:
     """Depth, messages a minute, and the age of the oldest message; what is not known is not drawn."""
-    period, found = Period(start, end, 2 * MINUTE), gathered(minutes, start, end)
+    period, found = Period(start, end, 2 * MINUTE), gather_series(minutes, start, end)
     charts = []
     if found.visible:
         lines: dict[str, Series] = {"first": found.visible, "second": found.in_flight}
         picture = count_chart("Messages in the queue", lines, period, filled=False)
         charts.append(
-            Chart("Messages in the queue", trusted(picture), (("first", "visible"), ("second", "in flight")))
+            Chart(
+                "Messages in the queue",
+                trust_picture(picture),
+                (("first", "visible"), ("second", "in flight")),
+            )
         )
     if found.arrived:
         lines = {"first": found.arrived, "second": found.left}
         picture = count_chart("Messages a minute", lines, period, filled=False)
-        charts.append(Chart("Messages a minute", trusted(picture), (("first", "in"), ("second", "out"))))
+        charts.append(
+            Chart("Messages a minute", trust_picture(picture), (("first", "in"), ("second", "out")))
+        )
     if found.ages:
         picture = duration_chart("Age of the oldest message", {"first": found.ages}, period)
-        charts.append(Chart("Age of the oldest message", trusted(picture)))
+        charts.append(Chart("Age of the oldest message", trust_picture(picture)))
     return charts
 
 
@@ -61,7 +67,7 @@ class History(NamedTuple):
     is_kept: bool
 
 
-def history_of(rows: Sequence[QueueHistoryRow], start: datetime, end: datetime) -> History:
+def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetime) -> History:
     """`rows`: of queue.read_queue_history; none: the queue is gone."""
     if not rows:
         return History((), None, is_kept=False)
@@ -77,17 +83,17 @@ def history_charts(hours: Sequence[QueueHistoryRow], period: Period) -> Iterator
         return
     lines: dict[str, Series] = {"first": [(at, row.depth) for at, row in rows]}
     name = "Messages in the queue, each hour"
-    yield Chart(name, trusted(count_chart(name, lines, period, filled=False)))
+    yield Chart(name, trust_picture(count_chart(name, lines, period, filled=False)))
     lines = {
         "first": [(at, row.arrivals) for at, row in rows],
         "second": [(at, row.finished) for at, row in rows],
     }
     picture = count_chart("Messages an hour", lines, period, filled=False)
-    yield Chart("Messages an hour", trusted(picture), (("first", "in"), ("second", "out")))
+    yield Chart("Messages an hour", trust_picture(picture), (("first", "in"), ("second", "out")))
     ages = [(at, max(1.0, row.oldest_age_us)) for at, row in rows if row.oldest_age_us]
     if ages:
         picture = duration_chart("Age of the oldest message", {"first": ages}, period)
-        yield Chart("Age of the oldest message", trusted(picture))
+        yield Chart("Age of the oldest message", trust_picture(picture))
     lags = [(at, row.lag_p50_us, row.lag_p99_us) for at, row in rows]
     lines = {
         "first": [(at, max(1.0, half)) for at, half, _ in lags if half is not None],
@@ -95,10 +101,12 @@ def history_charts(hours: Sequence[QueueHistoryRow], period: Period) -> Iterator
     }
     if lines["first"]:
         picture = duration_chart("From sending to deletion", lines, period)
-        yield Chart("From sending to deletion", trusted(picture), (("first", "median"), ("second", "99 %")))
+        yield Chart(
+            "From sending to deletion", trust_picture(picture), (("first", "median"), ("second", "99 %"))
+        )
 
 
-def gathered(minutes: Sequence[Minute], start: datetime, end: datetime) -> Gathered:
+def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> Gathered:
     """The series of the minutes from `start` to `end`: what a queue held stays until it is measured again."""
     series = Gathered([], [], [], [], [])
     by_start = {row.starts_at: row for row in minutes}
@@ -126,6 +134,6 @@ def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
         series.ages.append((at, max(1.0, seconds * MICROSECONDS)))
 
 
-def trusted(picture: str) -> Markup:
+def trust_picture(picture: str) -> Markup:
     """A picture of the report's writer, which escapes every text."""
     return Markup(picture)  # noqa: S704

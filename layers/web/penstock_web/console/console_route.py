@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse
 from penstock.access.authorization import ANY, is_user_allowed
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
 from penstock.access.request_rate import check_rate, count_answer
-from penstock.audit import Act, audited
+from penstock.audit import Act, record_act
 from penstock.context import Context, request_host
 from penstock.effects import Operation
 from penstock.errors import (
@@ -175,7 +175,7 @@ class Page:
         """The same, and a row of the audit. `count`: of the result, how many it was about."""
         key_id = None if self.viewer is None else self.viewer.key_id
         try:
-            return await self.run(audited(act, operation, count, self.context, key_id))
+            return await self.run(record_act(act, operation, count, self.context, key_id))
         finally:
             self.context.environment.cache(Readings).clear()
 
@@ -204,7 +204,7 @@ class Page:
         is_part = self.request.headers.get("hx-request-type") == "partial"
         layout = "part.html" if is_part else "layout.html"
         html = render(template, {**self._frame(), "layout": layout, **values})
-        return compressed(
+        return compress_response(
             html.encode(errors="replace"), "text/html; charset=utf-8", HEADERS, self.request, http_status
         )
 
@@ -299,10 +299,10 @@ def own_origins(context: Context) -> set[str]:
     scheme = "https" if is_https(context) else "http"
     host = request_host(context.http.headers, context.environment).decode("latin-1").lower()
     base = urlsplit(context.base_url)
-    return {origin_of(scheme, host), origin_of(base.scheme, base.netloc.lower())}
+    return {build_origin(scheme, host), build_origin(base.scheme, base.netloc.lower())}
 
 
-def origin_of(scheme: str, host: str) -> str:
+def build_origin(scheme: str, host: str) -> str:
     """As browsers write it: without the port that the scheme has by default."""
     return f"{scheme}://{host.removesuffix(DEFAULT_PORTS.get(f'{scheme}:'.encode(), b'').decode())}"
 
@@ -331,7 +331,7 @@ def redirect(path: str, cookie: str | None = None) -> Response:
     return RedirectResponse(path, 303, headers)
 
 
-def compressed(
+def compress_response(
     body: bytes, media_type: str, headers: Mapping[str, str], request: Request, http_status: int = 200
 ) -> Response:
     """A response, compressed if that is worthwhile and the browser takes it."""

@@ -12,7 +12,7 @@ class Line(NamedTuple):
     differs: bool
 
 
-def marked_lines(texts: Sequence[str]) -> list[list[Line]]:
+def mark_lines(texts: Sequence[str]) -> list[list[Line]]:
     """The lines of each text. A text alone differs from nothing."""
     split = [text.split("\n") for text in texts]
     if len(split) < 2:

@@ -24,7 +24,7 @@ TEXTS = {"text": "text", "group": "group_id", "source": "source_queue", "shape":
 NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_count"}
 
 
-def filter_of(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
+def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
     """The filter of an address; None: it has none. Raises InvalidParameterValue for one that cannot be.
 
     `states`: those in which messages are looked for; empty: all.
@@ -34,9 +34,9 @@ def filter_of(query: Mapping[str, str], states: list[str]) -> MessageFilter | No
         return None
     document: dict[str, object] = {"states": states} if states else {}
     document |= {member: given[name] for name, member in TEXTS.items() if name in given}
-    document |= {member: number_of(given[name]) for name, member in NUMBERS.items() if name in given}
+    document |= {member: parse_number(given[name]) for name, member in NUMBERS.items() if name in given}
     if "path" in given:
-        document["json"] = {"path": given["path"], "equals": value_of(query.get("value", ""))}
+        document["json"] = {"path": given["path"], "equals": parse_value(query.get("value", ""))}
     if "attr" in given:
         equals = {"equals": given["attr_value"]} if "attr_value" in given else {}
         document["attribute"] = {"name": given["attr"], **equals}
@@ -46,12 +46,12 @@ def filter_of(query: Mapping[str, str], states: list[str]) -> MessageFilter | No
         raise InvalidParameterValue(f"This filter cannot be used: {error}") from error
 
 
-def number_of(text: str) -> int | str:
+def parse_number(text: str) -> int | str:
     """The number; any other text as it is, which is then refused."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
-def value_of(text: str) -> object:
+def parse_value(text: str) -> object:
     """A number, true, false or null as JSON has it; all else is a text, for which quotes may stand."""
     try:
         value: object = msgspec.json.decode(text)

@@ -74,17 +74,17 @@ class Seen:
     @property
     def sent_at(self) -> datetime:
         """When it was sent."""
-        return moment_of(self.row.sent_at_ms)
+        return to_datetime(self.row.sent_at_ms)
 
     @property
     def entered_at(self) -> datetime:
         """When it came into this queue."""
-        return moment_of(self.row.entered_at_ms)
+        return to_datetime(self.row.entered_at_ms)
 
     @property
     def visible_at(self) -> datetime:
         """From when on it can be received."""
-        return moment_of(self.row.visible_at_ms)
+        return to_datetime(self.row.visible_at_ms)
 
     @property
     def size(self) -> int:
@@ -92,7 +92,7 @@ class Seen:
         return len(self.row.body.encode("utf-8", "surrogatepass"))
 
 
-def moment_of(milliseconds: int) -> datetime:
+def to_datetime(milliseconds: int) -> datetime:
     """A time of the database."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 

@@ -70,17 +70,17 @@ def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Ob
     if not facts:
         return {}
     rows = yield from Call(READ_MINUTES, (some, *span_before(facts[0].read_at, RECENT)))
-    found = yield from Compute(partial(_observed, facts, rows, in_flight_limit))
+    found = yield from Compute(partial(_observe, facts, rows, in_flight_limit))
     asking = ask_for_more({arn: queue.verdict for arn, queue in found.items()})[:MOST_LONG]
     if asking:
         rows = yield from Call(READ_MINUTES, (asking, *span_before(facts[0].read_at, KEPT)))
         places = {arn: place for place, arn in enumerate(asking, 1)}
         again = [row._replace(n=places[row.arn]) for row in facts if row.arn in places]
-        found |= yield from Compute(partial(_observed, again, rows, in_flight_limit))
+        found |= yield from Compute(partial(_observe, again, rows, in_flight_limit))
     return found
 
 
-def _observed(
+def _observe(
     facts: Sequence[VerdictFactsRow], rows: Sequence[MinuteRow], in_flight_limit: int
 ) -> dict[str, Observed]:
     minutes = by_queue(rows)

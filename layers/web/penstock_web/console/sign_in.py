@@ -80,7 +80,7 @@ def find_viewer(context: Context) -> Operation[Viewer | None]:
     """Who calls; None: somebody who is not signed in. Sets the context's account and user."""
     if context.environment.access is None:
         return Viewer(context.account_id, caller(context.account_id, None, None))
-    session_id = session_of(context)
+    session_id = read_session(context)
     if session_id is None:
         return None
     seconds = min(FRESH_SECONDS, context.environment.settings.queue_access_cache_seconds)
@@ -109,33 +109,33 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
         raise InvalidClientTokenId
     value = secrets.token_urlsafe(32)
     kind = "bearer" if key_id.startswith(BEARER_PREFIX) else "access"
-    yield from Call(OPEN_SESSION, (hashed(value), kind, key_id, SESSION_SECONDS))
+    yield from Call(OPEN_SESSION, (hash_cookie(value), kind, key_id, SESSION_SECONDS))
     context.account_id, context.user = key.account_id, key.user
     return value
 
 
 def close_session(context: Context) -> Operation[None]:
     """Signs out; it is no error if nobody is signed in."""
-    session_id = session_of(context)
+    session_id = read_session(context)
     if session_id is not None:
         context.environment.cache(Sessions).forget(session_id)
         yield from Call(CLOSE_SESSION, (session_id,))
 
 
 # --- cookies ---------------------------------------------------------------------------------------------------------
-def hashed(value: str) -> str:
+def hash_cookie(value: str) -> str:
     """The id of the session of a cookie's value, which is random, so no salt is needed."""
     return sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def session_of(context: Context) -> str | None:
+def read_session(context: Context) -> str | None:
     """The id of the session that the request names; None: it names none."""
     try:
         cookies = SimpleCookie(context.http.headers.get(b"cookie", b"").decode("latin-1"))
     except CookieError:
         return None
     found = cookies.get(cookie_name(context.http.headers))
-    return hashed(found.value) if found is not None and found.value else None
+    return hash_cookie(found.value) if found is not None and found.value else None
 
 
 def cookie_name(headers: Mapping[bytes, bytes]) -> str:

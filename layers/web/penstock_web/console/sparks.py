@@ -9,7 +9,7 @@ from markupsafe import Markup
 from penstock.verdicts import Minute
 from penstock_web.report.svg import Scale, area, element, line, picture
 
-from .charts import trusted
+from .charts import trust_picture
 
 HOUR: Final = 60
 WIDTH, HEIGHT = 96, 22
@@ -38,4 +38,4 @@ def spark(values: Sequence[int | None], text: str) -> Markup:
     points = [(across(n), up(value)) for n, value in enumerate(values) if value is not None]
     shape = element("path", d=area(points, HEIGHT - 1), class_="area first") if len(points) > 1 else ""
     stroke = element("path", d=line(points), class_="line first")
-    return trusted(picture(text, WIDTH, HEIGHT, shape, stroke, class_="spark"))
+    return trust_picture(picture(text, WIDTH, HEIGHT, shape, stroke, class_="spark"))

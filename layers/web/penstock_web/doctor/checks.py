@@ -11,7 +11,7 @@ import psycopg
 from penstock.errors import AwsError
 from penstock.postgres.database import Database
 from penstock.settings import SettingError
-from penstock_web.local.chosen_database import chosen_database, chosen_folder
+from penstock_web.local.chosen_database import choose_database, choose_folder
 from penstock_web.local.encryption_key import with_encryption_key
 from penstock_web.local.migrating import check_addresses
 from penstock_web.system_account import LocalError
@@ -84,9 +84,9 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
     settings = own_settings.usable_settings(variables)
     try:
         check_addresses(settings)
-        address = chosen_database(settings)
+        address = choose_database(settings)
         if not settings.direct_url:
-            folder = chosen_folder()
+            folder = choose_folder()
             settings = with_encryption_key(settings, folder)
             _run(outcome, service.SUBJECT, lambda: service.check_service(folder))
     except (SettingError, LocalError) as error:
@@ -106,7 +106,7 @@ def _examine_database(outcome: Outcome, examined: Examination, *, after_restore:
         return
     has_schema = _run(outcome, versions.MIGRATIONS, lambda: versions.check_migrations(examined))
     if has_schema and after_restore:
-        _run(outcome, IDS, lambda: _with_database(examined, _jumped))
+        _run(outcome, IDS, lambda: _with_database(examined, _find_jumps))
     for check in CHECKS:
         if check.needs_schema and not has_schema:
             outcome.skipped[check.name] = _NO_SCHEMA
@@ -172,6 +172,6 @@ def _with_database(examined: Examination, work: Callable[[Database], Iterable[Fi
         opened.close()
 
 
-def _jumped(opened: Database) -> Iterator[Finding]:
+def _find_jumps(opened: Database) -> Iterator[Finding]:
     stored_rows.jump_ids(opened)
     return iter(())

@@ -39,13 +39,13 @@ class Examination:
         """The connection to the database itself. Raises psycopg's errors, SettingError."""
         return self._connection(self.address)
 
-    def pooled(self) -> LimitedConnection:
+    def connect_pooled(self) -> LimitedConnection:
         """The connection by `pooled_address`. Raises psycopg's errors, SettingError."""
         return self._connection(self.pooled_address)
 
     def service_connections(self) -> list[LimitedConnection]:
         """One to each address that there is. Raises psycopg's errors, SettingError."""
-        return [self.direct(), *([self.pooled()] if self.pooled_address else [])]
+        return [self.direct(), *([self.connect_pooled()] if self.pooled_address else [])]
 
     def close(self) -> None:
         """Closes all connections."""

@@ -39,7 +39,7 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
         )
     if not examined.pooled_address:
         return
-    pooled = examined.pooled()
+    pooled = examined.connect_pooled()
     if pooled.execute(_PLACE).fetchall() != examined.direct().execute(_PLACE).fetchall():
         yield Finding(
             SUBJECT,
@@ -113,7 +113,7 @@ def _prepare(connection: LimitedConnection, name: bytes) -> bool:
 def _check_sizes(examined: Examination) -> Iterator[Finding]:
     """By the console, where the role of DATABASE_URL, or this program's user, may read it."""
     parameters = {**conninfo_to_dict(examined.pooled_address), "dbname": "pgbouncer"}
-    name = examined.pooled().info.dbname
+    name = examined.connect_pooled().info.dbname
     rows = []
     with (
         suppress(psycopg.Error),

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from penstock.actions import UNDECODED
-from penstock.aws.codec.protocol import FORM, REST_METHODS, protocol_of, rest_resource
+from penstock.aws.codec.protocol import FORM, REST_METHODS, detect_protocol, rest_resource
 from penstock.aws.queue_url import is_queue_path
 from penstock.environment import Environment
 from penstock.errors import (
@@ -30,11 +30,11 @@ from penstock.gateway import (
     is_peek,
 )
 from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
-from penstock_web.access_log.writer import answered_action
+from penstock_web.access_log.writer import describe_action
 from penstock_web.deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from penstock_web.driver import Resources, run_operation
 
-from .request_notes import notes_of
+from .request_notes import find_notes
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -115,7 +115,7 @@ class AwsApplication:
             peer, _ = scope.get("client") or ("", 0)
             http = HttpRequest(scope["method"], scope["path"], b"", dict(scope["headers"]), b"", peer)
             settings = self.environment.settings
-            answered = answered_action(http, request.label, response, seconds, request.body_bytes, settings)
+            answered = describe_action(http, request.label, response, seconds, request.body_bytes, settings)
             log.add(answered, request.context)
 
     async def _respond(self, scope: Scope, receive: Receive, request: AsgiRequest) -> HttpResponse:
@@ -137,7 +137,7 @@ class AwsApplication:
             note_error(scope, error)
             return self.refusal(http, error)
         request.context = call.context
-        if (notes := notes_of(scope)) is not None:
+        if (notes := find_notes(scope)) is not None:
             notes.watch(call)
         del body, http  # up to megabytes; the call has copied what it needs
         try:
@@ -182,7 +182,7 @@ class AwsApplication:
 
     def _error_without_call(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
         """The response to a request that has not become a call. `close`: the rest of the request is not read."""
-        protocol = protocol_of(dict(scope["headers"]), scope["path"])
+        protocol = detect_protocol(dict(scope["headers"]), scope["path"])
         response = encode_error(protocol, error, self.environment.request_ids())
         if close:
             response.headers.append((b"connection", b"close"))
@@ -191,7 +191,7 @@ class AwsApplication:
 
 def note_error(scope: Scope, error: BaseException) -> None:
     """Notes the error for the span of the request, if it is recorded."""
-    if (notes := notes_of(scope)) is not None:
+    if (notes := find_notes(scope)) is not None:
         notes.fail(error)
 
 

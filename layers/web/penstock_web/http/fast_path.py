@@ -15,7 +15,7 @@ from penstock.actions import UNDECODED
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import ActionCall, decode, encode
 from penstock.http import HttpRequest, HttpResponse
-from penstock_web.access_log.writer import answered_action
+from penstock_web.access_log.writer import describe_action
 from penstock_web.deadlines import UNKNOWN_ACTION, EndReason
 from penstock_web.driver import OperationRun
 
@@ -124,7 +124,7 @@ class FastPathRequest:
         log, logged = self._application.resources.access_log, self._logged
         if log is not None and logged is not None:
             seconds, settings = perf_counter() - self._started_at, self._application.environment.settings
-            answered = answered_action(logged[0], self._label, response, seconds, logged[1], settings)
+            answered = describe_action(logged[0], self._label, response, seconds, logged[1], settings)
             log.add(answered, None if self._call is None else self._call.context)
 
     # --- called by the connection ------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class RequestNotes:
         self.topic_arn = topic_arn if len(topic_arn) <= LONGEST_URL else ""
 
 
-def notes_of(scope: MutableMapping[str, Any]) -> RequestNotes | None:
+def find_notes(scope: MutableMapping[str, Any]) -> RequestNotes | None:
     """The notes of a request that is recorded."""
     notes: RequestNotes | None = scope.get(KEY)
     return notes

@@ -110,7 +110,7 @@ class RequestReader:
                 self._ignore_upgrade(rest)
         except HttpParserError as error:
             if self.accepts or self.exchange is not None:  # what follows the last request does not matter
-                self._refuse(status_of(error))
+                self._refuse(choose_status(error))
         if self._body is not None:  # the rest has not arrived yet
             self._use_asgi()
         if self._in_head or self.exchange is not None:
@@ -307,7 +307,7 @@ def split_target(url: bytes) -> tuple[str, bytes, bytes]:
     return (parsed.path or b"/").decode("ascii"), parsed.query or b"", host
 
 
-def status_of(error: HttpParserError) -> int:
+def choose_status(error: HttpParserError) -> int:
     """The status with which a request is refused. Logs why."""
     cause = error.__context__ if isinstance(error, HttpParserCallbackError) else error
     if isinstance(cause, RefusedRequestError):

@@ -26,7 +26,7 @@ def _directory() -> Path:
 
 
 @contextmanager
-def announced(address: str, folder: Path | None) -> Iterator[None]:
+def announce(address: str, folder: Path | None) -> Iterator[None]:
     """Commands of the same user find this service until the end, also that of a process that is killed.
 
     Where no file can be written, they have to be told the address.

@@ -21,20 +21,20 @@ NO_DATABASE = (
 )
 
 
-def chosen_database(settings: Settings, folder: Path | None = None) -> str:
+def choose_database(settings: Settings, folder: Path | None = None) -> str:
     """A DSN of libpq: DATABASE_DIRECT_URL, DATABASE_URL, or the database whose files are in `folder`.
 
     `folder`: by default `chosen_folder()`. Raises SettingError when there is none that answers.
     """
     if settings.direct_url:
         return settings.direct_url
-    dsn = service_dsn(folder or chosen_folder())
+    dsn = service_dsn(folder or choose_folder())
     if dsn is None or not _answers(dsn):
         raise SettingError(NO_DATABASE)
     return dsn
 
 
-def chosen_folder() -> Path:
+def choose_folder() -> Path:
     """The folder of the service with a database of its own that runs here; if none does, the default one.
 
     Of several that at PENSTOCK_ENDPOINT counts, as for the commands over the REST API. Raises SettingError when that
@@ -52,7 +52,7 @@ def chosen_folder() -> Path:
     return folders[0] if folders else default_state_directory()
 
 
-def named(dsn: str) -> str:
+def display_database(dsn: str) -> str:
     """The database for people: where it is, without a password. Raises LocalError when the address is invalid."""
     return without_password(dsn)
 

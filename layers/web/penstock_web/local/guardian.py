@@ -25,7 +25,7 @@ _LONGEST_END_SECONDS: Final = 20.0
 
 
 @contextmanager
-def guarded(folder: Path) -> Iterator[None]:
+def guard_process(folder: Path) -> Iterator[None]:
     """Until the end of the block a guardian waits for the death of this process."""
     guardian = subprocess.Popen(
         [sys.executable, "-m", __name__, folder],
@@ -43,12 +43,12 @@ def guarded(folder: Path) -> Iterator[None]:
 def clean_up(folder: Path) -> None:
     """Ends what runs in the folder, at once: its data goes with it."""
     found = {pid: number for name, number in _SIGNALS.items() if (pid := _pid_in(folder / name))}
-    running = [pid for pid in found if _is_of(folder, pid)]
+    running = [pid for pid in found if _runs_in(folder, pid)]
     for pid in running:
         with suppress(ProcessLookupError):
             os.kill(pid, found[pid])
     deadline = time.monotonic() + _LONGEST_END_SECONDS
-    while any(_is_of(folder, pid) for pid in running) and time.monotonic() < deadline:
+    while any(_runs_in(folder, pid) for pid in running) and time.monotonic() < deadline:
         time.sleep(0.05)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -59,7 +59,7 @@ def _pid_in(file: Path) -> int | None:
     return None
 
 
-def _is_of(folder: Path, pid: int) -> bool:
+def _runs_in(folder: Path, pid: int) -> bool:
     return str(folder) in command_line(pid)
 
 

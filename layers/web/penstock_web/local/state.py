@@ -17,7 +17,7 @@ from pathlib import Path
 
 from penstock_web.system_account import LocalError, SystemAccount
 
-from .guardian import guarded
+from .guardian import guard_process
 
 
 def default_state_directory() -> Path:
@@ -41,7 +41,7 @@ def cache_directory() -> Path:
 
 
 @contextmanager
-def locked_state(path: Path, account: SystemAccount) -> Iterator[Path]:
+def lock_state(path: Path, account: SystemAccount) -> Iterator[Path]:
     """The folder, made if necessary and locked until the end. Raises LocalError when another process has locked it."""
     path = path.absolute()
     path.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
     """
     path = Path(tempfile.mkdtemp(prefix="penstock-", dir=parent))
     path.chmod(0o711)
-    with guarded(path):
+    with guard_process(path):
         try:
             yield path
         finally:

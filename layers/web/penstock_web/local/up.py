@@ -28,7 +28,7 @@ from penstock.telemetry import configure_logging
 from penstock_web.records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
 
-from .announced import announced
+from .announced import announce
 from .encryption_key import check_encryption_key, with_encryption_key
 from .migrating import (
     check_addresses,
@@ -40,8 +40,8 @@ from .migrating import (
 )
 from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
-from .state import default_state_directory, ephemeral_state, locked_state
-from .watchdog import restarted_when_dead
+from .state import default_state_directory, ephemeral_state, lock_state
+from .watchdog import watch_servers
 from .workers import run_workers
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -94,18 +94,18 @@ def up(
         failures: list[LocalError] = []
 
         def on_ready() -> None:
-            stack.enter_context(announced(address, folder))
+            stack.enter_context(announce(address, folder))
             _announce(settings, options, displayed_dsn)
             log_start(settings, displayed_dsn, version, f"{options.host}:{options.port}", options.workers)
 
         stack.enter_context(log_stop())
-        _serve(settings, options, _prepared(on_answering, settings, address, on_ready, failures))
+        _serve(settings, options, _prepare_then(on_answering, settings, address, on_ready, failures))
     if failures:
         raise failures[0]
     return 0
 
 
-def _prepared(
+def _prepare_then(
     prepare: Callable[[Settings, str], None] | None,
     settings: Settings,
     address: str,
@@ -175,11 +175,11 @@ def with_database(
 def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:
     """The server in this folder, migrated, and its pooler, both started again when they die."""
     account = SystemAccount.choose()
-    state = stack.enter_context(locked_state(place, account))
+    state = stack.enter_context(lock_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
     migrate_or_explain(server.service_dsn(), ROLE)
     pooler = _pooler(state, server, stack) if options.pooler else None
-    stack.enter_context(restarted_when_dead(state, server, pooler))
+    stack.enter_context(watch_servers(state, server, pooler))
     return server, pooler
 
 

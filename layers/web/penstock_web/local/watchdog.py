@@ -21,7 +21,7 @@ _PAUSE_SECONDS: Final = 0.5
 
 
 @contextmanager
-def restarted_when_dead(state: Path, server: Postgres, pooler: PgBouncer | None) -> Iterator[None]:
+def watch_servers(state: Path, server: Postgres, pooler: PgBouncer | None) -> Iterator[None]:
     """Looks twice a second until the end of the block, which must come before the two are stopped.
 
     A server that cannot be started again is tried again and again; the service answers 503 meanwhile.

@@ -11,9 +11,9 @@ import msgspec
 from penstock.access.users import BUILT_IN
 from penstock.errors import AwsError
 from penstock.mappings.checks import check_options, check_tags
-from penstock.mappings.filters import compiled
-from penstock.mappings.operations import options_of
-from penstock.mappings.targets import target_of
+from penstock.mappings.filters import compile_filters
+from penstock.mappings.operations import read_options
+from penstock.mappings.targets import parse_target
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sqs.attributes import check_queue_attributes
@@ -80,11 +80,11 @@ def _topic_parts(place: Place, name: str, topic: Topic) -> Iterator[Part]:
 def _check_mapping(queue: str, mapping: Mapping) -> None:
     body = msgspec.json.encode({"queue": queue, **msgspec.structs.asdict(mapping)})
     request = create_request(decode_document(new_mapping, body), queue)
-    options = options_of(request)
+    options = read_options(request)
     check_options(options, fifo=queue.endswith(".fifo"))
-    compiled(options.filter_criteria)
+    compile_filters(options.filter_criteria)
     check_tags(mapping.tags)
-    target_of(mapping.function, "0" * 12, "us-east-1")
+    parse_target(mapping.function, "0" * 12, "us-east-1")
 
 
 def _check_filter(policy: Document | None, scope: str) -> None:

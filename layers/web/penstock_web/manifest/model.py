@@ -105,7 +105,7 @@ class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
 SECTIONS: Final = {"queues": Queue, "topics": Topic, "schedules": Document, "users": User}
 
 
-def schema_of(kind: object) -> Document:
+def build_schema(kind: object) -> Document:
     """The JSON Schema of a part."""
     schema: Document = json.schema(kind, schema_hook=_any_value)
     return schema

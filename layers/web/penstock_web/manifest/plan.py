@@ -67,9 +67,9 @@ class Change:
         yield f"{self.sign} {self.what}{self.remark}"
         for name, (old, new) in self.differences.items():
             yield (
-                f"    {name}: {_shown(new)}"
+                f"    {name}: {_display(new)}"
                 if self.sign == "+"
-                else f"    {name}: {_shown(old)} → {_shown(new)}"
+                else f"    {name}: {_display(old)} → {_display(new)}"
             )
 
     def document(self) -> Document:
@@ -118,13 +118,13 @@ class Planner:
 
     def _check_names(self) -> None:
         known = self.wanted.queues.keys() | self.found.manifest.queues.keys()
-        for user, name in self._named_queues():
+        for user, name in self._list_named_queues():
             if name not in known and not name.startswith("arn:"):
                 raise LocalError(
                     f"{user} names the queue {name!r}, which is neither in the file nor at the service"
                 )
 
-    def _named_queues(self) -> Iterator[tuple[str, str]]:
+    def _list_named_queues(self) -> Iterator[tuple[str, str]]:
         for name, queue in self.wanted.queues.items():
             if isinstance(queue.dead_letters, DeadLetterTarget):
                 yield f"the queue {name}", queue.dead_letters.queue
@@ -150,14 +150,14 @@ class Planner:
         redrive, sources = queue.dead_letters, queue.dead_letters_from
         return {
             **{key: text(value) for key, value in queue.attributes.items()},
-            **_given("dead_letters", msgspec.to_builtins(redrive) if redrive else redrive),
-            **_given("dead_letters_from", sorted(sources) if isinstance(sources, list) else sources),
-            **_given(
+            **_include("dead_letters", msgspec.to_builtins(redrive) if redrive else redrive),
+            **_include("dead_letters_from", sorted(sources) if isinstance(sources, list) else sources),
+            **_include(
                 "policy",
                 names.filled(queue.policy) or None if queue.policy is not msgspec.UNSET else queue.policy,
             ),
-            **_given("tags", queue.tags),
-            **_given("events", _events(queue.events)),
+            **_include("tags", queue.tags),
+            **_include("events", _events(queue.events)),
         }
 
     def _queue_steps(self, name: str, changed: Differences, wanted: Queue, *, new: bool) -> list[Step]:
@@ -228,8 +228,8 @@ class Planner:
             policy = topic.policy
             return {
                 **{key: text(value) for key, value in topic.attributes.items()},
-                **_given("policy", policy if policy is msgspec.UNSET else names.filled(policy) or None),
-                **_given("tags", topic.tags),
+                **_include("policy", policy if policy is msgspec.UNSET else names.filled(policy) or None),
+                **_include("tags", topic.tags),
             }
 
         changed = differences(values(wanted), values(there) if there else {})
@@ -395,7 +395,7 @@ def _of_mapping(row: QueueMapping) -> Document:
     return {key: value for key, value in msgspec.structs.asdict(row).items() if key != "function"}
 
 
-def _given(name: str, value: object) -> Document:
+def _include(name: str, value: object) -> Document:
     return {} if value is msgspec.UNSET else {name: value}
 
 
@@ -418,5 +418,5 @@ def _keys(value: object) -> set[str]:
     return set(value) if isinstance(value, dict) else set()
 
 
-def _shown(value: object) -> str:
+def _display(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from penstock.mappings.targets import target_of
+from penstock.mappings.targets import parse_target
 
 T = TypeVar("T")
 
@@ -36,11 +36,11 @@ class References:
         Raises InvalidParameterValueException.
         """
         start = f"arn:aws:lambda:{self.region}:{self.account}:function:"
-        return target_of(text, self.account, self.region).removeprefix(start)
+        return parse_target(text, self.account, self.region).removeprefix(start)
 
     def filled(self, document: T) -> T:
         """With account and region in place of `${account}` and `${region}`."""
-        return _replaced(document, (("${account}", self.account), ("${region}", self.region)), {})
+        return _replace(document, (("${account}", self.account), ("${region}", self.region)), {})
 
     def portable(self, document: T) -> T:
         """The opposite of filled, in ARNs and where a principal is this account."""
@@ -48,10 +48,10 @@ class References:
             (f":{self.region}:{self.account}:", ":${region}:${account}:"),
             (f":iam::{self.account}:", ":iam::${account}:"),
         )
-        return _replaced(document, pairs, {self.account: "${account}"})
+        return _replace(document, pairs, {self.account: "${account}"})
 
 
-def _replaced(value: T, pairs: tuple[tuple[str, str], ...], whole: dict[str, str]) -> T:
+def _replace(value: T, pairs: tuple[tuple[str, str], ...], whole: dict[str, str]) -> T:
     def change(part: object) -> object:
         if isinstance(part, str):
             part = whole.get(part, part)

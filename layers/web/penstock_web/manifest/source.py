@@ -14,7 +14,7 @@ import yaml
 from penstock_web.system_account import LocalError
 
 from .check import check
-from .model import SECTIONS, Document, Manifest, schema_of
+from .model import SECTIONS, Document, Manifest, build_schema
 
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
@@ -60,7 +60,7 @@ def read_text(text: str, name: str) -> Manifest:
         if not isinstance(entries or {}, dict):
             raise place.error([section], f"{section} are names, each with what it should be")
         sections[section] = {
-            str(key): _converted(place, section, key, {} if value is None else value)
+            str(key): _convert_entry(place, section, key, {} if value is None else value)
             for key, value in (entries or {}).items()
         }
     manifest = msgspec.convert(sections, Manifest)
@@ -68,7 +68,7 @@ def read_text(text: str, name: str) -> Manifest:
     return manifest
 
 
-def _converted(place: _Place, section: str, key: str, value: object) -> object:
+def _convert_entry(place: _Place, section: str, key: str, value: object) -> object:
     """The entry as it came, after it was seen to be one."""
     kind = SECTIONS[section]
     try:
@@ -86,7 +86,7 @@ def _converted(place: _Place, section: str, key: str, value: object) -> object:
 
 def _fields(kind: object) -> list[str]:
     """Names that may stand in an entry of this kind, at any depth."""
-    schema = schema_of(kind)
+    schema = build_schema(kind)
     definitions = schema.get("$defs")
     parts = [schema, *(definitions.values() if isinstance(definitions, dict) else ())]
     return sorted({name for part in parts for name in part.get("properties", {})})
@@ -152,6 +152,6 @@ def _check_keys(node: yaml.Node | None, name: str) -> None:
             _check_keys(value, name)
 
 
-def written(manifest: Manifest) -> str:
+def write_manifest(manifest: Manifest) -> str:
     """The file's text."""
     return yaml.safe_dump(msgspec.to_builtins(manifest), sort_keys=False, allow_unicode=True, width=100)

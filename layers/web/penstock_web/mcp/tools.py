@@ -79,7 +79,7 @@ def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
         "in/s",
         "out/s",
     )
-    return _joined(_table(heads, map(_queue_row, page.queues)), _following("next", page.next or None))
+    return _join(_table(heads, map(_queue_row, page.queues)), _following("next", page.next or None))
 
 
 def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
@@ -93,16 +93,14 @@ def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
         (row.starts_at, row.sent, row.received, row.redelivered, row.deleted, row.dead_lettered, row.visible)
         for row in minutes.minutes[-MOST_MINUTES:]
     )
-    return _joined(
-        f"## {_line(queue.name)}", _facts(facts), "Last minutes with activity:", _table(heads, rows)
-    )
+    return _join(f"## {_line(queue.name)}", _facts(facts), "Last minutes with activity:", _table(heads, rows))
 
 
 def search(wanted: SearchMessages, context: Context) -> Operation[str]:
     """Messages that pass a filter."""
     request = SearchRequest(wanted.filter, wanted.after, wanted.limit)
     found = yield from find(wanted.queue, request, context)
-    return _joined(
+    return _join(
         f"{len(found.messages)} found; looked at {found.looked_at} of {found.of or 'many'} messages.",
         *map(_message, found.messages),
         _following("after", found.next),
@@ -115,7 +113,7 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
         arn_of(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
     )
     found = yield from group_failures(grouping)
-    return _joined(
+    return _join(
         f"{found.group_count} groups among the {found.looked_at} messages looked at, of {found.of or 'many'}.",
         *(_group(shown_group(group, grouping)) for group in found.groups),
         _following("after", found.next),
@@ -155,14 +153,14 @@ def _message(message: FoundMessage) -> str:
     headers = msgspec.json.encode(message.headers).decode() if message.headers else None
     facts = {"state": message.state, "sent": message.enqueued_at, "receives": message.receive_count}
     origin = {"group": message.group_id, "from queue": message.source_queue, "headers": headers}
-    return _joined(f"### Message {message.id}", _facts({**facts, **origin}), _body(message.message))
+    return _join(f"### Message {message.id}", _facts({**facts, **origin}), _body(message.message))
 
 
 def _group(group: ShownGroup) -> str:
     by = msgspec.json.encode(group.by).decode()
     selects = "none" if group.filter is None else msgspec.json.encode(group.filter).decode()
     facts = {"oldest": group.oldest_at, "newest": group.newest_at, "by": by, "filter": selects}
-    return _joined(f"## {group.count} messages", _facts(facts), *map(_message, group.samples))
+    return _join(f"## {group.count} messages", _facts(facts), *map(_message, group.samples))
 
 
 def _body(raw: msgspec.Raw) -> str:
@@ -191,5 +189,5 @@ def _following(name: str, place: object) -> str:
     return f"There are more: ask with `{name}` {msgspec.json.encode(place).decode()}." if place else ""
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)

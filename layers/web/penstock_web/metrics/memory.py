@@ -57,7 +57,7 @@ class CounterMemory:
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # until the process ends
             self._descriptor = descriptor
             pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
-            self._key_file = _keys_of(Path(name)).open("a")
+            self._key_file = _find_keys(Path(name)).open("a")
         self._slots = slots
         # A memoryview has the methods of an array that are used here, and is twice as fast.
         self.numbers = cast("array[float]", memoryview(pages).cast("d"))
@@ -116,7 +116,7 @@ class CounterMemory:
         return [path for path in sorted(self._folder.glob("*.numbers")) if str(path) != self._own_name]
 
 
-def _keys_of(numbers: Path) -> Path:
+def _find_keys(numbers: Path) -> Path:
     return numbers.with_suffix(".keys")
 
 
@@ -126,7 +126,7 @@ def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
     with suppress(FileNotFoundError), path.open("rb") as file:
         alive = is_alive(file)
         keys: dict[int, Key] = {}
-        with _keys_of(path).open() as lines:
+        with _find_keys(path).open() as lines:
             for line in lines:
                 if line.endswith("\n"):
                     start, *key = json.loads(line)

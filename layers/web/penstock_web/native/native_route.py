@@ -12,7 +12,7 @@ from starlette.types import Scope
 from penstock.access.authentication import AccessRule
 from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.access.request_rate import check_rate, count_answer
-from penstock.audit import Act, audited
+from penstock.audit import Act, record_act
 from penstock.aws.arn import is_region
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
@@ -93,7 +93,7 @@ class OperationRunner:
 
     async def act(self, act: Act, operation: Operation[T], count: Callable[[T], int | None]) -> T:
         """As `run`, and notes in the audit who did it, and `count` of the result: how many it was about."""
-        return await self.run(audited(act, operation, count, self.context, self._key_id()))
+        return await self.run(record_act(act, operation, count, self.context, self._key_id()))
 
     def _key_id(self) -> str | None:
         """The id of the bearer key with which the caller was admitted."""

@@ -204,7 +204,7 @@ def receive(
     """Receives up to `count` messages, each with a receipt; waits for the first one."""
     queue = queue_of(name, context)
     rows = yield from receiving.receive_messages(
-        receiving.receive_of(queue, count, visibility_seconds, wait_seconds, context),
+        receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context),
         context.environment.long_queues,
     )
     yield ReceivedBy(queue.arn, len(rows), context)

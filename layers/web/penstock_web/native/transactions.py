@@ -9,7 +9,7 @@ from penstock.access.quotas import check_quota
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
 from penstock.effects import Call, Operation, Transact, compute
-from penstock.postgres.calls import columns_of, transaction_columns
+from penstock.postgres.calls import transaction_columns, transpose
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock.reports import Deleted, Transacted
 from penstock.sqs import handles, sql_errors
@@ -62,7 +62,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
     event_arguments = (
         context.account_id,
         context.region,
-        *map(tuple, columns_of(events, len(publishing.OutgoingEvent._fields))),
+        *map(tuple, transpose(events, len(publishing.OutgoingEvent._fields))),
         trace if events else None,
     )
     acked_queues = tuple(arn_of(ack.queue, context) for ack in transaction.ack)

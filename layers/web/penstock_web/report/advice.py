@@ -79,6 +79,6 @@ def times_as_many(verdict: Verdict) -> str:
     return f" ({digits(needed / now)} times as many)"
 
 
-def reason_of(verdict: Verdict) -> str:
+def explain_verdict(verdict: Verdict) -> str:
     """Why the queue is as it is."""
     return verdict.cause_text or REASONS.get(verdict.kind, "")

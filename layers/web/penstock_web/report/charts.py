@@ -15,7 +15,7 @@ from .svg import (
     area,
     count_ticks,
     element,
-    joined,
+    join_markup,
     label,
     line,
     paths,
@@ -79,7 +79,7 @@ def _duration_axis(least: float, greatest: float) -> Axis:
     return Axis(scale, [(n, duration(_DURATION_TICKS[n])) for n in range(first, last + 1, every)])
 
 
-def _unchanged(value: float) -> float:
+def _keep(value: float) -> float:
     return value
 
 
@@ -101,7 +101,7 @@ def _time_chart(
 ) -> str:
     """`filled`: counts, with the area below the lines or without; None: durations."""
     across = Scale(period.start.timestamp(), period.end.timestamp(), _LEFT, _WIDTH - _RIGHT)
-    to_position = _tick_position if filled is None else _unchanged
+    to_position = _tick_position if filled is None else _keep
     content = [_mark(period, since, across, axis), _grid(period, axis, across)]
     for kind, series in lines.items():
         points = [(at, (across(at.timestamp()), axis.scale(to_position(value)))) for at, value in series]
@@ -132,7 +132,7 @@ def _grid(period: Period, axis: Axis, across: Scale) -> str:
         y = axis.scale(value)
         parts += [element("path", d=f"M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}", class_="grid")]
         parts += [label(text, _LEFT - 6, y + 4, text_anchor="end")]
-    return joined(parts) + _time_axis(period.start, period.end, across, bottom)
+    return join_markup(parts) + _time_axis(period.start, period.end, across, bottom)
 
 
 def _time_axis(start: datetime, end: datetime, across: Scale, bottom: float) -> str:
@@ -141,7 +141,7 @@ def _time_axis(start: datetime, end: datetime, across: Scale, bottom: float) -> 
         x = across(at.timestamp())
         parts += [element("path", d=f"M{x:.1f} {bottom:.1f}v4", class_="tick")]
         parts += [label(text, min(x, across.end - 8), bottom + 17, text_anchor="middle")]
-    return joined(parts)
+    return join_markup(parts)
 
 
 def sparkline(values: Sequence[float], low: Sequence[float], high: Sequence[float], text: str) -> str:

@@ -6,7 +6,7 @@ from html import escape
 from typing import NamedTuple
 
 from .formats import count, share
-from .markup import clipped, plural
+from .markup import clip_name, plural
 
 LEAST_SHARE = 0.05
 """A queue whose busiest group sent less than this part of its arrivals is only counted."""
@@ -51,7 +51,7 @@ def _table(queue: HotGroups) -> str:
     rows = "".join(_row(bar, bar.value / queue.arrivals) for bar in queue.bars)
     heads = "".join(f'<th scope="col">{text}</th>' for text in ("Group", "Share", "", "Arrivals"))
     heads = heads.replace('<th scope="col"></th>', "<td></td>")
-    caption = f"{clipped(queue.queue)} {count(queue.arrivals)} arrivals"
+    caption = f"{clip_name(queue.queue)} {count(queue.arrivals)} arrivals"
     return (
         f'<table class="groups"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table>"
@@ -61,6 +61,6 @@ def _table(queue: HotGroups) -> str:
 def _row(bar: Bar, part: float) -> str:
     width = f"{100 * part:.1f}%"
     return (
-        f'<tr><th scope="row">{clipped(bar.name)}</th><td>{escape(share(part))}</td>'
+        f'<tr><th scope="row">{clip_name(bar.name)}</th><td>{escape(share(part))}</td>'
         f'<td class="track"><i style="width:{width}"></i></td><td>{count(bar.value)}</td></tr>'
     )

@@ -11,8 +11,8 @@ from html import escape
 from typing import NamedTuple
 
 from .formats import count, duration, moment
-from .markup import clipped
-from .svg import Scale, element, joined, picture, time_ticks, tooltip
+from .markup import clip_name
+from .svg import Scale, element, join_markup, picture, time_ticks, tooltip
 
 # Upper bounds in microseconds; longer durations have a last shade of their own.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
@@ -47,7 +47,7 @@ def heat_section(heat: HeatMap) -> Iterator[str]:
     yield '<table class="heat"><colgroup><col class="names"><col></colgroup><thead class="hidden"><tr>'
     yield '<th scope="col">Queue</th><th scope="col">Lag</th></tr></thead><tbody>'
     for name in names:
-        yield f'<tr><th scope="row">{clipped(name)}</th><td>{_strip(name, heat)}</td></tr>'
+        yield f'<tr><th scope="row">{clip_name(name)}</th><td>{_strip(name, heat)}</td></tr>'
     yield f'</tbody></table><div class="axis" aria-hidden="true">{_axis(heat)}</div><ul class="legend">'
     yield from (f'<li><i class="shade{number}"></i>{text}</li>' for number, text in shade_legend())
     yield "<li><i></i>no message was deleted</li></ul></section>"
@@ -67,14 +67,14 @@ def _strip(name: str, heat: HeatMap) -> str:
             ))  # fmt: skip
             worst = max(worst, cell.p95_us)
     text = f"Lag of {name} by the hour: at most {duration(worst)}"
-    return picture(text, _WIDTH, _HEIGHT, joined(parts), preserveAspectRatio="none")
+    return picture(text, _WIDTH, _HEIGHT, join_markup(parts), preserveAspectRatio="none")
 
 
 def _axis(heat: HeatMap) -> str:
     """Times below the columns, placed by their share of the width."""
     end = heat.slots[0] + len(heat.slots) * heat.step
     across = Scale(heat.slots[0].timestamp(), end.timestamp(), 0, 100)
-    return joined(
+    return join_markup(
         f'<span style="left:{min(97.0, across(at.timestamp())):.1f}%">{escape(text)}</span>'
         for at, text in time_ticks(heat.slots[0], end)
     )

@@ -12,7 +12,7 @@ from .charts import Period, count_chart, duration_chart, sparkline
 from .formats import between, clock, count, duration, moment, rate
 from .groups import groups_section
 from .heat import heat_section
-from .markup import clipped, figure, key, small
+from .markup import clip_name, figure, key, small
 from .outlook import forecast_text, interval_text, warning_texts
 from .read import MAX_QUEUES, Reader
 
@@ -86,7 +86,9 @@ def _queue(metrics: QueueMetrics, span: Span) -> str:
         pictures.append(figure("Lag", duration_chart(f"Lag of {metrics.queue}", lines, period)))
     if not pictures:
         return ""
-    return f'<section><h4>{clipped(metrics.queue)}</h4><div class="pair">{"".join(pictures)}</div></section>'
+    return (
+        f'<section><h4>{clip_name(metrics.queue)}</h4><div class="pair">{"".join(pictures)}</div></section>'
+    )
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ def _row(queue: QueueLag, at: datetime) -> str:
         _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"), _percentile(queue.lag, "p99_us"),
         count(None) if queue.computed_at is None else clock(queue.computed_at, at),
     )  # fmt: skip
-    name = clipped(queue.name) + small(escape(" ".join(warning_texts(queue))))
+    name = clip_name(queue.name) + small(escape(" ".join(warning_texts(queue))))
     return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 

@@ -10,7 +10,7 @@ from penstock.verdicts.series import MINUTE, Series
 from .charts import Period, count_chart
 from .charts import Series as Points
 from .formats import clock
-from .markup import clipped, figure, key, plural
+from .markup import clip_name, figure, key, plural
 from .now import words
 from .state import HEALTHY, QueueState
 
@@ -80,4 +80,4 @@ def _heading(queue: QueueState, period: Period) -> str:
         before = "before " if verdict.since_or_before else ""
         text += f" since {before}{clock(verdict.since, queue.facts.read_at)}"
         text += ", before these charts begin" if verdict.since < period.start else ""
-    return f'<h3>{clipped(queue.name)} <span class="quiet">{text}</span></h3>'
+    return f'<h3>{clip_name(queue.name)} <span class="quiet">{text}</span></h3>'

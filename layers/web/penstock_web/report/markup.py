@@ -5,7 +5,7 @@ from html import escape
 from .svg import element
 
 
-def clipped(name: str) -> str:
+def clip_name(name: str) -> str:
     """A name that is cut where its column ends; a pointer and a screen reader get all of it."""
     return f'<span class="name" title="{escape(name)}">{escape(name)}</span>'
 

@@ -6,9 +6,9 @@ from html import escape
 
 from penstock.verdicts import Kind
 
-from .advice import advice_on, reason_of
+from .advice import advice_on, explain_verdict
 from .formats import ABSENT, between, clock, count, rate
-from .markup import clipped, plural, small
+from .markup import clip_name, plural, small
 from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, State
 
 MAX_HOLDING = 10
@@ -72,7 +72,7 @@ def _not_measured(state: State) -> Iterator[str]:
 
 def _table(state: State) -> Iterator[str]:
     heads = "".join(
-        f'<th scope="col" role="columnheader"{_class_of(column)}>{column}</th>' for column in _COLUMNS
+        f'<th scope="col" role="columnheader"{_choose_class(column)}>{column}</th>' for column in _COLUMNS
     )
     yield '<table class="state" role="table"><caption>The worst first. Times are UTC, rates messages a second over'
     yield f" {RATE_MINUTES} minutes; consumers for waits up to {TARGET_LAG_SECONDS // 60} minutes;"
@@ -86,7 +86,7 @@ def _table(state: State) -> Iterator[str]:
         yield "<code>penstock metrics lag --limit 1000</code></p>"
 
 
-def _class_of(column: str) -> str:
+def _choose_class(column: str) -> str:
     return ' class="number"' if column in _NUMBERS else ""
 
 
@@ -95,7 +95,7 @@ def _row(queue: QueueState) -> str:
     rates = queue.rates or (None, None)
     in_flight = queue.series.now.in_flight if queue.series else 0
     cells = (
-        f'<span class="badge {verdict.kind}">{words(verdict.kind)}</span>', clipped(queue.name), _since(queue),
+        f'<span class="badge {verdict.kind}">{words(verdict.kind)}</span>', clip_name(queue.name), _since(queue),
         _why(queue),
         count(verdict.backlog) + small(f"{count(in_flight)} in flight" if in_flight else ""),
         ABSENT if queue.oldest_at is None else between(queue.oldest_at, now),
@@ -107,7 +107,7 @@ def _row(queue: QueueState) -> str:
 def _cell(column: str, content: str) -> str:
     if column == "Queue":
         return f'<th scope="row" role="rowheader" data-label="Queue">{content}</th>'
-    return f'<td role="cell" data-label="{column}"{_class_of(column)}>{content}</td>'
+    return f'<td role="cell" data-label="{column}"{_choose_class(column)}>{content}</td>'
 
 
 def _since(queue: QueueState) -> str:
@@ -125,7 +125,7 @@ def _why(queue: QueueState) -> str:
         more.append(f"{plural(facts.noisy_groups, 'group is', 'groups are')} set back")
     if verdict.cause == "one_tenant" and facts.top_group_share:
         more.append(f"the busiest sends {100 * facts.top_group_share:.0f} %")
-    return escape(reason_of(verdict)) + small("; ".join(more))
+    return escape(explain_verdict(verdict)) + small("; ".join(more))
 
 
 def _empty_at(queue: QueueState) -> str:
@@ -158,7 +158,7 @@ def _holding(state: State) -> Iterator[str]:
     most = sorted(state.holding, key=lambda queue: -queue.verdict.backlog)[:MAX_HOLDING]
     for queue in most:
         since = "" if queue.oldest_at is None else f" since {clock(queue.oldest_at, queue.facts.read_at)}"
-        yield f"<li>{clipped(queue.name)} holds {count(queue.verdict.backlog)}{since}</li>"
+        yield f"<li>{clip_name(queue.name)} holds {count(queue.verdict.backlog)}{since}</li>"
     if rest := state.number_holding - len(most):
         yield f"<li>{plural(rest, 'more queue')}</li>"
     yield "</ul>"
@@ -174,7 +174,7 @@ def _healthy(state: State) -> Iterator[str]:
         if (number := state.counts[kind])
     ]
     yield f'<details><summary>Healthy queues: {", ".join(counts)}</summary><ul class="names">'
-    yield from (f"<li>{clipped(name)} {words(kind)}</li>" for name, kind in state.healthy)
+    yield from (f"<li>{clip_name(name)} {words(kind)}</li>" for name, kind in state.healthy)
     if rest := state.number_healthy - len(state.healthy):
         yield f"<li>{rest:,} more</li>"
     yield "</ul></details>"

@@ -51,7 +51,7 @@ class Reader:
     def check_queue(self) -> None:
         """Raises QueueDoesNotExist if the named queue is missing."""
         if self.queue is not None:
-            self._arn_of(self.queue)
+            self._find_arn(self.queue)
             if not self._lag(None, 1).queues:
                 raise errors.QueueDoesNotExist
 
@@ -68,9 +68,9 @@ class Reader:
 
     def windows(self, name: str) -> QueueMetrics:
         """The metrics of one queue in the focus. Raises QueueDoesNotExist when it was deleted meanwhile."""
-        return run(queue_windows(self._arn_of(name), name, self.focus, None, self._zone), self._database)
+        return run(queue_windows(self._find_arn(name), name, self.focus, None, self._zone), self._database)
 
-    def _arn_of(self, name: str) -> str:
+    def _find_arn(self, name: str) -> str:
         account, region = self.account_and_region
         if (arn := queue_arn(region, account, name)) is None:
             raise errors.QueueDoesNotExist
@@ -128,7 +128,7 @@ def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
     return span.seconds, span.start, span.end
 
 
-def focus_of(span: Span, start: datetime | None) -> Span:
+def choose_focus(span: Span, start: datetime | None) -> Span:
     """What the charts over time show: the last hours of a day that nobody asked for, else all."""
     return span._replace(start=span.end - FOCUS) if start is None else span
 

@@ -17,14 +17,14 @@ from penstock.postgres.database import Database
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
 from penstock.settings import Settings
 from penstock.verdicts import Kind, Verdict
-from penstock.verdicts.series import Series, series_of
+from penstock.verdicts.series import Series, build_series
 from penstock_web.queue_verdicts import (
     KEPT,
     badness,
     by_queue,
-    facts_of,
     parts,
     queue_names,
+    read_facts,
     read_verdicts,
     span_before,
 )
@@ -141,5 +141,5 @@ def _with_minutes(database: Database, settings: Settings, queues: Sequence[Queue
         for n, arn in enumerate(arns, start=1):
             facts = known[arn].facts
             limit = settings.queue_in_flight_limit
-            found[arn] = series_of(minutes.get(n, ()), facts_of(facts, limit), facts.read_at)
+            found[arn] = build_series(minutes.get(n, ()), read_facts(facts, limit), facts.read_at)
     return [QueueState(queue.name, queue.verdict, queue.facts, found[queue.facts.arn]) for queue in queues]

@@ -110,6 +110,6 @@ def _time_label(at: datetime, step: timedelta) -> str:
     return f"{at.day} {at:%b}" if at.hour == at.minute == 0 else f"{at:%H:%M}"
 
 
-def joined(parts: Iterable[str]) -> str:
+def join_markup(parts: Iterable[str]) -> str:
     """Markup one after the other."""
     return "".join(parts)

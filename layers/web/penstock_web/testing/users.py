@@ -11,7 +11,7 @@ import threading
 from itertools import count
 from pathlib import Path
 
-from penstock.testing.servers import locked
+from penstock.testing.servers import lock_folder
 
 
 class Users:
@@ -37,7 +37,7 @@ class Users:
                     else:
                         selector.unregister(key.fileobj)
                         key.fileobj.close()  # type: ignore[union-attr] # a socket; a user says nothing but its end
-                if len(selector.get_map()) == 1 and self._closed():
+                if len(selector.get_map()) == 1 and self._close_unused():
                     break
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -50,9 +50,9 @@ class Users:
         else:
             selector.register(connection, selectors.EVENT_READ)
 
-    def _closed(self) -> bool:
+    def _close_unused(self) -> bool:
         """Close the socket unless somebody has connected meanwhile, which nobody does without the lock."""
-        with locked(self._folder), selectors.DefaultSelector() as waiting:
+        with lock_folder(self._folder), selectors.DefaultSelector() as waiting:
             waiting.register(self._listener, selectors.EVENT_READ)
             if waiting.select(0):
                 return False

@@ -207,7 +207,7 @@ def end_span(span: RecordedSpan, scope: Scope, answer: ResponseRecorder) -> None
 
     A 4xx is no error of a server (semantic conventions, "HTTP server spans").
     """
-    route = route_of(scope)
+    route = find_route(scope)
     if route is not None:
         span.set("http.route", route)
         if not span.is_named:
@@ -219,7 +219,7 @@ def end_span(span: RecordedSpan, scope: Scope, answer: ResponseRecorder) -> None
     span.end(str(answer.status) if answer.status >= 500 else None)
 
 
-def route_of(scope: Scope) -> str | None:
+def find_route(scope: Scope) -> str | None:
     """The full template of the route, such as `/v1/queues/{name}`; the route has only the path below its prefix."""
     below = getattr(scope.get("route"), "path", None)
     if below is None:

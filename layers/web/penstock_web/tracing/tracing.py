@@ -73,7 +73,7 @@ class Tracing:
         self._rate = settings.otlp_sample_rate
         self._span_queue = SpanQueue(exporter)
         # The provider's own shutdown hook would wait for the collector; `close` is called instead.
-        self._provider = TracerProvider(ALWAYS_ON, resource_of(settings), shutdown_on_exit=False)
+        self._provider = TracerProvider(ALWAYS_ON, build_resource(settings), shutdown_on_exit=False)
         self._provider.add_span_processor(self._span_queue)
         self._tracer = self._provider.get_tracer("penstock", __version__)
 
@@ -130,7 +130,7 @@ class Tracing:
         return RecordedSpan(span)
 
 
-def resource_of(settings: Settings) -> Resource:
+def build_resource(settings: Settings) -> Resource:
     """Who records: what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say (the SDK reads them), else our own.
 
     OTLP_SERVICE_NAME counts before both, unless it has its default. `service.instance.id` is random, as the semantic

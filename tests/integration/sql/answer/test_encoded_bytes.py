@@ -52,7 +52,7 @@ def encoded(text: str, kind: str) -> int:
         return (
             in_function(inner, ascii_only=kind.endswith("ascii")) - 2 - 4
         )  # its own quotes, those of the member
-    inner = xml.document(xml.escaped(text)).decode()
+    inner = xml.document(xml.escape_text(text)).decode()
     if kind == "xml":
         return len(inner.encode())
     return in_function(inner, ascii_only=kind.endswith("ascii")) - 2

@@ -15,7 +15,7 @@ from penstock.postgres.statements import messages
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.installation import SHARED_SECRET
 from penstock_web.activity import Activity
-from penstock_web.background import notified_pause
+from penstock_web.background import choose_pause
 from penstock_web.database.listener import listen
 from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
 from penstock_web.database.pipeline_pool import PipelinePool
@@ -121,7 +121,7 @@ async def test_whether_notifications_arrive(
     await ear.renewed.wait()
     assert ear.receives_notifications is receives_notifications
     long_polls.receives_notifications = ear.receives_notifications
-    assert notified_pause(2.0, long_polls) == (3600.0 if receives_notifications else 2.0)
+    assert choose_pause(2.0, long_polls) == (3600.0 if receives_notifications else 2.0)
     listening.cancel()
     await asyncio.wait([listening])
     assert not ear.receives_notifications

@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from penstock.settings import SettingError, Settings
 from penstock_web.cli.metrics import with_database
 from penstock_web.local import chosen_database as chosen
-from penstock_web.local.chosen_database import chosen_database, named
+from penstock_web.local.chosen_database import choose_database, display_database
 from penstock_web.local.postgres import service_dsn
 from tests.support.database import Database
 
@@ -33,8 +33,8 @@ def state(tmp_path: Path, database: Database) -> Path:
 
 def test_what_is_set_comes_first(state: Path) -> None:
     both = Settings.read({"DATABASE_URL": POOLED, "DATABASE_DIRECT_URL": DIRECT})
-    assert chosen_database(both, state) == DIRECT
-    assert chosen_database(Settings.read({"DATABASE_URL": POOLED}), state) == POOLED
+    assert choose_database(both, state) == DIRECT
+    assert choose_database(Settings.read({"DATABASE_URL": POOLED}), state) == POOLED
 
 
 def test_else_the_service_of_this_machine(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def test_else_the_service_of_this_machine(state: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(chosen, "default_state_directory", lambda: state)
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
         monkeypatch.delenv(name, raising=False)
-    assert chosen_database(Settings.read({})) == service_dsn(state) == with_database().database_url
+    assert choose_database(Settings.read({})) == service_dsn(state) == with_database().database_url
 
 
 def test_one_that_does_not_answer_is_none(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,12 +53,12 @@ def test_one_that_does_not_answer_is_none(state: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(psycopg, "connect", refuse)
     with pytest.raises(SettingError, match="--ephemeral"):
-        chosen_database(Settings.read({}), state)
+        choose_database(Settings.read({}), state)
 
 
 def test_people_see_no_password() -> None:
-    assert "secret" not in named(DIRECT)
-    assert {"host=db", "port=5432", "dbname=d"} <= set(named(DIRECT).split())
+    assert "secret" not in display_database(DIRECT)
+    assert {"host=db", "port=5432", "dbname=d"} <= set(display_database(DIRECT).split())
 
 
 def test_without_the_extra_it_says_what_to_install() -> None:

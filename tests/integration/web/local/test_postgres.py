@@ -17,7 +17,7 @@ import pytest
 from penstock_web.local import postgres
 from penstock_web.local.binaries import Binaries, Source, accessible_binaries, find_binaries
 from penstock_web.local.postgres import Postgres, running_postgres
-from penstock_web.local.state import ephemeral_state, locked_state
+from penstock_web.local.state import ephemeral_state, lock_state
 from penstock_web.system_account import LocalError, SystemAccount
 from tests.support.database import memory_directory
 
@@ -137,9 +137,9 @@ def test_an_interrupted_first_start_is_begun_again(state: Path) -> None:
 
 def test_one_process_holds_a_state_folder(state: Path) -> None:
     with (
-        locked_state(state, SystemAccount.choose()),
+        lock_state(state, SystemAccount.choose()),
         pytest.raises(LocalError, match="in use by another penstock"),
-        locked_state(state, SystemAccount.choose()),
+        lock_state(state, SystemAccount.choose()),
     ):
         pytest.fail("held twice")
 
@@ -174,7 +174,7 @@ def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
 def test_a_folder_that_the_server_cannot_enter_is_refused(tmp_path: Path) -> None:
     account = SystemAccount.choose()
     tmp_path.chmod(0o700 if account.is_other_user else 0o000)
-    with pytest.raises((LocalError, PermissionError)), locked_state(tmp_path / "state", account):
+    with pytest.raises((LocalError, PermissionError)), lock_state(tmp_path / "state", account):
         pytest.fail("entered")
     tmp_path.chmod(0o700)
 

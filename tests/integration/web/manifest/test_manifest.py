@@ -14,7 +14,7 @@ import yaml
 from moto import mock_aws
 
 from penstock_web.cli import main
-from penstock_web.local.announced import announced
+from penstock_web.local.announced import announce
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.programs.penstock_up import COMMAND, running
@@ -210,7 +210,7 @@ def test_users_are_in_the_database(
     penstock(*apply, error="set DATABASE_URL")
     folder = tmp_path / "data"
     monkeypatch.setattr("penstock_web.local.chosen_database.service_dsn", {folder: dsn}.get)
-    with announced(os.environ["PENSTOCK_ENDPOINT"], folder):
+    with announce(os.environ["PENSTOCK_ENDPOINT"], folder):
         assert plan(penstock(*apply)) == ["+ user shop"]
     monkeypatch.setenv("DATABASE_URL", dsn)
     assert penstock(*apply) == "nothing to do\n"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from penstock.aws.function_arn import parse_function
-from penstock.delivery.functions.configuration import timeout_of
+from penstock.delivery.functions.configuration import read_timeout
 
 from .conftest import World
 
@@ -73,7 +73,7 @@ def test_an_endpoint_that_says_nothing_of_use(answer: bytes) -> None:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
-            assert timeout_of(f"http://127.0.0.1:{unused.getsockname()[1]}", function) is None
+            assert read_timeout(f"http://127.0.0.1:{unused.getsockname()[1]}", function) is None
 
         def serve() -> None:
             connection, _ = server.accept()
@@ -83,5 +83,5 @@ def test_an_endpoint_that_says_nothing_of_use(answer: bytes) -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        assert timeout_of(address, function) is None
+        assert read_timeout(address, function) is None
         thread.join()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.access.policy.evaluation import Verdict, evaluate, evaluate_user
-from penstock.access.policy.requests import AccessRequest, Principal, root_of
+from penstock.access.policy.requests import AccessRequest, Principal, make_root
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 PARTNER = "111122223333"
@@ -31,7 +31,7 @@ def policy(*statements: Any) -> str:
 
 
 def verdict(*statements: Any, principal: Principal | None = None, **keys: str) -> Verdict:
-    return evaluate(policy(*statements), request(principal or root_of(PARTNER), keys))
+    return evaluate(policy(*statements), request(principal or make_root(PARTNER), keys))
 
 
 @pytest.mark.parametrize(
@@ -175,13 +175,13 @@ def test_services_that_act_for_a_resource(statement: Any, service: str, keys: di
         assert verdict(statement, principal=principal, **{**keys, name: TOPIC + "s"}) is Verdict.NO_MATCH
         missing = {key: value for key, value in keys.items() if key != name}
         assert verdict(statement, principal=principal, **missing) is Verdict.NO_MATCH
-    assert verdict(statement, principal=root_of(PARTNER)) is Verdict.NO_MATCH
+    assert verdict(statement, principal=make_root(PARTNER)) is Verdict.NO_MATCH
 
 
 def test_a_deny_of_what_is_not_encrypted() -> None:
     """ "Ensure that only encrypted connections are used" (SQS Developer Guide, "Security best practices")."""
     for encrypted, expected in (("true", Verdict.ALLOWED), ("false", Verdict.DENIED)):
-        secure = request(root_of(PARTNER), {"aws:securetransport": encrypted})
+        secure = request(make_root(PARTNER), {"aws:securetransport": encrypted})
         assert evaluate(policy(GRANT, ENCRYPTED_ONLY), secure) is expected
 
 
@@ -208,4 +208,4 @@ def test_policies_of_a_user() -> None:
     "text", [None, "", "{}", "[]", "not json", '{"Statement": "x"}', '{"Statement": [1]}']
 )
 def test_a_policy_that_says_nothing(text: str | None) -> None:
-    assert evaluate(text, request(root_of(PARTNER))) is Verdict.NO_MATCH
+    assert evaluate(text, request(make_root(PARTNER))) is Verdict.NO_MATCH

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.actions import ACTIONS, BY_NAME, AnyAction
 from penstock.aws.codec import query
-from penstock.aws.codec.names import wrapped_map
+from penstock.aws.codec.names import name_map_entries
 from penstock.errors import (
     AwsError,
     InvalidParameterValue,
@@ -202,7 +202,7 @@ class Publish(msgspec.Struct, rename="pascal"):
     """Members without a flat name, as SNS has them."""
 
     attributes: dict[str, str] | None = None
-    message_attributes: Annotated[dict[str, str] | None, wrapped_map("Name", "Value")] = None
+    message_attributes: Annotated[dict[str, str] | None, name_map_entries("Name", "Value")] = None
     entries: list[sqs.DeleteMessageBatchRequestEntry] | None = None
     sender_fault: bool | None = None
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from penstock.aws.codec import query_json, xml
-from penstock.aws.codec.protocol import Protocol, prefers_json, protocol_of
+from penstock.aws.codec.protocol import Protocol, detect_protocol, prefers_json
 from penstock.errors import InternalFailure, QueueDoesNotExist
 from penstock.sqs import types as sqs
 
@@ -37,7 +37,7 @@ def answer(action: str, result: msgspec.Struct | None) -> Any:
     ],
 )
 def test_who_asks_for_json_gets_it(accept: bytes) -> None:
-    assert protocol_of({b"accept": accept}, "/") is Protocol.QUERY_JSON
+    assert detect_protocol({b"accept": accept}, "/") is Protocol.QUERY_JSON
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,15 @@ def test_who_asks_for_json_gets_it(accept: bytes) -> None:
     ],
 )
 def test_everybody_else_gets_xml(accept: bytes) -> None:
-    assert protocol_of({b"accept": accept}, "/") is Protocol.QUERY
+    assert detect_protocol({b"accept": accept}, "/") is Protocol.QUERY
     assert not prefers_json(accept)
 
 
 def test_a_target_is_the_json_protocol_whatever_is_accepted() -> None:
     for accept in (b"text/xml", b"application/json", b"*/*"):
         assert (
-            protocol_of({b"x-amz-target": b"AmazonSQS.ListQueues", b"accept": accept}, "/") is Protocol.JSON
+            detect_protocol({b"x-amz-target": b"AmazonSQS.ListQueues", b"accept": accept}, "/")
+            is Protocol.JSON
         )
 
 

@@ -14,7 +14,7 @@ from penstock.delivery.webhooks.resolver import (
     MOST_LOOKUPS,
     MOST_OF_A_DOMAIN,
     ResolverBusyError,
-    domain_of,
+    find_domain,
     resolve,
 )
 
@@ -26,7 +26,7 @@ ONE, OTHER = "111111111111", "222222222222"
     [("a.b.Example.com.", "example.com"), ("example.com", "example.com"), ("localhost", "localhost")],
 )
 def test_domains(host: str, domain: str) -> None:
-    assert domain_of(host) == domain
+    assert find_domain(host) == domain
 
 
 def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:

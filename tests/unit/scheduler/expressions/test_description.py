@@ -4,7 +4,7 @@ import locale
 
 import pytest
 
-from penstock.scheduler.expressions.expression import parse, parse_aws, stored
+from penstock.scheduler.expressions.expression import parse, parse_aws, read_stored
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_aws(expression: str, zone: str, text: str) -> None:
 
 def test_the_language_is_not_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locale, "getlocale", lambda *_: ("de_DE", "UTF-8"))
-    assert stored("cron", "0 7 * * 2", "0 7 * * 2", "UTC").description() == "At 07:00, only on Tuesday"
+    assert read_stored("cron", "0 7 * * 2", "0 7 * * 2", "UTC").description() == "At 07:00, only on Tuesday"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.scheduler.expressions.expression import ScheduleInvalid, parse, stored
+from penstock.scheduler.expressions.expression import ScheduleInvalid, parse, read_stored
 from penstock.scheduler.expressions.invalid import LONGEST
 
 
@@ -301,4 +301,4 @@ def test_the_length_of_an_expression() -> None:
 def test_a_row_that_holds_no_expression(form: str, canonical: str, zone: str) -> None:
     """One error for all, so that a worker can note it and go on."""
     with pytest.raises(ScheduleInvalid):
-        stored(form, canonical, canonical, zone).next_after(datetime(2026, 1, 1, tzinfo=UTC))
+        read_stored(form, canonical, canonical, zone).next_after(datetime(2026, 1, 1, tzinfo=UTC))

@@ -12,7 +12,7 @@ from penstock.scheduler.expressions.expression import (
     occurrences,
     parse,
     parse_aws,
-    stored,
+    read_stored,
 )
 from tests.support.schedules.expression_texts import (
     crons,
@@ -95,7 +95,7 @@ def test_times_rise_and_do_not_depend_on_where_one_starts(
 @settings(max_examples=100, deadline=None)
 def test_a_stored_expression_is_the_parsed_one(text: str, zone: str) -> None:
     parsed = parse_aws(text, zone) if text.startswith("cron(") else parse(cron=text, timezone=zone)
-    again = stored(parsed.form, parsed.written, parsed.canonical, parsed.timezone)
+    again = read_stored(parsed.form, parsed.written, parsed.canonical, parsed.timezone)
     assert again == parsed
     assert again.next_after(datetime(2026, 1, 1, tzinfo=UTC)) == parsed.next_after(
         datetime(2026, 1, 1, tzinfo=UTC)

@@ -22,7 +22,7 @@ from penstock.postgres.statements.messages import (
 )
 from penstock_web.batching import locked_keys
 from penstock_web.batching.batcher import Batcher, Contention
-from penstock_web.batching.locked_keys import LockedKeys, keys_of
+from penstock_web.batching.locked_keys import LockedKeys, list_keys
 from penstock_web.batching.merge import Batch
 from penstock_web.batching.queue_shares import QueueShares
 from penstock_web.database.pool import Locked
@@ -43,11 +43,11 @@ def delete(*leases: int) -> BatchCall[ReceiptHandle, DeletedRow]:
 
 # --- which keys ------------------------------------------------------------------------------------------------------
 def test_the_keys_of_effects() -> None:
-    assert list(keys_of(send("a", "b"))) == [(FIFO, "a"), (FIFO, "b")]
-    assert list(keys_of(delete(7, 9))) == [(1, 0, 7), (1, 0, 9)]
+    assert list(list_keys(send("a", "b"))) == [(FIFO, "a"), (FIFO, "b")]
+    assert list(list_keys(delete(7, 9))) == [(1, 0, 7), (1, 0, 9)]
     fifo = BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, -2, 0, 5, 1, 0, bytes(16))], merge_key=FIFO)
-    assert list(keys_of(fifo)) == [(1, -2, 5)]
-    assert list(keys_of(Receive(RECEIVE_MESSAGES, ResolvedQueue(FIFO), 1, None))) == []
+    assert list(list_keys(fifo)) == [(1, -2, 5)]
+    assert list(list_keys(Receive(RECEIVE_MESSAGES, ResolvedQueue(FIFO), 1, None))) == []
 
 
 async def test_a_key_is_forgotten_after_a_while_and_after_success(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from penstock.verdicts import Minute
-from penstock_web.console.differences import marked_lines
+from penstock_web.console.differences import mark_lines
 from penstock_web.console.rendering import (
     NOT_KNOWN,
     age,
@@ -66,9 +66,9 @@ def test_depths_keep_what_was_measured_and_know_nothing_before() -> None:
 
 def test_lines_that_differ() -> None:
     one, two, three = '{\n  "a": 1,\n  "b": 2\n}', '{\n  "a": 1,\n  "b": 3\n}', '{\n  "a": 1\n}'
-    assert [[line.differs for line in lines] for lines in marked_lines([one, two, three])] == [
+    assert [[line.differs for line in lines] for lines in mark_lines([one, two, three])] == [
         [False, False, True, False],
         [False, False, True, False],
         [False, False, False],
     ]
-    assert not any(line.differs for lines in marked_lines([one]) for line in lines)
+    assert not any(line.differs for lines in mark_lines([one]) for line in lines)

@@ -16,7 +16,7 @@ import pytest
 
 from penstock.postgres.statements.minutes import VerdictFactsRow
 from penstock.verdicts import Cause, Emptying, Facts, Kind, Minute, Verdict
-from penstock.verdicts.series import series_of
+from penstock.verdicts.series import build_series
 from penstock_web.report.advice import BY_CAUSE, BY_KIND, advice_on
 from penstock_web.report.last_hours import last_hours
 from penstock_web.report.now import now_section
@@ -43,7 +43,7 @@ def queue(name: str, kind: Kind, minutes: Sequence[Minute] = (), **known: Any) -
     """A queue of this verdict since ten minutes."""
     of_facts = {name: known.pop(name) for name in list(known) if name in VerdictFactsRow._fields}
     verdict = Verdict(kind, **{"since": NOW - 10 * MINUTE, "backlog": 5, **known})
-    return QueueState(name, verdict, facts(**of_facts), series_of(minutes, Facts(), NOW))
+    return QueueState(name, verdict, facts(**of_facts), build_series(minutes, Facts(), NOW))
 
 
 def page(*queues: QueueState, **known: Any) -> str:

@@ -54,7 +54,7 @@ def _verdict(
         if statement.denies and (of_user or denies(statement, principal)):
             return Verdict.DENIED
         if not statement.denies:
-            verdict = allowed(verdict, statement, principal, of_user=of_user)
+            verdict = apply_allow(verdict, statement, principal, of_user=of_user)
     return verdict
 
 
@@ -66,7 +66,7 @@ def denies(statement: Statement, principal: Principal) -> bool:
     return named is not statement.excludes_principals
 
 
-def allowed(before: Verdict, statement: Statement, principal: Principal, *, of_user: bool) -> Verdict:
+def apply_allow(before: Verdict, statement: Statement, principal: Principal, *, of_user: bool) -> Verdict:
     """The verdict after an Allow that applies. `before`: that of the statements before it."""
     if of_user or before is Verdict.ALLOWED:
         return Verdict.ALLOWED

@@ -26,7 +26,7 @@ class Principal(NamedTuple):
         return self.arn.rpartition("/")[2] if self.arn is not None and ":user/" in self.arn else None
 
 
-def root_of(account_id: str) -> Principal:
+def make_root(account_id: str) -> Principal:
     """The root user of an account: whoever uses a key that belongs to no user."""
     return Principal(account_id, f"arn:aws:iam::{account_id}:root")
 

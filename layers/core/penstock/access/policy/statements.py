@@ -98,7 +98,7 @@ def read_policy(text: str, *, of_user: bool = False) -> Policy:
     except (msgspec.DecodeError, RecursionError):
         return Policy((), ())
     elements = document.get("Statement") if isinstance(document, dict) else None
-    statements = tuple(_statement(one, of_user) for one in _listed(elements) if isinstance(one, dict))
+    statements = tuple(_statement(one, of_user) for one in _as_list(elements) if isinstance(one, dict))
     keys = {condition.key for one in statements for condition in one.conditions or ()}
     return Policy(statements, tuple(sorted(keys)))
 
@@ -116,7 +116,7 @@ def misspelling(text: str) -> str | None:
         return None
     if unknown := sorted(document.keys() - _DOCUMENT):
         return f"a policy has {', '.join(sorted(_DOCUMENT))}, not {unknown[0]!r}"
-    for statement in _listed(document.get("Statement")):
+    for statement in _as_list(document.get("Statement")):
         if not isinstance(statement, dict):
             return "a statement of a policy is an object"
         if unknown := sorted(statement.keys() - _ELEMENTS):
@@ -174,8 +174,8 @@ def _principals(element: object) -> Principals | None:
 
 
 def _texts(value: object) -> list[str]:
-    return [text for text in _listed(value) if isinstance(text, str)]
+    return [text for text in _as_list(value) if isinstance(text, str)]
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]

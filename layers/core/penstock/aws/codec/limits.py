@@ -23,7 +23,7 @@ def problem(shown: str, path: str, reason: str) -> str:
     return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
 
 
-def detected(problems: Sequence[str]) -> str:
+def describe_violations(problems: Sequence[str]) -> str:
     """The text of the error for these violations."""
     number = len(problems)
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
@@ -57,14 +57,14 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
 
 
 # --- decoded requests ------------------------------------------------------------------------------------------------
-def problems_of(request: msgspec.Struct) -> Problems:
+def find_violations(request: msgspec.Struct) -> Problems:
     """The violations of a decoded request; none at once where its type has no limits."""
-    shape = _limited(type(request))
+    shape = _find_limits(type(request))
     return [] if shape is None else list(_of_structure(shape, request, ""))
 
 
 @cache
-def _limited(request: type[msgspec.Struct]) -> Structure | None:
+def _find_limits(request: type[msgspec.Struct]) -> Structure | None:
     """The shape of a request type that has limits."""
     shape = structure(request)
     return shape if _has_limits(shape) else None
@@ -82,7 +82,7 @@ def _has_limits(shape: Shape) -> bool:
 
 def _of_structure(shape: Structure, value: object, prefix: str) -> Iterator[str]:
     for member in shape.members:
-        yield from _of_value(member.shape, getattr(value, member.attribute), prefix + shown(member))
+        yield from _of_value(member.shape, getattr(value, member.attribute), prefix + display_name(member))
 
 
 def _of_value(shape: Shape, value: object, path: str) -> Iterator[str]:
@@ -96,6 +96,6 @@ def _of_value(shape: Shape, value: object, path: str) -> Iterator[str]:
         yield from _of_structure(shape, value, f"{path}.")
 
 
-def shown(member: Member) -> str:
+def display_name(member: Member) -> str:
     """The member's name in AWS's texts: with a small first letter."""
     return member.name[:1].lower() + member.name[1:]

@@ -42,7 +42,7 @@ def flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:
     return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, key=key, value=value)})
 
 
-def wrapped_map(key: str, value: str) -> msgspec.Meta:
+def name_map_entries(key: str, value: str) -> msgspec.Meta:
     """A map below `Member.entry.N` whose keys and values have names of their own."""
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
 

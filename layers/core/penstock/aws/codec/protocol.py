@@ -50,7 +50,7 @@ def rest_service(path: str) -> str:
     return "lambda" if path.startswith(_LAMBDA) else "scheduler"
 
 
-def protocol_of(headers: Mapping[bytes, bytes], path: str) -> Protocol:
+def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
     """The protocol of a request, by its path and its headers (names in lower case).
 
     A form is the Query protocol also with X-Amz-Target, which some clients add.

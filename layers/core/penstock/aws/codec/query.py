@@ -57,11 +57,11 @@ def parse(*texts: bytes) -> Tree:
         raise MalformedQueryString(f"The request has more than {MAXIMUM_PARAMETERS} parameters.")
     for pair in pairs:
         name, _, value = pair.partition(b"=")
-        _insert(tree, _unquoted(name), _unquoted(value))
+        _insert(tree, _unquote(name), _unquote(value))
     return tree
 
 
-def _unquoted(text: bytes) -> str:
+def _unquote(text: bytes) -> str:
     if b"+" in text:
         text = text.replace(b"+", b" ")
     if b"%" in text:

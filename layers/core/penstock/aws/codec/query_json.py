@@ -105,15 +105,15 @@ def json_of_xml(document: bytes) -> bytes:
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - for this protocol alone
 
     root = ET.fromstring(document)  # noqa: S314 - our own document, not a client's
-    return _encode({_tag(root): _transcribed(root)})
+    return _encode({_tag(root): _transcribe(root)})
 
 
-def _transcribed(element: "ET.Element") -> Any:
+def _transcribe(element: "ET.Element") -> Any:
     if not len(element):
         return element.text
     children: dict[str, Any] = {}
     for child in element:
-        children.setdefault(_tag(child), []).append(_transcribed(child))
+        children.setdefault(_tag(child), []).append(_transcribe(child))
     return {tag: values[0] if len(values) == 1 else values for tag, values in children.items()}
 
 

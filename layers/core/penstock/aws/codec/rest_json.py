@@ -18,7 +18,7 @@ import msgspec
 from penstock.errors import AwsError, SerializationException
 
 from . import json
-from .limits import MOST_QUOTED, Problems, problem, scalar_problems, shown, size_reasons
+from .limits import MOST_QUOTED, Problems, display_name, problem, scalar_problems, size_reasons
 from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, structure
 
 CONTENT_TYPE = b"application/json"
@@ -120,7 +120,7 @@ def _integer(text: str) -> int:
 
 # --- values ----------------------------------------------------------------------------------------------------------
 def _member(member: Member, value: Any, prefix: str, problems: Problems) -> Any:
-    path = prefix + shown(member)
+    path = prefix + display_name(member)
     if value is not None:
         return _value(member.shape, value, path, problems)
     if member.required:

@@ -28,7 +28,7 @@ _HEAD = '<?xml version="1.0"?>'
 _REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte in range(256))
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Character data. A carriage return is written as a reference, since a parser would read it as a line feed.
 
     SQS writes this form, and the parser of @aws-sdk/client-sqs before 3.447 knows no other.
@@ -65,11 +65,11 @@ def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
     """`<ErrorResponse>` with type, code, message and what other members the error has (Smithy, "AWS query protocol");
     SQS alone writes an empty detail.
     """
-    more = "".join(f"<{name}>{escaped(value)}</{name}>" for name, value in error.more_members.items())
+    more = "".join(f"<{name}>{escape_text(value)}</{name}>" for name, value in error.more_members.items())
     detail = "<Detail/>" if "queue.amazonaws.com" in namespace else ""
     return document(
         f'{_HEAD}<ErrorResponse xmlns="{namespace}"><Error><Type>{error.fault}</Type>'
-        f"<Code>{escaped(error.query_code)}</Code><Message>{escaped(error.query_message)}</Message>{more}{detail}"
+        f"<Code>{escape_text(error.query_code)}</Code><Message>{escape_text(error.query_message)}</Message>{more}{detail}"
         f"</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
     )
 
@@ -96,14 +96,16 @@ def _structure(shape: Structure) -> Write:
 def _member(member: Member) -> Write:
     match member.shape:
         case List(item, naming):
-            return _wrapped(member.name, naming.flat, _list(naming.tag, item))
+            return _wrap_in_element(member.name, naming.flat, _list(naming.tag, item))
         case Map(value, naming):
-            return _wrapped(member.name, naming.flat, _map(naming.tag, naming.key, naming.value, value))
+            return _wrap_in_element(
+                member.name, naming.flat, _map(naming.tag, naming.key, naming.value, value)
+            )
         case shape:
             return _element(member.name, shape)
 
 
-def _wrapped(name: str, flat: bool, content: Write) -> Write:
+def _wrap_in_element(name: str, flat: bool, content: Write) -> Write:
     if flat:
         return content
 
@@ -130,13 +132,13 @@ def _map(tag: str, key: str, value_name: str, shape: Shape) -> Write:
     if isinstance(shape, Scalar):
         between, end, text = f"</{key}><{value_name}>", f"</{value_name}></{tag}>", _TEXTS[shape.kind]
         return lambda value, out: out.extend(
-            f"{head}{escaped(name)}{between}{text(entry)}{end}" for name, entry in value.items()
+            f"{head}{escape_text(name)}{between}{text(entry)}{end}" for name, entry in value.items()
         )
     element = _element(value_name, shape)
 
     def write(value: dict[str, Any], out: list[str]) -> None:
         for name, entry in value.items():
-            out.append(f"{head}{escaped(name)}{middle}")
+            out.append(f"{head}{escape_text(name)}{middle}")
             element(entry, out)
             out.append(tail)
 
@@ -164,4 +166,4 @@ def _boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
-_TEXTS: dict[type, Callable[[Any], str]] = {str: escaped, int: str, bool: _boolean}
+_TEXTS: dict[type, Callable[[Any], str]] = {str: escape_text, int: str, bool: _boolean}

@@ -11,8 +11,8 @@ from penstock.delivery.webhooks.request import Delivery
 from penstock.settings import Settings
 
 from .client import FunctionClient
-from .event import event_of
-from .outcome import answered, refused, unanswered
+from .event import build_event
+from .outcome import judge_answer, judge_failure, refuse_invocation
 
 ATTEMPT_SECONDS: Final = 15.0
 """For connecting and Lambda's answer, which comes before the function runs: half of a lease."""
@@ -31,16 +31,16 @@ class FunctionCarrier:
         """One invocation."""
         function = parse_function_arn(delivery.endpoint)
         if function is None or not is_listed(function, self._settings):
-            return refused(delivery, "QUEUE_LAMBDA_FUNCTIONS does not have the function")
+            return refuse_invocation(delivery, "QUEUE_LAMBDA_FUNCTIONS does not have the function")
         try:
-            event = event_of(delivery)
+            event = build_event(delivery)
             answer = await self._client.invoke(function, event, ATTEMPT_SECONDS, "Event")
         except (TimeoutError, EndpointRefused, OSError) as error:
             # The account reads the outcome, and names within the network are not its business.
             extra = {"webhook": delivery.webhook_id, "cause": str(error) or type(error).__name__}
             _log.warning("QUEUE_LAMBDA_ENDPOINT cannot be reached", extra=extra)
-            return unanswered(delivery, "Lambda cannot be reached")
+            return judge_failure(delivery, "Lambda cannot be reached")
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
             _log.exception("function was not invoked", exc_info=error, extra={"webhook": delivery.webhook_id})
-            return unanswered(delivery, "the function was not invoked")
-        return answered(delivery, answer)._replace(sent_bytes=len(event))
+            return judge_failure(delivery, "the function was not invoked")
+        return judge_answer(delivery, answer)._replace(sent_bytes=len(event))

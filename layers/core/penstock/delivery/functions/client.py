@@ -13,7 +13,7 @@ from penstock.delivery.webhooks.endpoint import Endpoint, parse_endpoint
 from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.webhooks.sender import Sender
 
-from .request import forget_missing_credentials, signed, url_of
+from .request import build_url, forget_missing_credentials, sign_request
 
 InvocationType = Literal["RequestResponse", "Event"]
 """Waits for the function's answer, or has Lambda invoke it later."""
@@ -46,13 +46,13 @@ class FunctionClient:
         self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType
     ) -> Answer:
         """The answer. Raises EndpointRefused, TimeoutError and OSError."""
-        url = url_of(self._address, function, "invocations")
+        url = build_url(self._address, function, "invocations")
         endpoint = parse_endpoint(url)
         headers: Mapping[str, str] = {"Content-Type": "application/json", "X-Amz-Invocation-Type": kind}
         loop = asyncio.get_running_loop()
         ends = loop.time() + seconds
         async with asyncio.timeout(seconds):  # new credentials may take long
-            headers = await asyncio.to_thread(signed, "POST", url, function.region, event, headers)
+            headers = await asyncio.to_thread(sign_request, "POST", url, function.region, event, headers)
         answer = await self._sender.post(
             endpoint, _request(endpoint, headers, event), ends - loop.time(), function.account_id
         )

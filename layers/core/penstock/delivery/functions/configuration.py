@@ -12,7 +12,7 @@ import msgspec
 from penstock.aws.function_arn import FunctionArn
 from penstock.delivery.webhooks.endpoint import parse_endpoint
 
-from .request import signed, url_of
+from .request import build_url, sign_request
 
 LONGEST_SECONDS: Final = 2.0
 """Of each step: the connection, and each part of the answer."""
@@ -23,18 +23,18 @@ class _Configuration(msgspec.Struct, rename="pascal"):
     timeout: int | None = None
 
 
-def timeout_of(address: str, function: FunctionArn) -> int | None:
+def read_timeout(address: str, function: FunctionArn) -> int | None:
     """How many seconds a function may take, as the endpoint of Lambda at this address says.
 
     None where it does not say: an emulator without this call, a role that may not `lambda:GetFunctionConfiguration`, a
     function that is not there, an endpoint that does not answer.
     """
-    url = url_of(address, function, "configuration")
+    url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)
     kind = HTTPSConnection if endpoint.scheme == "https" else HTTPConnection
     connection = kind(endpoint.host, endpoint.port, timeout=LONGEST_SECONDS)
     try:
-        headers = signed("GET", url, function.region, b"", {"Host": endpoint.host_header})
+        headers = sign_request("GET", url, function.region, b"", {"Host": endpoint.host_header})
         connection.request("GET", endpoint.target, headers=dict(headers))
         answer = connection.getresponse()
         body = answer.read(LONGEST_ANSWER)

@@ -15,7 +15,7 @@ _RENAMED: Final = {"SigningCertURL": "SigningCertUrl", "UnsubscribeURL": "Unsubs
 _envelope = msgspec.json.Decoder(dict[str, object])
 
 
-def event_of(delivery: Delivery) -> bytes:
+def build_event(delivery: Delivery) -> bytes:
     """The event, in JSON. That of a schedule is its Input, as it stands."""
     if delivery.kind == SCHEDULE:
         return delivery.body.encode()
@@ -26,14 +26,14 @@ def event_of(delivery: Delivery) -> bytes:
                     "EventSource": "aws:sns",
                     "EventVersion": "1.0",
                     "EventSubscriptionArn": delivery.subscription_arn,
-                    "Sns": sns_of(delivery.body),
+                    "Sns": build_sns_member(delivery.body),
                 }
             ]
         }
     )
 
 
-def sns_of(text: str) -> dict[str, object]:
+def build_sns_member(text: str) -> dict[str, object]:
     """The envelope as a member of the event."""
     envelope = {_RENAMED.get(name, name): value for name, value in _envelope.decode(text).items()}
     return {"Subject": None, "MessageAttributes": {}, **envelope}

@@ -40,7 +40,7 @@ _ERRORS: Final = {
 _name = re.compile(rb"[A-Za-z]{1,80}").match
 
 
-def answered(delivery: Delivery, answer: Answer) -> Outcome:
+def judge_answer(delivery: Delivery, answer: Answer) -> Outcome:
     """Lambda answered."""
     status = answer.status
     if 200 <= status < 300:
@@ -52,12 +52,12 @@ def answered(delivery: Delivery, answer: Answer) -> Outcome:
     return Outcome(status, f"{error}: Lambda has answered {status}", delay, FAILS if failing else ANSWERS)
 
 
-def unanswered(delivery: Delivery, text: str) -> Outcome:
+def judge_failure(delivery: Delivery, text: str) -> Outcome:
     """Lambda cannot be reached."""
     return Outcome(None, f"ServiceException: {text}"[:MOST_ERROR_CHARACTERS], next_delay_ms(delivery), FAILS)
 
 
-def refused(delivery: Delivery, text: str) -> Outcome:
+def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
     """This installation does not invoke the function: nothing was sent, but the attempt counts."""
     delay = next_delay_ms(delivery) if delivery.kind == SCHEDULE else None
     return Outcome(None, f"AccessDeniedException: {text}"[:MOST_ERROR_CHARACTERS], delay, SHOWS_NOTHING)

@@ -29,7 +29,9 @@ def _find_credentials() -> object:
     return get_session().get_credentials() or _NoCredentials()
 
 
-def signed(method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+def sign_request(
+    method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]
+) -> Mapping[str, str]:
     """The headers with those of Signature Version 4, where this process has credentials. Raises NotSigned."""
     try:
         credentials = _find_credentials()
@@ -51,7 +53,7 @@ def forget_missing_credentials() -> None:
         _find_credentials.cache_clear()
 
 
-def url_of(address: str, function: FunctionArn, part: str) -> str:
+def build_url(address: str, function: FunctionArn, part: str) -> str:
     """The URL of a function's invocations or configuration at this endpoint of Lambda."""
     query = f"?Qualifier={quote(function.qualifier)}" if function.qualifier else ""
     return f"{address.rstrip('/')}/2015-03-31/functions/{quote(function.name)}/{part}{query}"

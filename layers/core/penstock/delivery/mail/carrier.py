@@ -30,7 +30,7 @@ from penstock.delivery.webhooks.sender import Resolver
 from penstock.mail_address import MailSender, MailServer
 
 from .message import Mail, MailInvalid, render
-from .outcome import accepted, impossible, refused, unknown, unreachable
+from .outcome import impossible, report_accepted, report_refusal, unknown, unreachable
 
 ATTEMPT_SECONDS: Final = 15.0
 """For all of an attempt: half of the time for which a delivery is leased."""
@@ -71,13 +71,13 @@ class MailCarrier:
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 await self._send(mail, sending)
-            return accepted()
+            return report_accepted()
         except (SMTPRecipientRefused, SMTPDataError) as error:
-            return refused(delivery, error.code, error.message)
+            return report_refusal(delivery, error.code, error.message)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
-            return self._failed(delivery, sending, error)
+            return self._report_failure(delivery, sending, error)
 
-    def _failed(self, delivery: Delivery, sending: "Sending", error: Exception) -> Outcome:
+    def _report_failure(self, delivery: Delivery, sending: "Sending", error: Exception) -> Outcome:
         """The server failed, or this program."""
         expected = isinstance(error, SMTPException | OSError | TimeoutError)
         _log.warning(

@@ -27,14 +27,14 @@ ANSWERS, FAILS, SHOWS_NOTHING = 1, -1, 0
 _enhanced = re.compile(r"5\.([0-9]{1,3})\.[0-9]{1,3}").match
 
 
-def accepted() -> Outcome:
+def report_accepted() -> Outcome:
     """The server has the mail."""
     return Outcome(250, None, None, ANSWERS)
 
 
-def refused(delivery: Delivery, code: int, text: str) -> Outcome:
+def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
     """The server refused recipient or mail."""
-    error = shortened(f"{code} {text}")
+    error = shorten(f"{code} {text}")
     if code < 500:
         return Outcome(code, error, next_delay_ms(delivery), FAILS if code == 421 else ANSWERS)
     return Outcome(code, error, None, BOUNCED if is_bounce(code, text) else ANSWERS)
@@ -59,9 +59,9 @@ def unknown(delivery: Delivery) -> Outcome:
 
 def impossible(error: Exception) -> Outcome:
     """There is no mail to send."""
-    return Outcome(None, shortened(str(error)), None, SHOWS_NOTHING)
+    return Outcome(None, shorten(str(error)), None, SHOWS_NOTHING)
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The text of an error, in one line."""
     return one_line(text)[:MOST_ERROR_CHARACTERS]

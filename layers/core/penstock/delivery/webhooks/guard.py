@@ -68,7 +68,7 @@ class AddressGuard:
         An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted when WEBHOOK_ALLOW_CIDRS has the
         IPv4 address; or when it has the IPv6 range (networks with DNS64) and the IPv4 address is permitted.
         """
-        inner = embedded_ipv4(address)
+        inner = extract_ipv4(address)
         if inner is not None:
             return self._is_allowed(inner) or (self._is_allowed(address) and self.permits(inner))
         return self._is_allowed(address) or is_public(address)
@@ -85,7 +85,7 @@ class AddressGuard:
         return any(address.version == network.version and address in network for network in self._allowed)
 
 
-def embedded_ipv4(address: Address) -> IPv4Address | None:
+def extract_ipv4(address: Address) -> IPv4Address | None:
     """The IPv4 address within an IPv4-mapped or NAT64 address."""
     if isinstance(address, IPv4Address):
         return None

@@ -32,7 +32,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
     """All addresses of a name, in the order in which the caller should try them. Raises OSError (socket.gaierror),
     ResolverBusyError. `account_id`: whose webhook is delivered.
     """
-    domain = domain_of(host)
+    domain = find_domain(host)
     with _lock:
         if (
             _of_domain[domain] >= MOST_OF_A_DOMAIN
@@ -52,7 +52,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
     return await answer
 
 
-def domain_of(host: str) -> str:
+def find_domain(host: str) -> str:
     """The last two labels of a name, whose name servers answer for it (mostly: not below `co.uk`)."""
     return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
@@ -74,7 +74,7 @@ def _resolve_in_thread(
         )
     finally:
         with _lock:
-            _end(_of_domain, domain_of(host))
+            _end(_of_domain, find_domain(host))
             _end(_of_account, account_id)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import psycopg
 
 from penstock.effects import Row
-from penstock.postgres.calls import columns_of
+from penstock.postgres.calls import transpose
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements.outgoing import HAND_OVER_OUTGOING
 from penstock.postgres.statements.webhooks import (
@@ -115,7 +115,7 @@ class Store:
             )
             for c, outcome, duration_ms in finished
         ]
-        columns = columns_of(entries, len(SETTLE_WEBHOOKS.types))
+        columns = transpose(entries, len(SETTLE_WEBHOOKS.types))
         (settled,) = self._calls.call(SETTLE_WEBHOOKS, columns)
         return settled._asdict()
 

@@ -146,7 +146,7 @@ class MappingPoller:
         Half of the time that the first messages are invisible is for the invocation.
         """
         loop = asyncio.get_running_loop()
-        mapping, context = self.mapping, batches.context_of(self.mapping, self._environment)
+        mapping, context = self.mapping, batches.make_context(self.mapping, self._environment)
         await self._check(context)
         began = loop.time()
         records: list[Record] = []
@@ -157,7 +157,7 @@ class MappingPoller:
             window = min(mapping.window_seconds, self._seconds_left(rows) / 2) if rows else 0
             deadline = loop.time() + window
             while rows:
-                passed = await self._service.run(batches.records_of(mapping, rows, context))
+                passed = await self._service.run(batches.build_records(mapping, rows, context))
                 self._counts.count_polled(mapping.queue_arn, len(rows), len(rows) - len(passed))
                 records += passed
                 rows = []
@@ -193,13 +193,13 @@ class MappingPoller:
     async def _invoke_parts(self, records: Sequence[Record], hold: Hold | None) -> None:
         """With several events, one after another, if one would exceed 6 MB."""
         failed_groups: set[str] = set()
-        for part in event.events_of(records):
-            rest = [r for r in part if not failed_groups or answer.group_of(r.row) not in failed_groups]
+        for part in event.split_events(records):
+            rest = [r for r in part if not failed_groups or answer.read_group(r.row) not in failed_groups]
             async with self._place():
                 done = await self._call(rest, hold) if rest else []
             if self.mapping.queue.is_fifo:
                 kept = {row.message_id for row in done}
-                failed_groups |= {answer.group_of(r.row) for r in part if r.row.message_id not in kept}
+                failed_groups |= {answer.read_group(r.row) for r in part if r.row.message_id not in kept}
             if hold is not None:
                 hold.release(done)
             await self._delete(done)
@@ -215,7 +215,7 @@ class MappingPoller:
             await self._miss()
             return []
         began, oldest_seconds = perf_counter(), (now_ms - min(row.sent_at_ms for row in rows)) / 1000
-        done = await self._answer(rows, event.event_of(records), min(seconds, LONGEST_SECONDS))
+        done = await self._answer(rows, event.build_event(records), min(seconds, LONGEST_SECONDS))
         self.invocations += 1
         self.failed_invocations += not done
         self._counts.count_invocation(
@@ -240,7 +240,7 @@ class MappingPoller:
             )
             failed: frozenset[str] = frozenset()
             if mapping.reports_items:
-                failed = answer.failed_ids(body, frozenset(row.message_id for row in rows))
+                failed = answer.read_failed_ids(body, frozenset(row.message_id for row in rows))
         except (Failure, answer.Malformed) as error:
             self._back_off.failed(throttled=isinstance(error, Throttled))
             await self._note(f"PROBLEM: {error}")
@@ -253,7 +253,7 @@ class MappingPoller:
             return []
         self._back_off.succeeded()
         await self._note(OK)
-        return answer.succeeded(rows, failed, fifo=mapping.queue.is_fifo)
+        return answer.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
 
     async def _delete(self, rows: list[ReceivedRow]) -> None:
         """Deletes them; while the database cannot be reached, tries again until they are visible again.

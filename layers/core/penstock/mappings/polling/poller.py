@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from penstock.environment import Environment
 from penstock.errors import AwsError
-from penstock.mappings.batches import Mapping, mapping_of
+from penstock.mappings.batches import Mapping, read_mapping
 from penstock.mappings.invocation import Invoker
 from penstock.postgres.statements.mappings import (
     CLAIM_MAPPINGS,
@@ -114,7 +114,7 @@ class Poller:
         new = [mapping_id.bytes for mapping_id in claimed if mapping_id not in self._pollers]
         if new:
             for row in await self._service.call(READ_MAPPINGS, [new]):
-                self._start(mapping_of(row.mapping))
+                self._start(read_mapping(row.mapping))
 
     def _start(self, mapping: Mapping) -> None:
         if mapping.enabled:

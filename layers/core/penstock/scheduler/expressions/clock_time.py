@@ -19,9 +19,7 @@ def read_time(part: Part) -> tuple[int, int]:
         return _NAMED[part.text]
     match = _TIME(part.text)
     if match is None:
-        raise part.flaw(
-            f'"{part.text}" is not a time of day such as {", ".join(EXAMPLES)}', _tidied(part.text)
-        )
+        raise part.flaw(f'"{part.text}" is not a time of day such as {", ".join(EXAMPLES)}', _tidy(part.text))
     hour, minute, half = int(match[1]), int(match[2] or 0), match[3]
     if minute > 59:
         raise part.flaw(f"the minute is 00 to 59, not {match[2]}")
@@ -43,7 +41,7 @@ def _hour_of_half(part: Part, hour: int, half: str) -> int:
     raise part.flaw(f"the hour with {half} is 1 to 12, not {hour}", instead)
 
 
-def _tidied(text: str) -> str | None:
+def _tidy(text: str) -> str | None:
     """`9 am`, `9.30am`, `9a.m.` and `9:5` in the form that read_time accepts; None for other texts."""
     match = _LOOSE(text)
     if match is None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from . import fields
 from .days import Days, MonthDays, WeekDays, read_month_days, read_week_days
-from .fields import Field, values_of
+from .fields import Field, parse_values
 from .invalid import Flaw, Part
 
 EXAMPLES = ("*/5 * * * *", "0 9 * * MON-FRI", "0 0 1 * *", "*/30 * * * * *")
@@ -48,13 +48,13 @@ class Cron:
 def read_native(text: str) -> Cron:
     """The values of an expression of 5 or 6 fields. Raises Flaw."""
     parts = _native_fields(text)
-    seconds = values_of(fields.SECOND, parts.pop(0)) if len(parts) == 6 else frozenset((0,))
+    seconds = parse_values(fields.SECOND, parts.pop(0)) if len(parts) == 6 else frozenset((0,))
     minute, hour, day_of_month, month, day_of_week = parts
     return Cron(
         seconds,
-        values_of(fields.MINUTE, minute),
-        values_of(fields.HOUR, hour),
-        months := values_of(fields.MONTH, month),
+        parse_values(fields.MINUTE, minute),
+        parse_values(fields.HOUR, hour),
+        months := parse_values(fields.MONTH, month),
         _days(fields.DAY_OF_MONTH, day_of_month, fields.DAY_OF_WEEK, day_of_week, months),
     )
 
@@ -62,13 +62,13 @@ def read_native(text: str) -> Cron:
 def read_aws(text: str) -> Cron:
     """The values of AWS's `cron(…)`. Raises Flaw."""
     minute, hour, day_of_month, month, day_of_week, year = _aws_fields(text)
-    years = values_of(fields.AWS_YEAR, year)
+    years = parse_values(fields.AWS_YEAR, year)
     _check_question_mark(day_of_month, day_of_week)
     return Cron(
         frozenset((0,)),
-        values_of(fields.AWS_MINUTE, minute),
-        values_of(fields.AWS_HOUR, hour),
-        months := values_of(fields.AWS_MONTH, month),
+        parse_values(fields.AWS_MINUTE, minute),
+        parse_values(fields.AWS_HOUR, hour),
+        months := parse_values(fields.AWS_MONTH, month),
         _days(fields.AWS_DAY_OF_MONTH, day_of_month, fields.AWS_DAY_OF_WEEK, day_of_week, months),
         None if years == _ALL_YEARS else years,
     )

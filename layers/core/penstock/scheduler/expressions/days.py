@@ -14,7 +14,7 @@ from calendar import monthrange
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .fields import Field, is_number, value_of, values_of_item
+from .fields import Field, is_number, parse_value, values_of_item
 from .invalid import Part
 
 Nth = tuple[int, int]
@@ -99,7 +99,7 @@ class Days:
 
 
 @lru_cache(maxsize=1024)
-def days_of(days: Days, year: int, month: int) -> tuple[int, ...]:
+def list_days(days: Days, year: int, month: int) -> tuple[int, ...]:
     """The days of a month that either field names, in order."""
     parts = [part for part in (days.of_month, days.of_week) if part]
     if not parts:
@@ -131,7 +131,7 @@ def read_month_days(field: Field, part: Part) -> MonthDays | None:
         if text == "L" or text.startswith("L-"):
             before_last.add(_before_last(item))
         elif text.endswith("W") and text != "LW":
-            nearest.add(value_of(field, Part(item.text[:-1], item.position)))
+            nearest.add(parse_value(field, Part(item.text[:-1], item.position)))
         elif text != "LW":
             days.update(values_of_item(field, item))
     last_weekday = any(item.text.upper() == "LW" for item in items)
@@ -169,7 +169,7 @@ def read_week_days(field: Field, part: Part) -> WeekDays | None:
 
 
 def _weekday(field: Field, part: Part) -> int:
-    return (value_of(field, part) - field.low) % 7
+    return (parse_value(field, part) - field.low) % 7
 
 
 def _nth(field: Field, item: Part, *, alone: bool) -> Nth:

@@ -28,11 +28,11 @@ def cron_of_every(text: str) -> str:
     """The cron expression. Raises Flaw."""
     match = _PARTS(text)
     if match is None:
-        raise Flaw("every is a whole number and s, m, h or d, such as 5m", *_wrong_place(text), _tidied(text))
+        raise Flaw("every is a whole number and s, m, h or d, such as 5m", *_wrong_place(text), _tidy(text))
     number, unit = int(match[1]), match[2]
     if not divides(number, unit):
         raise Flaw(_indivisible(unit), 0, len(text), _closest(number, unit))
-    return cron_of(number, unit)
+    return build_cron(number, unit)
 
 
 def divides(number: int, unit: str) -> bool:
@@ -40,7 +40,7 @@ def divides(number: int, unit: str) -> bool:
     return 1 <= number <= _WHOLE[unit] and _WHOLE[unit] % number == 0
 
 
-def cron_of(number: int, unit: str) -> str:
+def build_cron(number: int, unit: str) -> str:
     """The cron expression for a number that divides the next unit; 60s becomes one minute."""
     if number == _WHOLE[unit] and unit != "d":
         number, unit = 1, "mhd"["smh".index(unit)]
@@ -79,7 +79,7 @@ def _wrong_place(text: str) -> tuple[int, int]:
     return start, len(text) - start
 
 
-def _tidied(text: str) -> str | None:
+def _tidy(text: str) -> str | None:
     """The text to write in the wrong place: `5 minutes` and `5` become 5m. None when it is not known."""
     match = _LOOSE(text)
     if match is None or (unit := _WORDS.get(match[2].lower() or "m")) is None:

@@ -23,11 +23,11 @@ from . import cron as crons
 from . import every as everies
 from . import moments, rate, when
 from .description import describe_cron, describe_moment, describe_rate
-from .invalid import ScheduleInvalid, checked
+from .invalid import ScheduleInvalid, raise_flaw
 from .next_time import LATEST, cron_times
 from .zones import zone_named
 
-__all__ = ["Expression", "ScheduleInvalid", "occurrences", "parse", "parse_aws", "stored"]
+__all__ = ["Expression", "ScheduleInvalid", "occurrences", "parse", "parse_aws", "read_stored"]
 
 _ONE_SHOTS = ("fire_at", "at")
 
@@ -54,7 +54,7 @@ class Expression:
     def _next_after(self, instant: datetime, anchor: datetime | None) -> datetime | None:
         if self.form == "rate":
             start = (anchor or instant).astimezone(UTC).replace(microsecond=0)
-            return rate.next_of_rate(_seconds_of(self.canonical), instant, start)
+            return rate.next_of_rate(_read_seconds(self.canonical), instant, start)
         if self.is_one_shot:
             moment = _moment(self.canonical, self.timezone)
             return moment if moment > instant else None
@@ -101,7 +101,7 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 
 @lru_cache(maxsize=8192)
-def stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
+def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
     """The expression of a row, as it was written; the function that evaluates it finds its errors."""
     return Expression(form, written, canonical, timezone)
 
@@ -119,35 +119,35 @@ def occurrences(
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def _read_cron(text: str, _zone: tzinfo) -> str:
-    checked(text, crons.read_native, crons.EXAMPLES)
+    raise_flaw(text, crons.read_native, crons.EXAMPLES)
     return crons.canonical_native(text)
 
 
 def _read_aws_cron(text: str, _zone: tzinfo) -> str:
-    checked(text, crons.read_aws, crons.AWS_EXAMPLES)
+    raise_flaw(text, crons.read_aws, crons.AWS_EXAMPLES)
     return crons.canonical_aws(text)
 
 
 def _read_every(text: str, _zone: tzinfo) -> str:
-    return checked(text, everies.cron_of_every, everies.EXAMPLES)
+    return raise_flaw(text, everies.cron_of_every, everies.EXAMPLES)
 
 
 def _read_when(text: str, _zone: tzinfo) -> str:
-    return checked(text, when.cron_of_when, when.EXAMPLES)
+    return raise_flaw(text, when.cron_of_when, when.EXAMPLES)
 
 
 def _read_fire_at(text: str, zone: tzinfo) -> str:
-    instant = checked(text, lambda written: moments.read_fire_at(written, zone), moments.EXAMPLES)
+    instant = raise_flaw(text, lambda written: moments.read_fire_at(written, zone), moments.EXAMPLES)
     return moments.canonical_moment(instant)
 
 
 def _read_at(text: str, zone: tzinfo) -> str:
-    checked(text, lambda written: moments.read_at(written, zone), moments.AWS_EXAMPLES)
+    raise_flaw(text, lambda written: moments.read_at(written, zone), moments.AWS_EXAMPLES)
     return text
 
 
 def _read_rate(text: str, _zone: tzinfo) -> str:
-    return checked(text, rate.canonical_rate, rate.EXAMPLES)
+    return raise_flaw(text, rate.canonical_rate, rate.EXAMPLES)
 
 
 _READERS: dict[str, Callable[[str, tzinfo], str]] = {
@@ -165,15 +165,15 @@ _LATEST = LATEST.replace(tzinfo=UTC)
 
 # --- evaluating ------------------------------------------------------------------------------------------------------
 @lru_cache(maxsize=1024)
-def _seconds_of(canonical: str) -> int:
-    return checked(canonical, rate.seconds_of, rate.EXAMPLES)
+def _read_seconds(canonical: str) -> int:
+    return raise_flaw(canonical, rate.read_seconds, rate.EXAMPLES)
 
 
 @lru_cache(maxsize=1024)
 def _moment(canonical: str, timezone: str) -> datetime:
     zone = zone_named(timezone)
     read = moments.read_at if canonical.startswith("at(") else moments.read_fire_at
-    return checked(canonical, lambda text: read(text, zone), moments.EXAMPLES)
+    return raise_flaw(canonical, lambda text: read(text, zone), moments.EXAMPLES)
 
 
 @lru_cache(maxsize=1024)

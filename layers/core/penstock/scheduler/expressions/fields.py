@@ -53,7 +53,7 @@ AWS_DAY_OF_WEEK = Field("day-of-week", 1, 7, 7, _WEEKDAYS, wraps=True)
 AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 
-def values_of(field: Field, part: Part) -> frozenset[int]:
+def parse_values(field: Field, part: Part) -> frozenset[int]:
     """The values that a field's text names, as they are written: Sunday stays 0 or 7."""
     return frozenset(value for item in part.split(",") for value in values_of_item(field, item))
 
@@ -71,13 +71,13 @@ def values_of_item(field: Field, item: Part) -> Iterator[int]:
     low, *highs = span.split("-")
     if highs:
         return _range(field, span, low, highs, step)
-    return iter(range(value_of(field, low), field.top + 1, step) if steps else (value_of(field, low),))
+    return iter(range(parse_value(field, low), field.top + 1, step) if steps else (parse_value(field, low),))
 
 
 def _range(field: Field, span: Part, low: Part, highs: list[Part], step: int) -> Iterator[int]:
     if len(highs) > 1:
         raise highs[1].flaw(f"a range of the {field.name} has two ends")
-    first, last = value_of(field, low), value_of(field, highs[0])
+    first, last = parse_value(field, low), parse_value(field, highs[0])
     if last == 0 < first and field.names and field.low == 0:
         last = 7  # MON-SUN: Sunday at the end of a range is the seventh day
     if first <= last:
@@ -89,15 +89,15 @@ def _range(field: Field, span: Part, low: Part, highs: list[Part], step: int) ->
     raise span.flaw(f"the range {span.text} of the {field.name} runs backwards", instead)
 
 
-def value_of(field: Field, part: Part) -> int:
+def parse_value(field: Field, part: Part) -> int:
     """A number within the field's limits, or the number of a name."""
     text = part.text.upper()
     if text in field.names:
         return field.names.index(text) + field.low
     if not is_number(text):
-        raise part.flaw(f'"{part.text}" is not a {field.name}: {field.allowed}', _named(field, text))
+        raise part.flaw(f'"{part.text}" is not a {field.name}: {field.allowed}', _suggest_name(field, text))
     if not field.low <= int(text) <= field.high:
-        raise part.flaw(f"the {field.name} is {field.allowed}, not {text}", _turned(field, int(text)))
+        raise part.flaw(f"the {field.name} is {field.allowed}, not {text}", _suggest_value(field, int(text)))
     return int(text)
 
 
@@ -115,7 +115,7 @@ def _step(field: Field, part: Part) -> int:
     return int(part.text)
 
 
-def _named(field: Field, text: str) -> str | None:
+def _suggest_name(field: Field, text: str) -> str | None:
     """The name for the error's suggestion: `MON` for `MONDAY`, `SEP` for `Sept`; None for `9AM`."""
     for length in (3, 2):
         near = [name for name in field.names if len(text) >= length and name.startswith(text[:length])]
@@ -124,5 +124,5 @@ def _named(field: Field, text: str) -> str | None:
     return None
 
 
-def _turned(field: Field, value: int) -> str | None:
+def _suggest_value(field: Field, value: int) -> str | None:
     return str(field.low) if value < field.low or (field.turns and value == field.high + 1) else None

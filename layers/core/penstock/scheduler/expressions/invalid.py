@@ -48,7 +48,7 @@ class Flaw(Exception):  # noqa: N818
         self.length = length
         self.instead = instead
 
-    def mended(self, text: str) -> str | None:
+    def mend(self, text: str) -> str | None:
         """`text` with this one place corrected; None without a suggestion."""
         if self.instead is None:
             return None
@@ -78,13 +78,13 @@ class Part:
         return parts
 
 
-def checked(text: str, read: Callable[[str], Result], examples: tuple[str, ...]) -> Result:
+def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ...]) -> Result:
     """The result of `read` for the text. Raises ScheduleInvalid for its Flaw."""
     try:
         return _read(text, read)
     except Flaw as flaw:
         raise ScheduleInvalid(
-            flaw.message, flaw.position, _suggestion(flaw.mended(text), read), examples
+            flaw.message, flaw.position, _suggestion(flaw.mend(text), read), examples
         ) from None
 
 
@@ -106,7 +106,7 @@ def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
         try:
             _read(text, read)
         except Flaw as flaw:
-            text = flaw.mended(text)
+            text = flaw.mend(text)
         else:
             return text.strip()
     return None

@@ -27,7 +27,7 @@ def read_fire_at(text: str, zone: tzinfo) -> datetime:
     """The instant, in UTC. Raises Flaw."""
     match = _FIRE_AT(text)
     if match is None:
-        raise _malformed(text, "fire_at is a time such as 2027-01-31T09:00:00Z", len(text))
+        raise _describe_malformed(text, "fire_at is a time such as 2027-01-31T09:00:00Z", len(text))
     local = _local(match, 0)
     if match[8]:
         return _check_year(_at_offset(match, local), 0)
@@ -38,7 +38,9 @@ def read_at(text: str, zone: tzinfo) -> datetime:
     """The instant, in UTC. Raises Flaw."""
     match = _AT(text)
     if match is None:
-        raise _malformed(text, "at() takes a local time: at(yyyy-mm-ddThh:mm:ss)", len(text.rstrip(")")))
+        raise _describe_malformed(
+            text, "at() takes a local time: at(yyyy-mm-ddThh:mm:ss)", len(text.rstrip(")"))
+        )
     return _existing(_local(match, 3), zone, 3, len(text) - 4)
 
 
@@ -77,6 +79,6 @@ def _existing(local: datetime, zone: tzinfo, start: int, length: int) -> datetim
     return instant
 
 
-def _malformed(text: str, message: str, end: int) -> Flaw:
+def _describe_malformed(text: str, message: str, end: int) -> Flaw:
     """The error for a text of another form; for a date alone it suggests a time."""
     return Flaw(message, end, 0, "T00:00:00") if _ONLY_DATE(text) else Flaw(message, 0, len(text))

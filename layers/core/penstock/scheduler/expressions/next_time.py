@@ -12,9 +12,9 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 
 from .cron import Cron, read_aws, read_native
-from .days import Days, days_of
+from .days import Days, list_days
 from .fields import AWS_YEAR
-from .invalid import checked
+from .invalid import raise_flaw
 from .zones import end_of_clock_change, first_instant
 
 LATEST = datetime(AWS_YEAR.high, 12, 31, 23, 59, 59)  # noqa: DTZ001 - a local time
@@ -82,7 +82,7 @@ def cron_times(canonical: str) -> CronTimes:
 
     Raises ScheduleInvalid for a text that is no cron.
     """
-    return CronTimes(checked(canonical, read_aws if canonical.startswith("cron(") else read_native, ()))
+    return CronTimes(raise_flaw(canonical, read_aws if canonical.startswith("cron(") else read_native, ()))
 
 
 def _dates(cron: Cron, start: date) -> Iterator[date]:
@@ -91,7 +91,7 @@ def _dates(cron: Cron, start: date) -> Iterator[date]:
     for year in years:
         for month in sorted(cron.months):
             if (year, month) >= (start.year, start.month):
-                days = (date(year, month, day) for day in days_of(cron.days, year, month))
+                days = (date(year, month, day) for day in list_days(cron.days, year, month))
                 yield from (day for day in days if day >= start)
 
 

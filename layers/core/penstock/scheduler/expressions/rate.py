@@ -45,7 +45,7 @@ def canonical_rate(text: str) -> str:
     return f"rate({number} {unit}{'' if number == 1 else 's'})"
 
 
-def seconds_of(canonical: str) -> int:
+def read_seconds(canonical: str) -> int:
     """Seconds between two times."""
     number, unit = read_rate(canonical)
     return number * _SECONDS[unit]

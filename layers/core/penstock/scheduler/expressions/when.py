@@ -8,7 +8,7 @@ N divides the next unit, as in every.py; T is as in clock_time.py.
 """
 
 from .clock_time import read_time
-from .every import cron_of, divides
+from .every import build_cron, divides
 from .fields import is_number
 from .invalid import Flaw, Part, nearest
 
@@ -78,7 +78,7 @@ def _every_so_many(number: Part, words: list[Part], end: Part) -> str:
         raise _surplus(words[1:], end)
     if not divides(int(number.text), _UNITS[name]):
         raise number.flaw(_indivisible(name), _smaller(int(number.text), _UNITS[name]))
-    return cron_of(int(number.text), _UNITS[name])
+    return build_cron(int(number.text), _UNITS[name])
 
 
 def _daily(words: list[Part], end: Part) -> str:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from penstock.postgres.statements.firing import ClaimedScheduleRow
-from penstock.scheduler.expressions.expression import stored
+from penstock.scheduler.expressions.expression import read_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
 
     An occurrence of up to `window_seconds` ago may be due later in its window: a later transaction plans it.
     """
-    following = next_of(due)
+    following = plan_occurrences(due)
     due_until = due.now - timedelta(seconds=due.window_seconds)
     if due.door == "native" and due.form == "fire_at":
         return Plan([due.next_fire_at], None)
@@ -60,9 +60,9 @@ def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
     return take_recent(due, following, due_until, due_until - timedelta(seconds=late))
 
 
-def next_of(due: ClaimedScheduleRow) -> NextOccurrence:
+def plan_occurrences(due: ClaimedScheduleRow) -> NextOccurrence:
     """The occurrences of a schedule, up to its end."""
-    expression = stored(due.form, due.canonical, due.canonical, due.timezone)
+    expression = read_stored(due.form, due.canonical, due.canonical, due.timezone)
 
     def following(instant: datetime) -> datetime | None:
         found = expression.next_after(instant, due.anchor_at)
@@ -73,16 +73,16 @@ def next_of(due: ClaimedScheduleRow) -> NextOccurrence:
 
 def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime) -> Plan:
     """The plan of a schedule that catches up: the oldest occurrences up to the limit, then the next in the future."""
-    rest = missed(due.next_fire_at, following, due_until)
+    rest = list_missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
     skipped = list(islice(rest, MOST_COUNTED))
     if not skipped:
         return Plan(times, following(times[-1]))
-    note = f"catchup_limit_exceeded: {number_of(skipped)} fires skipped"
+    note = f"catchup_limit_exceeded: {describe_skipped(skipped)} fires skipped"
     return Plan(times, following(max(due_until, skipped[-1])), note, skipped[0])
 
 
-def number_of(skipped: Sized) -> str:
+def describe_skipped(skipped: Sized) -> str:
     """How many occurrences were skipped, as far as they were counted."""
     return f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
 
@@ -93,15 +93,18 @@ def take_recent(
     """The plan of a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
     if due.next_fire_at < oldest:
         until = oldest - timedelta(microseconds=1)
-        skipped = [due.next_fire_at, *islice(missed(due.next_fire_at, following, until), MOST_COUNTED - 1)]
+        skipped = [
+            due.next_fire_at,
+            *islice(list_missed(due.next_fire_at, following, until), MOST_COUNTED - 1),
+        ]
         seconds = int((due_until - oldest).total_seconds())
-        note = f"missed: {number_of(skipped)} fires skipped, which were more than {seconds} s late"
+        note = f"missed: {describe_skipped(skipped)} fires skipped, which were more than {seconds} s late"
         return Plan([], following(until), note, due.next_fire_at)
-    times = [due.next_fire_at, *islice(missed(due.next_fire_at, following, due_until), MOST_AT_ONCE - 1)]
+    times = [due.next_fire_at, *islice(list_missed(due.next_fire_at, following, due_until), MOST_AT_ONCE - 1)]
     return Plan(times, following(times[-1]))
 
 
-def missed(after: datetime, following: NextOccurrence, due_until: datetime) -> "Iterator[datetime]":
+def list_missed(after: datetime, following: NextOccurrence, due_until: datetime) -> "Iterator[datetime]":
     """The occurrences after the instant `after`, up to `due_until`."""
     while (found := following(after)) is not None and found <= due_until:
         yield found

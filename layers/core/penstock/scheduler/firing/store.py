@@ -78,7 +78,7 @@ class Store:
 
     def fire(self, limit: int, grace_seconds: int) -> int:
         """Fires up to `limit` schedules that are due. Returns how many it claimed."""
-        with self._traces.recorded(), self._connection.transaction():
+        with self._traces.record_spans(), self._connection.transaction():
             claimed = self._calls.call(CLAIM_SCHEDULES, [limit, self._per_second])
             planned = [PlannedSchedule(due, plan(due, grace_seconds)) for due in claimed]
             for _ in range(MOST_SIGNATURES):
@@ -88,7 +88,7 @@ class Store:
 
     def try_again(self, limit: int) -> int:
         """Retries up to `limit` failed invocations. Returns how many it claimed."""
-        with self._traces.recorded(), self._connection.transaction():
+        with self._traces.record_spans(), self._connection.transaction():
             left = retries = self._calls.call(CLAIM_SCHEDULE_RETRIES, [limit, self._per_second])
             for _ in range(MOST_SIGNATURES):
                 if left:

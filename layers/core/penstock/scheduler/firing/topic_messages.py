@@ -27,7 +27,7 @@ class TopicDraft(NamedTuple):
     text: str
 
 
-def environment_of(settings: Settings) -> Environment:
+def make_environment(settings: Settings) -> Environment:
     """The environment of a worker, without a key of receipt handles, since a worker makes none."""
     return Environment(settings, ReceiptHandles(b""))
 
@@ -53,7 +53,9 @@ def topic_message(topic: TopicArn, text: str, environment: Environment) -> Opera
     version = environment.cache(envelopes.TopicCache).signature_version(str(topic))
     size = len(text.encode())
     message = OutgoingMessage(new_message_id(), {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
-    contents = yield from envelopes.envelope_contents(topic, message, version, context_of(topic, environment))
+    contents = yield from envelopes.envelope_contents(
+        topic, message, version, make_context(topic, environment)
+    )
     return _json.encode({
         "version": version,
         "message_id": as_text(message.message_id),
@@ -63,7 +65,7 @@ def topic_message(topic: TopicArn, text: str, environment: Environment) -> Opera
     })  # fmt: skip
 
 
-def context_of(topic: TopicArn, environment: Environment) -> Context:
+def make_context(topic: TopicArn, environment: Environment) -> Context:
     """The context of a publisher in the topic's account.
 
     The base of links is QUEUE_BASE_URL; without it, the address on which this process listens.

@@ -19,10 +19,10 @@ class Traces:
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer
         self._spans: dict[Key, Span | None] = {}
-        self._failed: set[int] = set()
+        self._report_failure: set[int] = set()
 
     @contextmanager
-    def recorded(self) -> Iterator[None]:
+    def record_spans(self) -> Iterator[None]:
         """Ends the spans that began inside; when the block raises, all of them have failed."""
         error = "rolled_back"
         try:
@@ -31,9 +31,9 @@ class Traces:
         finally:
             for (row_id, _, _), span in self._spans.items():
                 if span is not None:
-                    span.end(error or ("failed" if row_id in self._failed else None))
+                    span.end(error or ("failed" if row_id in self._report_failure else None))
             self._spans.clear()
-            self._failed.clear()
+            self._report_failure.clear()
 
     def begin(
         self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
@@ -46,7 +46,7 @@ class Traces:
             return list(topic_messages)
         for key in keys:
             if key not in self._spans:
-                self._spans[key] = self._tracer.root(f"fire {kind}", described(kind, key))
+                self._spans[key] = self._tracer.root(f"fire {kind}", span_attributes(kind, key))
         return [
             with_trace(topic_message, self._spans[key])
             for key, topic_message in zip(keys, topic_messages, strict=True)
@@ -54,10 +54,10 @@ class Traces:
 
     def failed(self, row_id: int) -> None:
         """Marks the spans of this schedule, or of this retry, as failed: its target did not accept the message."""
-        self._failed.add(row_id)
+        self._report_failure.add(row_id)
 
 
-def described(kind: str, key: Key) -> dict[str, Value]:
+def span_attributes(kind: str, key: Key) -> dict[str, Value]:
     """Attributes of a span."""
     row_id, occurrence, name = key
     attributes: dict[str, Value] = {f"penstock.{kind}.id": row_id, "penstock.schedule.name": name}

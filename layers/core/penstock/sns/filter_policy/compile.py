@@ -47,7 +47,7 @@ class Key:
         points = [operator.points for operator in self.operators if operator.points]
         return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
 
-    def compiled(self) -> list[object]:
+    def compile_key(self) -> list[object]:
         """The key as SQL reads it; its tests for equality become one test."""
         tests = [operator.test for operator in self.operators if operator.test]
         equal = [value for test in tests if test[0] == "in" for value in test[1]]
@@ -80,15 +80,15 @@ def compile_policy(text: str, scope: str) -> str | None:
         raise invalid_operator("failed to parse JSON.") from None
     if not isinstance(policy, dict):
         raise invalid_operator("Filter is not an object")
-    return compiled(policy, nested=scope == "MessageBody") if policy else None
+    return compile_policy_rules(policy, nested=scope == "MessageBody") if policy else None
 
 
-def compiled(policy: dict[str, object], *, nested: bool) -> str:
+def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
     """The compiled form of a policy that is an object and not empty. Raises InvalidParameter."""
     try:
-        read = Object(tuple(parts_of(policy, "", 1, nested=nested)))
+        read = Object(tuple(list_parts(policy, "", 1, nested=nested)))
         check_limits(read)
-        found = [[key.compiled() for key in branch.values()] for branch in branches(read)]
+        found = [[key.compile_key() for key in branch.values()] for branch in branches(read)]
     except RecursionError:  # the policy's depth alone exceeds the limit of combinations
         raise too_complex() from None
     return msgspec.json.encode(found).decode()
@@ -100,7 +100,7 @@ def too_complex() -> InvalidParameter:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def parts_of(members: dict[str, object], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
+def list_parts(members: dict[str, object], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
     """The rules of an object of the policy and of the objects in it. Raises InvalidParameter."""
     if not members:
         raise invalid_operator("Empty objects are not allowed")
@@ -108,7 +108,7 @@ def parts_of(members: dict[str, object], path: str, depth: int, *, nested: bool)
         plain = path_of_name(plain_value(name)) if nested else plain_value(name)
         below = f"{path}{SEPARATOR}{plain}" if depth > 1 else plain
         if name == "$or" and is_or(value):
-            yield tuple(Object(tuple(parts_of(one, path, depth, nested=nested))) for one in value)
+            yield tuple(Object(tuple(list_parts(one, path, depth, nested=nested))) for one in value)
         elif isinstance(value, list):
             yield key(below, depth, value)
         elif not isinstance(value, dict):
@@ -118,7 +118,7 @@ def parts_of(members: dict[str, object], path: str, depth: int, *, nested: bool)
                 "Filter policy scope MessageAttributes does not support nested filter policy"
             )
         else:
-            yield from parts_of(value, below, depth + 1, nested=nested)
+            yield from list_parts(value, below, depth + 1, nested=nested)
 
 
 def key(path: str, depth: int, values: list[object]) -> Key:
@@ -148,21 +148,21 @@ def has_reserved(members: dict[str, object]) -> bool:
 # --- limits ----------------------------------------------------------------------------------------------------------
 def check_limits(policy: Object) -> None:
     """Raises InvalidParameter for a policy with too many keys, combinations or points of wildcards."""
-    keys = list(keys_of(policy))
+    keys = list(list_keys(policy))
     if len({one.path for one in keys}) > MOST_KEYS:
         raise invalid_operator(f"Filter policy can not have more than {MOST_KEYS} keys")
     if combinations(policy) > MOST_COMBINATIONS or sum(one.points() for one in keys) > MOST_WILDCARD_POINTS:
         raise too_complex()
 
 
-def keys_of(policy: Object) -> Iterator[Key]:
+def list_keys(policy: Object) -> Iterator[Key]:
     """All keys, those within `$or` too."""
     for part in policy.parts:
         if isinstance(part, Key):
             yield part
         else:
             for alternative in part:
-                yield from keys_of(alternative)
+                yield from list_keys(alternative)
 
 
 def combinations(policy: Object) -> int:

@@ -54,8 +54,8 @@ def _attribute(kind: str, text: str) -> list[object]:
         values = msgspec.json.decode(text)
         if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
             raise UnreadableBody
-        return [_escaped(value) if isinstance(value, str) else value for value in values]
-    return [msgspec.Raw(number_text(text))] if kind.startswith("Number") else [_escaped(text)]
+        return [_escape(value) if isinstance(value, str) else value for value in values]
+    return [msgspec.Raw(number_text(text))] if kind.startswith("Number") else [_escape(text)]
 
 
 def number_text(text: str) -> bytes:
@@ -67,7 +67,7 @@ def number_text(text: str) -> bytes:
         return repr(float(text)).encode()
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return plain_value(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -84,7 +84,7 @@ def body_facts(body: str) -> Mapping[str, object] | None:
         if not isinstance(document, dict):
             return None
         # Escapes are rare, and only an escape can hold a character that `plain_value` replaces.
-        return flattened(plain_members(document) if "\\u00" in body else document)
+        return flatten_document(plain_members(document) if "\\u00" in body else document)
     except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
         return None
 
@@ -111,7 +111,7 @@ def plain_members(document: Mapping[str, object]) -> dict[str, object]:
     return {plain_value(name): without_surrogates(member) for name, member in document.items()}
 
 
-def flattened(document: dict[str, object]) -> Mapping[str, object]:
+def flatten_document(document: dict[str, object]) -> Mapping[str, object]:
     """The facts of an object. Raises UnreadableBody."""
     facts: Facts = {}
     several, characters = False, 0

@@ -20,7 +20,7 @@ import msgspec
 
 from penstock.sns.errors import InvalidParameter
 
-from .values import GREATEST, SMALLEST, in_range, is_number, lower_case, plain_value, rounded
+from .values import GREATEST, SMALLEST, in_range, is_number, lower_case, plain_value, round_value
 from .wildcards import WildcardError, like_pattern, literal
 
 SEVERAL_WILDCARDS = 3  # points of a pattern with more than one wildcard
@@ -62,7 +62,7 @@ def read_operator(value: object) -> Operator:
         return _OPERATOR_READERS[name](argument)
     if isinstance(value, list):
         raise invalid_operator("Match value must be String, number, true, false, or null")
-    return Operator(["in", [plain_value(value) if isinstance(value, str) else rounded(value)]])
+    return Operator(["in", [plain_value(value) if isinstance(value, str) else round_value(value)]])
 
 
 def _single(given: dict[str, object], if_empty: str) -> tuple[str, object]:
@@ -137,7 +137,7 @@ def _numeric(argument: object) -> Operator:
         raise invalid_operator("Value of numeric must be an array.")
     first = argument[0] if argument else "]"
     if not argument or not isinstance(first, str):
-        raise invalid_operator(f"Invalid member in numeric match: {_shown(first)}")
+        raise invalid_operator(f"Invalid member in numeric match: {_display(first)}")
     if first not in ("=", "<", "<=", ">", ">="):
         raise invalid_operator(f"Unrecognized numeric range operator: {first[:64]}")
     value, rest = _bound(argument[1:2], "equals" if first == "=" else first), argument[2:]
@@ -155,7 +155,7 @@ def _upper(low: float, rest: list[object]) -> tuple[float, bool]:
     if not rest:
         return GREATEST, True
     if not isinstance(rest[0], str):
-        raise invalid_operator(f"Bad value in numeric range: {_shown(rest[0])}")
+        raise invalid_operator(f"Bad value in numeric range: {_display(rest[0])}")
     if rest[0] not in ("<", "<="):
         raise invalid_operator(f"Bad numeric range operator: {rest[0][:64]}")
     high = _bound(rest[1:2], rest[0])
@@ -171,10 +171,10 @@ def _bound(given: list[object], called: str) -> float:
         raise invalid_operator(f"Value of {called} must be numeric")
     if not in_range(given[0]):
         raise invalid_operator("Value must be between -1.0E9 and 1.0E9, inclusive")
-    return rounded(given[0])
+    return round_value(given[0])
 
 
-def _shown(value: object) -> str:
+def _display(value: object) -> str:
     """A value as AWS's parser names it in errors: its opening bracket, its JSON literal, or the text itself."""
     if isinstance(value, list | dict):
         return "[" if isinstance(value, list) else "{"
@@ -198,7 +198,7 @@ def _anything_but(argument: object) -> Operator:
             "Inside anything but list, either all values are number or string, mixed type is not supported"
         )
     return Operator(
-        ["not", [plain_value(value) if isinstance(value, str) else rounded(value) for value in values]],
+        ["not", [plain_value(value) if isinstance(value, str) else round_value(value) for value in values]],
         points=1,
     )
 

@@ -48,7 +48,7 @@ def in_range(value: float) -> bool:
     return SMALLEST <= value <= GREATEST
 
 
-def rounded(value: T) -> T | float:
+def round_value(value: T) -> T | float:
     """A number of a policy, with five digits after the point when it is in range; anything else as it is."""
     if not isinstance(value, float) or not in_range(value):
         return value

@@ -29,7 +29,7 @@ from penstock.postgres.statements.mobile import (
 )
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
-from penstock.sqs.validation import encoded
+from penstock.sqs.validation import encode_text
 
 PAGE = 100
 SECRETS = ("PlatformCredential", "PlatformPrincipal")
@@ -128,7 +128,7 @@ def check_attributes(given: Mapping[str, str]) -> None:
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
-        if len(value) > MOST_CHARACTERS or encoded(value) is None:
+        if len(value) > MOST_CHARACTERS or encode_text(value) is None:
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
         if name == "Enabled" and value.lower() not in ("true", "false"):
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")

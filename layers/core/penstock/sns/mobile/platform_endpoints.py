@@ -10,7 +10,7 @@ from uuid import uuid4
 import msgspec
 
 from penstock.access.deliveries import policies_decide
-from penstock.access.quotas import quota_of, too_many
+from penstock.access.quotas import read_quota, too_many
 from penstock.aws.platform_arn import PlatformArn, arn_reason, parse_endpoint_arn
 from penstock.aws.topic_arn import is_subscription_id
 from penstock.context import Context
@@ -24,7 +24,7 @@ from penstock.postgres.statements.mobile import (
 )
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
-from penstock.sqs.validation import encoded
+from penstock.sqs.validation import encode_text
 
 from .platform_applications import (
     PAGE,
@@ -50,9 +50,9 @@ def create_platform_endpoint(
     if request.custom_user_data is not None:
         given["CustomUserData"] = request.custom_user_data
     check_attributes(given)
-    token = checked_token(request.token, arn.platform)
+    token = check_token(request.token, arn.platform)
     given.pop("Token", None)
-    most = quota_of("platform_endpoints", context)
+    most = read_quota("platform_endpoints", context)
     (row,) = yield from Call(
         CREATE_PLATFORM_ENDPOINT,
         (request.platform_application_arn, uuid4(), token, as_json(kept(given)), most),
@@ -93,7 +93,7 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
     check_attributes(given)
     token = given.pop("Token", None)
     if token is not None:
-        token = checked_token(token, arn.platform)
+        token = check_token(token, arn.platform)
     (row,) = yield from Call(SET_PLATFORM_ENDPOINT, (request.endpoint_arn, token, as_json(kept(given))))
     if row.error == "TokenTaken":
         raise errors.InvalidParameter.named("This endpoint is already registered with a different token.")
@@ -137,7 +137,7 @@ def check_attributes(given: Mapping[str, str]) -> None:
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
-        data = encoded(value)
+        data = encode_text(value)
         if data is None or (name == "CustomUserData" and len(data) > MOST_USER_DATA_BYTES):
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
         if name == "Enabled" and value.lower() not in ("true", "false"):
@@ -146,9 +146,9 @@ def check_attributes(given: Mapping[str, str]) -> None:
             )
 
 
-def checked_token(token: str, platform: str) -> str:
+def check_token(token: str, platform: str) -> str:
     """The token as it is kept: for Apple in lower case (GetEndpointAttributes). Raises InvalidParameter."""
-    if not token or len(token) > MOST_TOKEN_CHARACTERS or encoded(token) is None:
+    if not token or len(token) > MOST_TOKEN_CHARACTERS or encode_text(token) is None:
         raise errors.InvalidParameter.named("Token")
     return token.lower() if platform.startswith(("APNS", "MACOS")) else token
 

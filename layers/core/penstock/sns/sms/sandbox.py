@@ -20,7 +20,7 @@ from penstock.sns import errors, paging
 from penstock.sns import types as sns
 
 from .phone_numbers import is_phone_number
-from .settings import checked_number
+from .settings import check_number
 
 PAGE = 100
 MOST_NUMBERS = 10
@@ -40,7 +40,7 @@ def create_sms_sandbox_phone_number(
     request: sns.CreateSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.CreateSMSSandboxPhoneNumberResult]:
     """Adds a phone number and sends it a password; again for one that is not verified yet. At most ten an account."""
-    number = checked_number(request.phone_number, "PhoneNumber")
+    number = check_number(request.phone_number, "PhoneNumber")
     password = f"{secrets.randbelow(1_000_000):06d}"
     (row,) = yield from Call(
         ADD_SANDBOX_NUMBER,
@@ -59,7 +59,7 @@ def verify_sms_sandbox_phone_number(
     request: sns.VerifySMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.VerifySMSSandboxPhoneNumberResult]:
     """Verifies a phone number by the password of less than a day ago; five wrong ones make it void."""
-    number = checked_number(request.phone_number, "PhoneNumber")
+    number = check_number(request.phone_number, "PhoneNumber")
     (row,) = yield from Call(
         VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)
     )
@@ -74,7 +74,7 @@ def delete_sms_sandbox_phone_number(
     request: sns.DeleteSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.DeleteSMSSandboxPhoneNumberResult]:
     """Removes a phone number."""
-    number = checked_number(request.phone_number, "PhoneNumber")
+    number = check_number(request.phone_number, "PhoneNumber")
     (row,) = yield from Call(DROP_SANDBOX_NUMBER, (context.account_id, context.region, number))
     if not row.dropped:
         raise no_number()

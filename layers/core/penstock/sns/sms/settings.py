@@ -21,7 +21,7 @@ from penstock.postgres.statements.phone_numbers import (
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
 from penstock.sns.mobile.platform_applications import as_json, is_percentage
-from penstock.sqs.validation import encoded
+from penstock.sqs.validation import encode_text
 
 from .phone_numbers import is_phone_number
 
@@ -49,7 +49,7 @@ def set_sms_attributes(
     for name, value in request.attributes.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("attributes", f"Invalid attribute name: {name[:64]}")
-        if len(value) > MOST_CHARACTERS or encoded(value) is None or not ATTRIBUTES[name](value):
+        if len(value) > MOST_CHARACTERS or encode_text(value) is None or not ATTRIBUTES[name](value):
             raise errors.InvalidParameter.named("attributes", f"Invalid value for attribute: {name}")
     yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, as_json(request.attributes)))
     return sns.SetSMSAttributesResult()
@@ -83,7 +83,7 @@ def check_if_phone_number_is_opted_out(
     request: sns.CheckIfPhoneNumberIsOptedOutRequest, context: Context
 ) -> Operation[sns.CheckIfPhoneNumberIsOptedOutResult]:
     """Whether a phone number is opted out."""
-    number = checked_number(request.phone_number, "phoneNumber")
+    number = check_number(request.phone_number, "phoneNumber")
     (row,) = yield from Call(IS_OPTED_OUT, (context.account_id, context.region, number))
     return sns.CheckIfPhoneNumberIsOptedOutResult(is_opted_out=row.opted_out)
 
@@ -104,7 +104,7 @@ def opt_in_phone_number(
     request: sns.OptInPhoneNumberRequest, context: Context
 ) -> Operation[sns.OptInPhoneNumberResult]:
     """A phone number gets text messages again; at most once in 30 days."""
-    number = checked_number(request.phone_number, "phoneNumber")
+    number = check_number(request.phone_number, "phoneNumber")
     (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
     if row.error is not None:
         raise errors.InvalidParameter.named(
@@ -114,7 +114,7 @@ def opt_in_phone_number(
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
-def checked_number(text: str, member: str) -> str:
+def check_number(text: str, member: str) -> str:
     """The phone number. Raises InvalidParameter."""
     if not is_phone_number(text):
         raise errors.InvalidParameter.named(

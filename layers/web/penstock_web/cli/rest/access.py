@@ -25,7 +25,7 @@ def list_users(endpoint: str) -> None:
 def show_user(endpoint: str, name: str) -> None:
     """A user, with policies and keys. Raises LocalError for an unknown one."""
     client = Client(endpoint)
-    print_fields(_named(client.members("/users"), "name", name, "user"))
+    print_fields(_find_row(client.members("/users"), "name", name, "user"))
     print_table((key for key in client.members("/keys") if key["user"] == name), json=False, columns=_KEYS)
 
 
@@ -52,7 +52,7 @@ def list_keys(endpoint: str) -> None:
 
 def show_key(endpoint: str, key_id: str) -> None:
     """What is known of a key, but its secret. Raises LocalError for an unknown one."""
-    print_fields(_named(Client(endpoint).members("/keys"), "id", key_id, "key"))
+    print_fields(_find_row(Client(endpoint).members("/keys"), "id", key_id, "key"))
 
 
 def create_key(
@@ -80,7 +80,7 @@ def revoke_key(endpoint: str, key_id: str) -> None:
     print(f"revoked {key_id}")
 
 
-def _named(rows: list[Document], member: str, value: str, kind: str) -> Document:
+def _find_row(rows: list[Document], member: str, value: str, kind: str) -> Document:
     for row in rows:
         if row[member] == value:
             return row

@@ -12,7 +12,7 @@ from penstock_web.system_account import LocalError
 from .client import Client, queue_path
 from .options import Endpoint, Json, Name
 from .printing import print_json, print_messages, print_table, say, shortened
-from .values import json_object, one_of, whole_number
+from .values import accept_only, json_object, whole_number
 
 if TYPE_CHECKING:
     from .client import Document
@@ -70,7 +70,7 @@ def failures(
         list[str] | None,
         typer.Option(
             metavar="WHAT",
-            parser=one_of("source", "shape", "receive_count", "attribute"),
+            parser=accept_only("source", "shape", "receive_count", "attribute"),
             help="source, shape (both by default), receive_count or attribute; repeatable",
         ),
     ] = None,

@@ -16,7 +16,7 @@ from penstock_web.system_account import LocalError
 from .client import Client, RefusedError, queue_path
 from .options import Endpoint, Json, Name, Yes, confirm
 from .printing import counted, print_described, print_json, print_messages, print_table, say, shortened
-from .values import json_or_text, one_of, whole_number
+from .values import accept_only, json_or_text, whole_number
 
 if TYPE_CHECKING:
     from penstock_web.native.documents import StoredMessage
@@ -159,7 +159,7 @@ def peek(
         str,
         typer.Option(
             metavar="STATE",
-            parser=one_of(*_STATES, "all"),
+            parser=accept_only(*_STATES, "all"),
             help="visible, in_flight, delayed or all (default visible)",
         ),
     ] = "visible",

@@ -20,7 +20,7 @@ def whole_number(least: int, most: int) -> Callable[[str | int], int]:
     return parse
 
 
-def one_of(*values: str) -> Callable[[str], str]:
+def accept_only(*values: str) -> Callable[[str], str]:
     """A parser for one of these texts."""
 
     def parse(text: str) -> str:

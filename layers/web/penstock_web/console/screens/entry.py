@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse
 
 from penstock.errors import InvalidClientTokenId, RequestThrottled
 from penstock_web.console.assets import read_asset
-from penstock_web.console.console_route import SIGN_IN, ConsoleRoute, CurrentPage, compressed, redirect
+from penstock_web.console.console_route import SIGN_IN, ConsoleRoute, CurrentPage, compress_response, redirect
 from penstock_web.console.sign_in import close_session, find_viewer, open_session, set_cookie
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
@@ -33,7 +33,7 @@ async def asset(file: str, page: CurrentPage) -> Response:
     found = read_asset(file)
     if found is None:
         return page.show("none.html", 404, title="Not here")
-    return compressed(*found, YEAR, page.request)
+    return compress_response(*found, YEAR, page.request)
 
 
 @router.get("/console/sign-in")

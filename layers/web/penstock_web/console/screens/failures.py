@@ -6,9 +6,9 @@ from fastapi import APIRouter, Response
 
 from penstock.search.failures import SCANNED, By, FailureGroup, Grouping, group_failures
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage
-from penstock_web.console.differences import Line, marked_lines
+from penstock_web.console.differences import Line, mark_lines
 from penstock_web.console.filters import as_parameters
-from penstock_web.console.messages import Seen, moment_of
+from penstock_web.console.messages import Seen, to_datetime
 from penstock_web.console.rendering import plural
 from penstock_web.console.snippets import as_markdown
 from penstock_web.native.operations import arn_of
@@ -42,12 +42,12 @@ class Shown(NamedTuple):
     @property
     def oldest_at(self) -> object:
         """When the first of them came."""
-        return moment_of(self.group.oldest_ms)
+        return to_datetime(self.group.oldest_ms)
 
     @property
     def newest_at(self) -> object:
         """When the last of them came."""
-        return moment_of(self.group.newest_ms)
+        return to_datetime(self.group.newest_ms)
 
 
 @router.get("/console/queues/{name}/failures")
@@ -65,17 +65,17 @@ async def failures(name: str, page: CurrentPage) -> Response:
     return page.show(
         "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
         attribute=attribute, may_redrive=page.may("sqs:StartMessageMoveTask", wanted.arn),
-        groups=[shown_group(name, group) for group in found.groups],
+        groups=[show_group(name, group) for group in found.groups],
     )  # fmt: skip
 
 
-def shown_group(name: str, group: FailureGroup) -> Shown:
+def show_group(name: str, group: FailureGroup) -> Shown:
     """A group as the page has it."""
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [one.pretty or one.row.body for one in seen]
     samples = [
         Sample(one, lines, len(one.row.body) >= LONGEST_SAMPLE)
-        for one, lines in zip(seen, marked_lines(texts), strict=True)
+        for one, lines in zip(seen, mark_lines(texts), strict=True)
     ]
     first = seen[0]
     source = group.samples[0].source_arn
@@ -85,7 +85,7 @@ def shown_group(name: str, group: FailureGroup) -> Shown:
         "alike": group.messages,
         "receives": group.samples[0].total_receive_count,
         "message id": first.row.message_id,
-        "newest": moment_of(group.newest_ms).isoformat(timespec="seconds"),
+        "newest": to_datetime(group.newest_ms).isoformat(timespec="seconds"),
         **{f"attribute {key}": value.text for key, value in first.attributes.items()},
     }
     markdown = as_markdown(

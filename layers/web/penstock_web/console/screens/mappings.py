@@ -49,7 +49,7 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
 @router.post("/console/mappings")
 async def create_mapping(page: CurrentPage) -> Response:
     """Makes a mapping."""
-    new = _given(page)
+    new = _read_form(page)
     act = Act("lambda:CreateEventSourceMapping", new.queue, {"function": new.function})
     made = await page.act(act, operations.create(new, page.context), lambda _: 1)
     return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
@@ -75,7 +75,7 @@ async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
     return redirect("/console/mappings?done=unmapped")
 
 
-def _given(page: Page) -> NewMapping:
+def _read_form(page: Page) -> NewMapping:
     """The mapping of the form. Raises InvalidParameterValue."""
     document = {
         "queue": page.field("queue").strip(),

@@ -10,7 +10,7 @@ from penstock.search.messages import MOST_SCANNED, Search, search_messages
 from penstock.sqs.send import send_message
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 from penstock_web.console.console_route import HEADERS, ConsoleRoute, CurrentPage, Page, redirect
-from penstock_web.console.filters import NAMES, filter_of
+from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
 from penstock_web.console.snippets import as_markdown, message_snippets
 from penstock_web.native.errors import MessageNotFound
@@ -30,9 +30,9 @@ LONGEST_PLACE = 160
 async def messages(name: str, page: CurrentPage) -> Response:
     """A page of messages in a state, the oldest id first; with a filter, in the order in which the queue keeps them."""
     state = page.choice("state", STATES)
-    wanted = filter_of(page.query, [state] if "state" in page.query else list(STATES))
+    wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
     if wanted is not None:
-        return await filtered(name, wanted, page)
+        return await show_filtered(name, wanted, page)
     after = page.number("after", 0, LAST_ID)
     found = await page.run(look_at(name, state, after or None, PAGE + 1, page.context))
     arn = arn_of(name, page.context)
@@ -45,7 +45,7 @@ async def messages(name: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-async def filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
+async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
     """Messages that pass a filter: a bounded look, which says how far it went."""
     place = page.query.get("place", "")[:LONGEST_PLACE]
     found = await page.run(find(name, wanted, place or None, page.context))
@@ -63,7 +63,7 @@ async def filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
 async def export(name: str, page: CurrentPage) -> Response:
     """The messages that pass the filter, a JSON document a line: up to 1,000, and 4 MB of them."""
     state = page.query.get("state", "")
-    wanted = filter_of(page.query, [state] if state in STATES else list(STATES)) or MessageFilter()
+    wanted = parse_filter(page.query, [state] if state in STATES else list(STATES)) or MessageFilter()
     search = Search(arn_of(name, page.context), wanted, None, MOST_IDS, MOST_SCANNED)
     found = await page.run(search_messages(search, EXPORTED_BYTES, page.context))
     lines = b"".join(msgspec.json.encode(found_message(row)) + b"\n" for row in found.rows)
@@ -76,19 +76,19 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
     """A message. Raises MessageNotFound for one that is gone."""
     first = page.choice("state", STATES)
     states = (first, *(state for state in STATES if state != first))
-    seen = await page.run(look_for(name, id_of(message_id), states, page.context))
+    seen = await page.run(look_for(name, parse_id(message_id), states, page.context))
     if seen is None:
         raise MessageNotFound(
             "This message is no longer in the queue: it was deleted, moved, or has expired."
         )
     arn = arn_of(name, page.context)
     return page.show(
-        "message.html", title=f"Message {message_id}", name=name, seen=seen, snippets=snippets_of(name, seen, page),
+        "message.html", title=f"Message {message_id}", name=name, seen=seen, snippets=build_snippets(name, seen, page),
         may_send=page.may("sqs:SendMessage", arn), may_delete=page.may("sqs:DeleteMessage", arn),
     )  # fmt: skip
 
 
-def snippets_of(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
+def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
     """How the message is sent again, and as Markdown."""
     row = seen.row
     facts = {
@@ -110,7 +110,7 @@ async def send_form(name: str, page: CurrentPage) -> Response:
     seen = None
     if "copy" in page.query:
         await page.ask(("sqs:ReceiveMessage",), "queue")
-        seen = await page.run(look_for(name, id_of(page.query["copy"]), STATES, page.context))
+        seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
     return page.show(
         "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=name.endswith(".fifo"),
         attributes=list(seen.attributes.items()) if seen else [], most=MOST_ATTRIBUTES,
@@ -128,7 +128,7 @@ async def send(name: str, page: CurrentPage) -> Response:
         queue_url=name,
         message_body=body,
         delay_seconds=int(delay) if delay else None,
-        message_attributes=attributes_of(page) or None,
+        message_attributes=read_attributes(page) or None,
         message_group_id=page.field("group").strip() or None,
         message_deduplication_id=page.field("dedup").strip() or None,
     )
@@ -137,7 +137,7 @@ async def send(name: str, page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{name}?done=sent")
 
 
-def attributes_of(page: Page) -> dict[str, MessageAttributeValue]:
+def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
     """The attributes of the form, by name. Those without a name are left out."""
     rows = zip(page.fields("attribute"), page.fields("type"), page.fields("value"), strict=False)
     return {
@@ -154,7 +154,7 @@ def attributes_of(page: Page) -> dict[str, MessageAttributeValue]:
 @router.post("/console/queues/{name}/messages/delete")
 async def delete_messages(name: str, page: CurrentPage) -> Response:
     """Deletes the chosen messages."""
-    ids = [id_of(text) for text in page.fields("id")][:MOST_IDS]
+    ids = [parse_id(text) for text in page.fields("id")][:MOST_IDS]
     if not ids:
         raise InvalidParameterValue("Nothing was done: no message was chosen.")
     deleted = await page.act(
@@ -166,7 +166,7 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
     )
 
 
-def id_of(text: str) -> int:
+def parse_id(text: str) -> int:
     """The id of a message. Raises MessageNotFound for what is none."""
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID):
         raise MessageNotFound

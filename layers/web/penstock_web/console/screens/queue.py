@@ -16,7 +16,7 @@ from penstock.postgres.statements.minutes import READ_MINUTES
 from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock.sqs import queues
 from penstock.sqs.types import DeleteQueueRequest
-from penstock_web.console.charts import Chart, History, charts_of, history_of
+from penstock_web.console.charts import Chart, History, build_charts, build_history
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.snippets import queue_snippets
@@ -68,7 +68,7 @@ async def queue(name: str, page: CurrentPage) -> Response:
     return page.show(
         "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=[*SPANS, MONTH],
         history=history,
-        redrive=dead_letters_of(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
+        redrive=read_redrive(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
         attributes=attributes, subscribed=subscribed, moment=parse_timestamp,
         receivers=receiving[:SHOWN_RECEIVERS], snippets=queue_snippets(name, context),
         done=page.query.get("done", ""), count=page.query.get("n", ""), at=now.seen.facts.measured_at,
@@ -93,14 +93,14 @@ def read_charts(arn: str, span: timedelta) -> Operation[list[Chart]]:
     """Charts of the minutes of the last `span`, and of the hour before for what the queue held at its beginning."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     rows = yield from Call(READ_MINUTES, ([arn], end - span - timedelta(hours=1), end))
-    return charts_of(by_queue(rows).get(1, ()), end - span, end)
+    return build_charts(by_queue(rows).get(1, ()), end - span, end)
 
 
 def read_history(arn: str) -> Operation[History]:
     """What the metrics job stored of the last 30 days, at most 720 hours, in one statement."""
     end = datetime.now(UTC)
     rows = yield from Call(READ_QUEUE_HISTORY, (arn, end - MONTH_LENGTH, end))
-    return (yield from Compute(partial(history_of, rows, end - MONTH_LENGTH, end)))
+    return (yield from Compute(partial(build_history, rows, end - MONTH_LENGTH, end)))
 
 
 def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
@@ -118,7 +118,7 @@ class Redrive(NamedTuple):
     receives: str
 
 
-def dead_letters_of(policy: str) -> Redrive | None:
+def read_redrive(policy: str) -> Redrive | None:
     """What a RedrivePolicy says; None: there is none."""
     if not policy:
         return None

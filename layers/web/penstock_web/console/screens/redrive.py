@@ -14,8 +14,8 @@ from penstock.errors import InvalidParameterValue
 from penstock.search import moves
 from penstock.search.filters import MessageFilter
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
-from penstock_web.console.filters import NAMES, filter_of
-from penstock_web.console.messages import moment_of
+from penstock_web.console.filters import NAMES, parse_filter
+from penstock_web.console.messages import to_datetime
 from penstock_web.native.moves import NewMove, checked, count_nothing, move_act, moved, start
 from penstock_web.native.operations import arn_of
 
@@ -52,7 +52,7 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
     query = page.request.query_params
     return page.show(
         "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
-        moment_of=moment_of, is_running=any(row.state not in OVER for row in rows), over=OVER,
+        moment_of=to_datetime, is_running=any(row.state not in OVER for row in rows), over=OVER,
         selection=selection(query.getlist("id"), {key: query.get(key, "") for key in NAMES}),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
     )  # fmt: skip
@@ -63,7 +63,7 @@ def selection(ids: list[str], given: dict[str, str]) -> Selection:
     numbers = [int(text) for text in ids if text.isascii() and text.isdigit() and len(text) < 20]
     if len(numbers) < len(ids):
         raise InvalidParameterValue("An id of a message is a number.")
-    return Selection(numbers, None if numbers else filter_of(given, []), given)
+    return Selection(numbers, None if numbers else parse_filter(given, []), given)
 
 
 @router.post("/console/queues/{name}/redrive")
@@ -96,7 +96,7 @@ def new_move(wanted: Selection, page: Page) -> NewMove:
 @router.post("/console/queues/{name}/redrive/{move}/continue")
 async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Lets a move go on that waits after its canary."""
-    operation = moves.continue_move(arn_of(name, page.context), id_of(move), None)
+    operation = moves.continue_move(arn_of(name, page.context), parse_id(move), None)
     await page.act(Act("sqs:StartMessageMoveTask", name, {"move": move}), operation, moved)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
@@ -104,12 +104,12 @@ async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
 @router.post("/console/queues/{name}/redrive/{move}/cancel")
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Ends a move: what has moved stays where it is, all else stays in the queue."""
-    operation = moves.cancel_move(arn_of(name, page.context), id_of(move))
+    operation = moves.cancel_move(arn_of(name, page.context), parse_id(move))
     await page.act(Act("sqs:CancelMessageMoveTask", name, {"move": move}), operation, moved)
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
 
 
-def id_of(text: str) -> UUID:
+def parse_id(text: str) -> UUID:
     """The id of a move. Raises InvalidParameterValue."""
     try:
         return UUID(text)

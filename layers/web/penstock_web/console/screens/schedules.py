@@ -10,7 +10,7 @@ from penstock.audit import Act
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
-from penstock.scheduler.rows import ScheduleRow, row_of
+from penstock.scheduler.rows import ScheduleRow, read_row
 from penstock_web.console.calendar import read_calendar
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
 from penstock_web.console.rendering import segment
@@ -60,7 +60,7 @@ def list_schedules(status: str, prefix: str, after: str, context: Context) -> Op
     names = (prefix or None, status or None, None, None, place[2] if after else None, after or None)
     found = []
     for number, row in enumerate((yield from Call(LIST_SCHEDULES, (*place, *names, PAGE + 1)))):
-        read = row_of(row.schedule)
+        read = read_row(row.schedule)
         found.append(Listed(to_shown_schedule(read, FIRES), is_late(read, row.now)))
         yield from scheduling.yield_to_others(number)
     return found

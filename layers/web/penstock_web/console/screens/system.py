@@ -47,14 +47,15 @@ async def system(page: CurrentPage) -> Response:
     server = (await page.read(("server",), lambda: iter(Call(READ_SERVER, ()))))[0]
     figures = {name: value for (name, label), value in known.items() if not label}
     return page.show(
-        "system.html", title="System", facts=facts_of(figures),
+        "system.html", title="System", facts=list_facts(figures),
         tables=sorted(tables, key=lambda table: -(table.dead or 0)), version=__version__,
-        settings=page.context.environment.settings, server=server, migrated=migrated(server.migrations, expected()),
+        settings=page.context.environment.settings, server=server,
+        migrated=compare_migrations(server.migrations, read_expected()),
         database=database_facts(server), pool=pool_facts(page.pool()),
     )  # fmt: skip
 
 
-def facts_of(known: dict[str, float]) -> list[Fact]:
+def list_facts(known: dict[str, float]) -> list[Fact]:
     """The figures of the installation; what is not known stays so."""
     schedules, webhooks = known.get("schedules_overdue"), known.get("webhooks_overdue")
     oldest = known.get("oldest_transaction")
@@ -82,7 +83,7 @@ class Migrated(NamedTuple):
 
 
 @cache
-def expected() -> dict[int, str]:
+def read_expected() -> dict[int, str]:
     """The names of this release's migrations by number; none where they are not installed."""
     try:  # what migrates is not in every function
         from penstock.postgres.migrations import read_migrations, sql_directory  # noqa: PLC0415
@@ -91,7 +92,7 @@ def expected() -> dict[int, str]:
     return {script.number: script.name.removesuffix(".sql") for script in read_migrations(sql_directory())}
 
 
-def migrated(applied: list[int], known: Mapping[int, str]) -> Migrated:
+def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated:
     """Compares the numbers that were applied with this release's migrations."""
     missing = [name for number, name in known.items() if number not in applied]
     last = known.get(applied[-1]) if applied else None

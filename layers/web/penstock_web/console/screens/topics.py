@@ -88,18 +88,18 @@ async def topic(topic: str, page: CurrentPage) -> Response:
     shown = await page.run(read_topic(topic, wanted, (number - 1) * PAGE, page.context))
     attributes = _texts.decode(shown.topic.attributes)
     return page.show(
-        "topic.html", title=topic, name=topic, arn=arn_of(topic, page.context), shown=shown, wanted=wanted,
+        "topic.html", title=topic, name=topic, arn=build_arn(topic, page.context), shown=shown, wanted=wanted,
         attributes={key: value for key, value in attributes.items() if key != "Policy"},
         policy=attributes.get("Policy", ""), tags=_texts.decode(shown.topic.tags), number=number,
         pages=max(1, -(-(shown.topic.confirmed + shown.topic.pending) // PAGE)), done=page.query.get("done", ""),
-        may_publish=page.may("sns:Publish", arn_of(topic, page.context)), fifo=topic.endswith(".fifo"),
+        may_publish=page.may("sns:Publish", build_arn(topic, page.context)), fifo=topic.endswith(".fifo"),
         state={"body": wanted.body, "attribute": wanted.name, "type": wanted.kind, "value": wanted.value},
     )  # fmt: skip
 
 
 def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[Shown]:
     """Raises NoSuchThing."""
-    arn = arn_of(name, context)
+    arn = build_arn(name, context)
     rows = yield from Call(DESCRIBE_TOPIC, (arn,))
     if not rows:
         raise NoSuchThing(f"There is no topic '{name}'.")
@@ -107,7 +107,7 @@ def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operatio
     return Shown(rows[0], subscriptions)
 
 
-def arn_of(name: str, context: Context) -> str:
+def build_arn(name: str, context: Context) -> str:
     """The ARN of a topic of the caller's account."""
     return str(TopicArn(context.region, context.account_id, name))
 
@@ -119,7 +119,7 @@ async def publish(topic: str, page: CurrentPage) -> Response:
     kind, value = page.field("type").strip() or "String", page.field("value")
     request = PublishRequest(
         message=page.field("body").replace("\r\n", "\n"),
-        topic_arn=arn_of(topic, page.context),
+        topic_arn=build_arn(topic, page.context),
         message_attributes={attribute: TopicAttribute(kind, value)} if attribute else None,
         message_group_id=page.field("group").strip() or None,
         message_deduplication_id=page.field("dedup").strip() or None,

@@ -59,7 +59,7 @@ def change(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[
         yield from mappings.update(_update_request(mapping_id, patch), context)
     if tags is not None:
         old = yield from mappings.read(mapping_id, context)
-        arn = mappings.arn_of(old)
+        arn = mappings.build_arn(old)
         yield from mappings.change_tags(arn, tags, sorted(old.tags.keys() - tags.keys()), context)
     return to_shown((yield from mappings.read(mapping_id, context)))
 

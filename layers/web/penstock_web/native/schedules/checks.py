@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from penstock import errors
 from penstock.aws.arn import is_queue_name
-from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse, stored
+from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse, read_stored
 from penstock.scheduler.rows import Period, ScheduleRow
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
@@ -141,7 +141,7 @@ def expression_columns(expression: Expression) -> Fields:
 
 def expression_after(row: ScheduleRow, fields: Fields) -> Expression:
     """The expression of a schedule once these columns are written."""
-    return stored(*(fields.get(name, getattr(row, name)) for name in expression_columns(row.when)))
+    return read_stored(*(fields.get(name, getattr(row, name)) for name in expression_columns(row.when)))
 
 
 # --- targets ---------------------------------------------------------------------------------------------------------

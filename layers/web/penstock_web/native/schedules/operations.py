@@ -26,7 +26,7 @@ from penstock.postgres.statements.schedules import (
     SYNC_SCHEDULES,
 )
 from penstock.scheduler import rows as schedule_rows
-from penstock.scheduler.rows import ScheduleRow, row_of
+from penstock.scheduler.rows import ScheduleRow, read_row
 from penstock.sns.topics import as_json
 from penstock_web.native.errors import ScheduleConflict, ScheduleNotFound
 from penstock_web.native.events import operations as publishing
@@ -99,7 +99,7 @@ def put(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[W
     )
     if written.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
-    shown = to_shown_schedule(row_of(written.schedule), preview_count(context))
+    shown = to_shown_schedule(read_row(written.schedule), preview_count(context))
     shown.warning = first((yield from find_warnings({name: new.target}, context)))
     return WrittenSchedule(shown, written.created)
 
@@ -117,7 +117,7 @@ def patch(name: str, changes: SchedulePatch, context: Context) -> Operation[Show
     )
     if written.error is not None:
         raise ScheduleNotFound.named(name)
-    shown = to_shown_schedule(row_of(written.schedule), preview_count(context))
+    shown = to_shown_schedule(read_row(written.schedule), preview_count(context))
     if isinstance(changes.target, NewTarget):
         shown.warning = first((yield from find_warnings({name: changes.target}, context)))
     return shown
@@ -235,7 +235,7 @@ def list_schedules(
     )
     schedules = []
     for number, row in enumerate(rows):
-        schedules.append(to_shown_schedule(row_of(row.schedule), preview_count(context)))
+        schedules.append(to_shown_schedule(read_row(row.schedule), preview_count(context)))
         yield from yield_to_others(number)
     return SchedulePage(schedules)
 
