@@ -7,7 +7,7 @@ from typing import Any
 from infra.costs.inputs import read_inputs
 from infra.costs.page import page as costs
 from penstock.actions import Action
-from penstock.settings import as_markdown
+from penstock.settings.markdown import write_page
 
 from .blocks import read_block, replace_blocks, yaml_list
 from .entry_points import entry_points
@@ -33,7 +33,7 @@ def generated_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str
             (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": compatibility(actions)}
         ),
         COSTS: costs(read_inputs()),
-        SETTINGS: as_markdown(),
+        SETTINGS: write_page(),
     }
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.settings import SETTINGS, Setting, SettingError, Settings, as_markdown, unknown_variables
+from penstock.settings import SETTINGS, Setting, SettingError, Settings, Value
+from penstock.settings.markdown import write_page
+from penstock.settings.unknown import describe_unknown_variables
 
 PAGE = Path(__file__).parents[2] / "docs/settings.md"
 
@@ -27,11 +29,11 @@ SPECIFIED = {
 
 
 def test_the_page_is_what_the_command_prints() -> None:
-    assert PAGE.read_text() == as_markdown()
+    assert PAGE.read_text() == write_page()
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)
-def test_every_setting_is_documented(setting: Setting) -> None:
+def test_every_setting_is_documented(setting: Setting[Value]) -> None:
     assert f"| `{setting.name}` |" in PAGE.read_text()
     assert setting.help.endswith(".")
 
@@ -95,7 +97,7 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str, said: str) -> Non
 
 
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if s.choices or type(s.default) is not str])
-def test_every_setting_that_is_no_text_refuses_one(setting: Setting) -> None:
+def test_every_setting_that_is_no_text_refuses_one(setting: Setting[Value]) -> None:
     with pytest.raises(SettingError, match=f"^{setting.name} must be "):
         Settings.read({setting.name: "no such value"})
 
@@ -113,7 +115,7 @@ def test_every_setting_that_is_no_text_refuses_one(setting: Setting) -> None:
     ],
 )
 def test_names_that_are_no_settings(name: str, hint: str) -> None:
-    assert unknown_variables([name]) == (f"{name} is no setting and has no effect{hint}",)
+    assert describe_unknown_variables([name]) == (f"{name} is no setting and has no effect{hint}",)
 
 
 def test_names_that_are_known_or_not_ours() -> None:
@@ -124,7 +126,7 @@ def test_names_that_are_known_or_not_ours() -> None:
         "QUEUE_PORT",
     )
     known = (*(s.name for s in SETTINGS), "QUEUE_ENCRYPTION_KEY_FILE", "DATABASE_URL_FILE")
-    assert unknown_variables((*known, *of_kubernetes, "PATH", "AWS_REGION")) == ()
+    assert describe_unknown_variables((*known, *of_kubernetes, "PATH", "AWS_REGION")) == ()
 
 
 def test_the_own_region_must_be_served() -> None:

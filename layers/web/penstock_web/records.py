@@ -36,9 +36,9 @@ def chosen_settings(settings: Settings) -> dict[str, Value]:
 
     Those of the database are left out.
     """
-    chosen = {setting: getattr(settings, setting.name.lower()) for setting in SETTINGS}
+    chosen = {setting: getattr(settings, setting.attribute) for setting in SETTINGS}
     return {
-        setting.name: "(set)" if setting.secret or not setting.is_shown else value
+        setting.name: "(set)" if setting.secret or setting.hidden else value
         for setting, value in chosen.items()
         if value != setting.default and setting.name not in ADDRESSES
     }

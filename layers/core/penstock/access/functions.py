@@ -7,8 +7,8 @@ region of the caller, and QUEUE_LAMBDA_FUNCTIONS decides. Our choice; on AWS pol
 from fnmatch import fnmatchcase
 
 from penstock.aws.function_arn import FunctionArn
-from penstock.setting_forms import entries
 from penstock.settings import Settings
+from penstock.settings.formats import split_list
 
 
 def function_refusal(
@@ -26,7 +26,7 @@ def function_refusal(
 
 def is_listed(function: FunctionArn, settings: Settings) -> bool:
     """Whether QUEUE_LAMBDA_FUNCTIONS has the function. Empty: any, but none where access is checked."""
-    listed = entries(settings.queue_lambda_functions)
+    listed = split_list(settings.queue_lambda_functions)
     if not listed:
         return settings.queue_access == "off"
     arn = str(function._replace(qualifier=""))

@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from penstock.errors import AccessDenied, MisdirectedRequest
-from penstock.setting_forms import host_entries
 from penstock.settings import Settings
+from penstock.settings.formats import split_hosts
 
 PRIVATE_DOMAINS: Final = (".localhost", ".internal", ".svc", ".svc.cluster.local")
 MOST_VERDICTS: Final = 1024
@@ -46,7 +46,7 @@ class Hosts:
 
     def __init__(self, settings: Settings) -> None:
         self._asks = settings.queue_access != "sigv4"
-        given = host_entries(settings.queue_allowed_hosts)
+        given = split_hosts(settings.queue_allowed_hosts)
         self._with_any = "*" in given
         self._domains = tuple(entry[1:] for entry in given if entry.startswith("*."))
         self._pages = {entry for entry in given if not entry.startswith("*")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -163,7 +162,7 @@ def _users(stack: ExitStack, service: Service, settings: Settings | None = None)
         folder = next((one.folder for one in running_services() if one.address == service.url), None)
         if folder is None:
             return None
-        settings = replace(settings, database_url=choose_database(settings, folder))
+        settings = settings.replace(database_url=choose_database(settings, folder))
     return Users(stack.enter_context(service_database(settings, direct=True)), service.references.account)
 
 

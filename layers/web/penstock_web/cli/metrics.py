@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -32,7 +31,7 @@ def with_database() -> Settings:
     from penstock_web.local.chosen_database import choose_database
 
     settings = Settings.read(os.environ)
-    return settings if settings.database_url else replace(settings, database_url=choose_database(settings))
+    return settings if settings.database_url else settings.replace(database_url=choose_database(settings))
 
 
 @app.command(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.settings import SETTINGS, Setting, Settings, Value, as_markdown
+from penstock.settings import ADDRESSES, SETTINGS, Setting, Settings, Value
 
 from .database_option import DatabaseAddress, variables_with
 
@@ -21,17 +21,19 @@ def settings(
     ] = False,
 ) -> None:
     if markdown:
-        print(as_markdown(), end="")
+        from penstock.settings.markdown import write_page
+
+        print(write_page(), end="")
         return
     values = Settings.read(variables_with(database))
     for setting in SETTINGS:
-        print(f"{setting.name}={_display(setting, getattr(values, setting.name.lower()))}")
+        print(f"{setting.name}={_display(setting, getattr(values, setting.attribute))}")
 
 
-def _display(setting: Setting, value: Value) -> Value:
+def _display(setting: Setting[Value], value: Value) -> Value:
     """The value, of a secret only whether it is set, and an address of a database without its password."""
-    if not value or setting.name not in {"DATABASE_URL", "DATABASE_DIRECT_URL"}:
-        is_hidden = bool(value) and (setting.secret or not setting.is_shown)
+    if not value or setting.name not in ADDRESSES:
+        is_hidden = bool(value) and (setting.secret or setting.hidden)
         return "(set)" if is_hidden else value
     from penstock_web.local.migrating import without_password
     from penstock_web.system_account import LocalError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from penstock.settings import SETTINGS, SettingError, Settings, unknown_variables
+from penstock.settings import SETTINGS, SettingError, Settings
+from penstock.settings.unknown import describe_unknown_variables
 
 from .finding import Finding
 
@@ -13,7 +14,7 @@ SUBJECT = "settings"
 
 def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
     """A finding for each variable that has no effect, and for each value with which no process starts."""
-    for sentence in unknown_variables(variables):
+    for sentence in describe_unknown_variables(variables):
         name = sentence.split(" ", 1)[0]
         yield Finding(
             SUBJECT,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import secrets
 from base64 import b64encode
@@ -36,7 +35,7 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
         key = path.read_text().strip()
     except FileNotFoundError:
         return settings
-    return dataclasses.replace(settings, queue_encryption_key=key)
+    return settings.replace(queue_encryption_key=key)
 
 
 def check_encryption_key(settings: Settings, folder: Path | None) -> None:

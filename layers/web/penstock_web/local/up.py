@@ -23,7 +23,8 @@ from typing import Final
 
 import psycopg
 
-from penstock.settings import Settings, unknown_variables
+from penstock.settings import Settings
+from penstock.settings.unknown import describe_unknown_variables
 from penstock.telemetry import configure_logging
 from penstock_web.records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
@@ -73,7 +74,7 @@ def up(
     """
     configure_logging(settings.log_level)
     check_addresses(settings)
-    for warning in unknown_variables(os.environ):
+    for warning in describe_unknown_variables(os.environ):
         warn(warning)
     warn_of_open_access(settings, options.host)
     options = dataclasses.replace(options, port=_check_port(options.host, options.port))
@@ -81,7 +82,7 @@ def up(
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         if options.ephemeral or options.state:  # what the command says goes before what the environment says
-            settings = dataclasses.replace(settings, database_url="", database_direct_url="")
+            settings = settings.replace(database_url="", database_direct_url="")
         is_own = not settings.database_url
         settings, displayed_dsn, folder = with_database(settings, options, stack)
         version = look_at_database(settings, is_own=is_own)
@@ -164,8 +165,7 @@ def with_database(
         ) from error
     except psycopg.Error as error:
         raise LocalError(f"the database in {place} cannot be used: {' '.join(str(error).split())}") from error
-    settings = dataclasses.replace(
-        settings,
+    settings = settings.replace(
         database_url=pooler.dsn() if pooler else server.service_dsn(),
         database_direct_url=server.socket_dsn(),
     )
@@ -196,14 +196,14 @@ def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
     """The settings, which allow webhooks to loopback addresses if only local clients can reach the service."""
     if settings.webhook_allow_cidrs or not _is_loopback(options.host):
         return settings
-    return dataclasses.replace(settings, webhook_allow_cidrs="127.0.0.0/8,::1/128")
+    return settings.replace(webhook_allow_cidrs="127.0.0.0/8,::1/128")
 
 
 def with_console(settings: Settings, options: UpOptions) -> Settings:
     """The settings, with the console for everyone on this machine if only local clients can reach the service."""
     if settings.queue_console or settings.queue_access != "off" or not _is_loopback(options.host):
         return settings
-    return dataclasses.replace(settings, queue_console="full")
+    return settings.replace(queue_console="full")
 
 
 def _is_loopback(host: str) -> bool:

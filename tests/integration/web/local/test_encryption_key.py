@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from base64 import b64decode
 from pathlib import Path
@@ -31,7 +30,7 @@ def test_it_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
 
 
 def test_a_key_that_is_set_stays(tmp_path: Path) -> None:
-    settings = dataclasses.replace(CLOSED, queue_encryption_key="mine")
+    settings = CLOSED.replace(queue_encryption_key="mine")
     assert with_encryption_key(settings, tmp_path) == settings
     assert list(tmp_path.iterdir()) == []
 

@@ -1,0 +1,43 @@
+"""The page docs/settings.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from .definition import SETTINGS
+from .setting import Setting, Value
+
+_HEAD: Final = (
+    "# Settings",
+    "",
+    "Environment variables, which a process reads once when it starts. An empty variable counts as not set.",
+    "A value that cannot be used stops the start with an error that names the variable. `penstock up` and `penstock",
+    "doctor` name each variable that begins like a setting and is none, such as `QUEUE_MAX_CONECTIONS`.",
+    "Whole numbers are at most 2,147,483,647 where no other limit is named.",
+    "To read a secret, or an address of the database, from a file, set its name with `_FILE` to the path of the file.",
+    "`penstock settings --markdown` writes this page.",
+    "",
+    "| Variable | Default | Unit | What it controls |",
+    "| --- | --- | --- | --- |",
+)
+
+
+def write_page(settings: Iterable[Setting[Value]] = SETTINGS) -> str:
+    """The text of the page: one row per setting, in the order of the definition."""
+    rows = [f"| `{s.name}` | {_write_default(s)} | {s.unit} | {_write_help(s)} |" for s in settings]
+    return "\n".join((*_HEAD, *rows, ""))
+
+
+def _write_default(setting: Setting[Value]) -> str:
+    if isinstance(setting.default, bool):
+        return f"`{str(setting.default).lower()}`"
+    return f"`{setting.default}`" if setting.default != "" else "(empty)"
+
+
+def _write_help(setting: Setting[Value]) -> str:
+    if setting.choices:
+        return f"{setting.help} One of {', '.join(f'`{c}`' for c in setting.choices)}."
+    if not setting.has_own_maximum:
+        return setting.help
+    return f"{setting.help} At most {setting.maximum:,}."

@@ -1,0 +1,119 @@
+"""What a setting is: its name, default, bounds, unit and text, and how its value is read from a text."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Generic, Self, TypeVar, overload
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from .formats import Format
+
+Value = str | int | float | bool
+V = TypeVar("V", bound=Value)
+
+MOST: Final = 2_147_483_647
+"""The maximum of a whole number whose setting names no other: PostgreSQL's `integer`."""
+
+
+class SettingError(ValueError):
+    """A setting has a value that cannot be used; the text names the setting and says what is allowed."""
+
+
+class Setting(Struct, Generic[V], frozen=True, eq=False):
+    """One setting, an attribute of the class Settings. An instance of Settings has its value under the same name.
+
+    The type of the default is the type of the setting. `unit` is empty where the text needs none.
+    """
+
+    default: V
+    help: str
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    format: Format | None = None
+    """What a text must look like beyond type, bounds and choices."""
+    secret: bool = False
+    """Whether no output shows the value; a file may contain it."""
+    hidden: bool = False
+    """Whether no output shows the value, which may contain a token, although it is usually no secret."""
+    attribute: str = ""
+    """Name of the attribute of Settings. The class sets it."""
+    name: str = ""
+    """Name of the environment variable: the attribute's in capitals."""
+
+    def __post_init__(self) -> None:
+        if self.maximum is None and type(self.default) is int:
+            force_setattr(self, "maximum", MOST)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        force_setattr(self, "attribute", name)
+        force_setattr(self, "name", name.upper())
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> V: ...
+    def __get__(self, instance: object, owner: type) -> Self | V:
+        return self if instance is None else self.default
+
+    @property
+    def has_own_maximum(self) -> bool:
+        """Whether the setting names a maximum, other than that of every whole number."""
+        return self.maximum is not None and self.maximum != MOST
+
+    def read(self, variables: Mapping[str, str]) -> Value:
+        """The value in these environment variables, or the default. Raises SettingError."""
+        return self.parse(self._find_text(variables))
+
+    def parse(self, text: str) -> Value:
+        """The value that the text means; an empty text means the default. Raises SettingError."""
+        text = text.strip()
+        if text == "":
+            return self.default
+        value = self._convert(text)
+        if self.minimum is not None and not float(value) >= self.minimum:  # nan is smaller than no number
+            raise SettingError(f"{self.name} must be at least {self.minimum}, not {text}")
+        if self.maximum is not None and float(value) > self.maximum:
+            raise SettingError(f"{self.name} must be at most {self.maximum}, not {text}")
+        if self.choices and value not in self.choices:
+            raise SettingError(f"{self.name} must be one of {', '.join(self.choices)}, not {text!r}")
+        if self.format and not self.format.matches(text):
+            given = f", not {text!r}" if self.format.is_shown else ""
+            raise SettingError(f"{self.name} must be {self.format.wanted}{given}")
+        return value
+
+    def _find_text(self, variables: Mapping[str, str]) -> str:
+        text = variables.get(self.name, "")
+        file = variables.get(f"{self.name}_FILE", "")
+        if text or not file or not self.secret:
+            return text
+        try:
+            return Path(file).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingError(f"{self.name}_FILE: {file} cannot be read: {error}") from None
+
+    def _convert(self, text: str) -> Value:
+        kind = type(self.default)
+        try:
+            if kind is bool:
+                return _BOOLEANS[text.lower()]
+            if kind is str:
+                return text.lower() if self.choices else text
+            return kind(text)
+        except (KeyError, ValueError):
+            raise SettingError(f"{self.name} must be {_KINDS[kind]}, not {text!r}") from None
+
+
+_BOOLEANS: Final = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+_KINDS: Final[dict[type, str]] = {bool: "true or false", int: "a whole number", float: "a number"}

@@ -1,0 +1,51 @@
+"""Environment variables whose names are nearly those of settings: likely mistakes, which have no effect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from .definition import SETTINGS
+
+_PREFIXES: Final = ("QUEUE_", "SNS_", "WEBHOOK_", "QUOTA_", "OTLP_", "PENSTOCK_")
+# Kubernetes gives each container addresses of the services beside it: a service `queue` makes QUEUE_PORT and others.
+_OF_KUBERNETES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_.+)?|PORT(?:_\d+_.+)?)").fullmatch
+# Likely mistakes that no similarity finds.
+_SAME: Final = {"PENSTOCK_PORT": "QUEUE_ADDRESS", "PENSTOCK_DATABASE_URL": "DATABASE_URL"}
+# Other programs have variables that begin so, too: only one that resembles a setting without QUEUE_ is reported.
+_WITHOUT_QUEUE: Final = "METRICS_"
+OF_PROGRAMS: Final = frozenset({
+    "PENSTOCK_TEST_POSTGRES", "PENSTOCK_DEPLOYMENT", "PENSTOCK_RELEASE", "PENSTOCK_ENDPOINT", "PENSTOCK_TOKEN",
+})  # fmt: skip
+"""Variables of the command line, our tests and templates, which are no settings of the service."""
+
+
+def describe_unknown_variables(variables: Iterable[str]) -> tuple[str, ...]:
+    """A sentence for each variable that looks like a setting and is none, such as QUEUE_MAX_CONECTIONS."""
+    known = {name for s in SETTINGS for name in (s.name, *((f"{s.name}_FILE",) if s.secret else ()))}
+    found = []
+    for name in sorted(variables):
+        if name.startswith(_WITHOUT_QUEUE) and (near := _find_nearest(f"QUEUE_{name}", known)):
+            found.append(_describe(name, near[0]))
+        if name in known or name in OF_PROGRAMS or not name.startswith(_PREFIXES):
+            continue
+        if name in _SAME or not _OF_KUBERNETES(name):
+            found.append(_describe(name, *_find_meant(name, known)))
+    return tuple(found)
+
+
+def _describe(name: str, meant: str = "") -> str:
+    return f"{name} is no setting and has no effect" + (f"; do you mean {meant}?" if meant else "")
+
+
+def _find_nearest(name: str, known: set[str]) -> list[str]:
+    return get_close_matches(name, known, n=1, cutoff=0.75)
+
+
+def _find_meant(name: str, known: set[str]) -> list[str]:
+    if name in _SAME:
+        return [_SAME[name]]
+    suffixes = {name.removeprefix("PENSTOCK_"), name.replace("PENSTOCK_", "QUEUE_", 1)}
+    return sorted(suffixes & known)[:1] or _find_nearest(name, known)
