@@ -22,7 +22,7 @@ COMPATIBILITY, COSTS, SETTINGS = "docs/compatibility.md", "docs/costs.md", "docs
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
 
 
-def generated_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str, str]:
+def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str, str]:
     """The text of every generated file, by its path. Raises MarkerError and PriorityError."""
     return {
         **entry_points(actions),
@@ -40,7 +40,7 @@ def generated_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str
 def differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     """One line for each file that is missing, stale or not as generated."""
     found = []
-    for name, text in generated_texts(root, actions).items():
+    for name, text in generate_texts(root, actions).items():
         file = root / name
         if not file.exists():
             found.append(f"{name}: missing")
@@ -53,7 +53,7 @@ def write(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     """Writes files that differ, and deletes stale ones. Returns one line for each such file."""
     found = differences(root, actions)
     changed = [line.rpartition(": ")[0] for line in found]
-    texts = generated_texts(root, actions)
+    texts = generate_texts(root, actions)
     for name in changed:
         file = root / name
         if name in texts:
@@ -71,19 +71,19 @@ def _stale(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     return [name for name in existing if name not in expected]
 
 
-def services_of(actions: Sequence[Action[Any, Any]]) -> list[str]:
+def list_services(actions: Sequence[Action[Any, Any]]) -> list[str]:
     """The services of these actions, in the order of the table."""
     return list(dict.fromkeys(action.service for action in actions))
 
 
-def _actions_of(service: str, actions: Sequence[Action[Any, Any]]) -> list[Action[Any, Any]]:
+def _select_actions(service: str, actions: Sequence[Action[Any, Any]]) -> list[Action[Any, Any]]:
     return [action for action in actions if action.service == service]
 
 
 def _template(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     blocks = {
-        f"functions of {service}": functions(_actions_of(service, actions))
-        for service in services_of(actions)
+        f"functions of {service}": functions(_select_actions(service, actions))
+        for service in list_services(actions)
     }
     return replace_blocks((root / TEMPLATE).read_text(), TEMPLATE, blocks)
 
@@ -91,8 +91,8 @@ def _template(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
 def _load_balancer(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     text = (root / ALB).read_text()
     blocks = {}
-    for service in services_of(actions):
-        own, name = _actions_of(service, actions), f"rules of {service}"
+    for service in list_services(actions):
+        own, name = _select_actions(service, actions), f"rules of {service}"
         blocks[name] = rules(service, own, read_block(text, ALB, name))
         blocks[f"actions of {service}"] = ["    -", *yaml_list([action.name for action in own], 6)]
     return replace_blocks(text, ALB, blocks)

@@ -29,7 +29,7 @@ class LostError(Exception):
     """All attempts lost a connection; the text is the last one's reason."""
 
 
-def repeated(
+def run_with_retries(
     run: Callable[[], Result], report: Callable[[str], None], wait: Callable[[float], object] = time.sleep
 ) -> Result:
     """The result of a run. Raises LostError after ATTEMPTS, and at once the errors that another attempt cannot mend."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from .attempts import repeated
+from .attempts import run_with_retries
 from .database.read import Database
 from .run import RequestedDays, compute
 
@@ -30,7 +30,7 @@ def follow(
     asked = requested
     while True:
         began = time.monotonic()
-        run = repeated(partial(compute, database, asked, "continuous", report), report)
+        run = run_with_retries(partial(compute, database, asked, "continuous", report), report)
         report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows changed")
         asked = replace(requested, start=None, end=None)
         wait(max(0.0, interval_seconds - (time.monotonic() - began)))

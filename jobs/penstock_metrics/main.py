@@ -21,15 +21,15 @@ from penstock.settings import SettingError, Settings
 from penstock_web.local.chosen_database import choose_database, display_database
 from penstock_web.system_account import LocalError
 
-from .attempts import LostError, repeated
+from .attempts import LostError, run_with_retries
 from .continuous import follow
 from .database.read import Database
 from .database.runs import is_interrupt
 from .output.options import NoCatalogError, add_options, exporter
 from .run import RequestedDays, compute, no_progress, print_progress
-from .span import zone_of
+from .span import find_zone
 from .spark.java import NoJavaError
-from .spark.session import open_session, submitted
+from .spark.session import open_session, was_submitted
 
 # The lowest priority of a system, so that the job does not slow the service down.
 NICE: Final = 19
@@ -94,13 +94,13 @@ def parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     settings = Settings.read(os.environ)
-    zone = zone_of(settings.queue_metrics_timezone if options.zone is None else options.zone)
+    zone = find_zone(settings.queue_metrics_timezone if options.zone is None else options.zone)
     requested = RequestedDays(zone, instant(options.start, zone), instant(options.end, zone))
     export = exporter(options, settings)
     address = choose_database(settings, options.data_dir)
     report = no_progress if options.quiet else print_progress
     report(f"database: {display_database(address)}")
-    if not submitted():
+    if not was_submitted():
         os.nice(options.nice)
     session = open_session(options.master, options.jdbc_jar or "")
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.continuous:
             follow(database, requested, options.interval_seconds, report)
         else:
-            run = repeated(lambda: compute(database, requested, report=report), report)
+            run = run_with_retries(lambda: compute(database, requested, report=report), report)
             report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows changed")
             export(database, report)
     except BaseException as error:

@@ -28,7 +28,7 @@ from .database.forecasts import refresh_forecasts
 from .database.ranges import Handled
 from .database.read import Database
 from .database.runs import Run
-from .database.snapshot import Snapshot, shared_snapshot
+from .database.snapshot import Snapshot, share_snapshot
 from .database.tables import (
     FINISHED,
     FIRES,
@@ -43,7 +43,7 @@ from .database.write import Target, write_open, write_windows
 from .scope import INSTALLATION, Scope
 from .span import micros, moment
 from .transforms import deltas, latency, results
-from .transforms.columns import messages_of
+from .transforms.columns import select_messages
 from .transforms.windows import calendar
 
 _CLOCKS: Final = timedelta(
@@ -124,7 +124,7 @@ def compute(
 ) -> Run:
     """Computes the windows and writes those that have changed. Returns the run, with its counts of rows."""
     zone = requested.zone.key
-    with runs.recorded_run(database.address, mode, zone) as run:
+    with runs.record_run(database.address, mode, zone) as run:
         job = Job(database, run, report or no_progress)
         try:
             database.start()
@@ -133,9 +133,9 @@ def compute(
                 ranges.begin_range(connection, zone, last)
             state = _state(job)
             if requested.is_span:
-                scope = _requested_scope(job, requested, state)
+                scope = _plan_requested(job, requested, state)
             else:
-                scope = _changed_scope(job, requested.zone, state, last)
+                scope = _plan_changed(job, requested.zone, state, last)
             since = None if requested.is_span else last
             end = min(state.snapshot.at, moment(scope.span.end_us))
             run.covers(moment(scope.start_us), end, state.snapshot, since)
@@ -150,9 +150,9 @@ def _state(job: Job) -> State:
     database = job.database
     with open_connection(database.address) as connection:
         pieces = live_pieces(connection)
-    with shared_snapshot(database.address) as snapshot:
+    with share_snapshot(database.address) as snapshot:
         kept_us = ranges.kept_since(database.address, snapshot)
-        messages = database.read({LIVE: pieces}, snapshot.exported).transform(messages_of)
+        messages = database.read({LIVE: pieces}, snapshot.exported).transform(select_messages)
         live = job.keep(messages.join(_queues(database, kept_us), "queue_id", "left_semi"))
         held = live.count()
     job.report(f"{held:,} messages in the tables, {len(kept_us) - 1:,} queues with a history")
@@ -163,11 +163,11 @@ def _queues(database: Database, ids: Iterable[int]) -> DataFrame:
     return F.broadcast(database.session.createDataFrame([(queue,) for queue in ids], "queue_id int"))
 
 
-def _requested_scope(job: Job, requested: RequestedDays, state: State) -> Scope:
+def _plan_requested(job: Job, requested: RequestedDays, state: State) -> Scope:
     """All windows of the requested days. Without a start: from the first message on."""
     end = requested.end or _now(state)
     start = requested.start or _earliest(job) or end
-    return _scope_of(dict.fromkeys(state.kept_us, micros(min(start, end))), state, requested.zone, end)
+    return _make_scope(dict.fromkeys(state.kept_us, micros(min(start, end))), state, requested.zone, end)
 
 
 def _earliest(job: Job) -> datetime | None:
@@ -179,11 +179,11 @@ def _now(state: State) -> datetime:
     return state.snapshot.at + timedelta(microseconds=1)
 
 
-def _scope_of(first_us: dict[int, int], state: State, zone: ZoneInfo, end: datetime) -> Scope:
+def _make_scope(first_us: dict[int, int], state: State, zone: ZoneInfo, end: datetime) -> Scope:
     return Scope.of(first_us, state.kept_us, end, state.snapshot.at, zone)
 
 
-def _changed_scope(job: Job, zone: ZoneInfo, state: State, last: Handled | None) -> Scope:
+def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) -> Scope:
     """The windows from the first change on. The run handles what it finds new, and stores what is open now."""
     with job.step("looking for what is new") as step:
         now_us = state.snapshot.now_us
@@ -195,7 +195,9 @@ def _changed_scope(job: Job, zone: ZoneInfo, state: State, last: Handled | None)
         job.run.handles(state.snapshot, changed)
     if last is None:
         first = _earliest(job)
-        return _scope_of(dict.fromkeys(state.kept_us, micros(first or _now(state))), state, zone, _now(state))
+        return _make_scope(
+            dict.fromkeys(state.kept_us, micros(first or _now(state))), state, zone, _now(state)
+        )
     around = micros(last.snapshot.at - _MARGIN)
     first_us = {
         change.queue_id: min(around, change.first_us or around)
@@ -203,9 +205,9 @@ def _changed_scope(job: Job, zone: ZoneInfo, state: State, last: Handled | None)
         if change.first_us is not None or change.is_open
     }
     with open_connection(job.database.address) as connection:
-        webhook = ranges.earliest_webhook(connection, last.unhandled(state.snapshot))
+        webhook = ranges.earliest_webhook(connection, last.unhandled_condition(state.snapshot))
     first_us[INSTALLATION] = around if webhook is None else min(around, micros(webhook))
-    return _scope_of(first_us, state, zone, _now(state))
+    return _make_scope(first_us, state, zone, _now(state))
 
 
 def _changes(
@@ -216,14 +218,16 @@ def _changes(
     if last is not None:
         with open_connection(job.database.address) as connection:
             pieces = history_pieces(connection, "queue.history", last.snapshot.at - ranges.LATE)
-        recorded = [f"{piece.condition} and {last.unhandled(state.snapshot)}" for piece in pieces]
-        stored = f"zone = {_quoted(zone)} and run_id <= {last.run_id}"
-    new = job.database.read({FINISHED: recorded}).transform(messages_of)
-    open_then = job.database.read({OPEN: [stored]}).transform(deltas.stored)
-    return deltas.changed(new.transform(deltas.contributions(state.snapshot.now_us)), open_now, open_then)
+        recorded = [f"{piece.condition} and {last.unhandled_condition(state.snapshot)}" for piece in pieces]
+        stored = f"zone = {_quote(zone)} and run_id <= {last.run_id}"
+    new = job.database.read({FINISHED: recorded}).transform(select_messages)
+    open_then = job.database.read({OPEN: [stored]}).transform(deltas.read_stored)
+    return deltas.find_changed(
+        new.transform(deltas.contributions(state.snapshot.now_us)), open_now, open_then
+    )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -246,7 +250,9 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
     read = (
-        job.database.read({FINISHED: finished}).transform(messages_of).unionByName(state.live.drop("state"))
+        job.database.read({FINISHED: finished})
+        .transform(select_messages)
+        .unionByName(state.live.drop("state"))
     )
     asked = scope.frame(job.database.session)
     with job.step(f"reading the history in {len(finished)} pieces") as step:

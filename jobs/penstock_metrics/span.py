@@ -31,7 +31,7 @@ def moment(us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=us)
 
 
-def zone_of(name: str) -> ZoneInfo:
+def find_zone(name: str) -> ZoneInfo:
     """A time zone by its name, such as Europe/Berlin. Raises ValueError."""
     try:
         return ZoneInfo(name)

@@ -38,7 +38,7 @@ def open_connection(address: str) -> psycopg.Connection[Any]:
     return connection
 
 
-def limited_address(address: str) -> str:
+def add_limits(address: str) -> str:
     """The same address with the limits of `penstock.postgres.network`, for other users of libpq."""
     return make_conninfo(**connection_parameters(address))
 

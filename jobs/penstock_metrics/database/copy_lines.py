@@ -100,10 +100,10 @@ def _cell(name: str) -> Column:
         return F.date_format(F.timestamp_micros(column), "yyyy-MM-dd HH:mm:ss.SSSSSS'+00'")
     if name in _SKETCH:
         return F.concat(F.lit("{"), F.array_join(column, ","), F.lit("}"))
-    return _escaped(column) if name == "group_id" else column.cast("string")
+    return _escape(column) if name == "group_id" else column.cast("string")
 
 
-def _escaped(text: Column) -> Column:
+def _escape(text: Column) -> Column:
     for plain, escaped in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
         text = F.replace(text, F.lit(plain), F.lit(escaped))
     return text

@@ -33,7 +33,7 @@ class Handled:
     run_id: int
     snapshot: Snapshot
 
-    def unhandled(self, now: Snapshot) -> str:
+    def unhandled_condition(self, now: Snapshot) -> str:
         """A condition on rows with the columns recorded_at and transaction: `now` sees them, the range has them not."""
         since = (self.snapshot.at - LATE).isoformat()
         seen = self.snapshot.visibility_condition

@@ -9,7 +9,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
-from .address import TRANSACTION_SETTINGS, jdbc_address, limited_address
+from .address import TRANSACTION_SETTINGS, add_limits, jdbc_address
 from .source import NAME, PenstockSource
 from .tables import LIVE, Table
 
@@ -47,7 +47,7 @@ class Database:
 
     def _by_arrow(self, columns: str, queries: Sequence[str], before: Sequence[str]) -> DataFrame:
         options = {
-            "url": limited_address(self.address),
+            "url": add_limits(self.address),
             "columns": columns,
             "queries": json.dumps(queries),
             "before": json.dumps(before),

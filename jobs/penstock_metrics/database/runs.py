@@ -62,7 +62,7 @@ class Run:
 
 
 @contextmanager
-def recorded_run(address: str, mode: str, zone: str) -> Iterator[Run]:
+def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
     """Adds a run to the table; finishes it at the end of the block, with the block's error. Waits for other runs."""
     with open_connection(address) as connection:
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))

@@ -43,7 +43,7 @@ class Snapshot:
 
 
 @contextmanager
-def shared_snapshot(address: str) -> Iterator[Snapshot]:
+def share_snapshot(address: str) -> Iterator[Snapshot]:
     """A snapshot that readers may import until the end of the block, which has to come within 30 s."""
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from penstock_metrics.scope import Scope
 from penstock_metrics.span import moment
-from penstock_metrics.transforms.columns import Batches, mapped
+from penstock_metrics.transforms.columns import Batches, map_batches
 
 from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
@@ -61,7 +61,7 @@ def write_windows(rows: DataFrame, target: Target, address: str) -> int:
     )
     made = zoned.transform(lines(COLUMNS[target.table]))
     in_pieces = made.repartition("piece").sortWithinPartitions("piece")
-    written = mapped(in_pieces, piece_writer(address, target), WRITTEN).collect()
+    written = map_batches(in_pieces, piece_writer(address, target), WRITTEN).collect()
     missing = target.expected.keys() - {row["piece"] for row in written}
     with open_connection(address) as connection, connection.transaction():
         _begin(connection)
@@ -187,14 +187,14 @@ def _remove(
     ).format(table=sql.Identifier("queue", target.table), kept=kept if incoming else sql.SQL(""))
     since = [moment(us) for us in target.since_us]
     removed = 0
-    for piece in joined(target.expected[name] for name in names):
+    for piece in join_pieces(target.expected[name] for name in names):
         zone = target.zone if piece.window_seconds == 86400 else ""
         bounds = (piece.window_seconds, piece.low, piece.high, zone)
         removed += connection.execute(statement, (target.queue_ids, since, *bounds)).rowcount
     return removed
 
 
-def joined(pieces_: Iterable[Piece]) -> list[Piece]:
+def join_pieces(pieces_: Iterable[Piece]) -> list[Piece]:
     """The same windows in as few pieces as possible: PostgreSQL finds those of one by an index."""
     found: list[Piece] = []
     for piece in sorted(pieces_, key=lambda piece: (piece.window_seconds, piece.low)):

@@ -47,7 +47,7 @@ class Computed:
             day += timedelta(days=1)
 
 
-def computed_since(connection: psycopg.Connection[Any], run_id: int) -> Computed:
+def find_computed(connection: psycopg.Connection[Any], run_id: int) -> Computed:
     """By the runs without error after `run_id`. When there is no such run, of another database: by all of them."""
     (newest,) = _row(
         connection,

@@ -19,10 +19,10 @@ from pyspark.sql import functions as F
 from penstock_metrics.database.address import open_connection
 from penstock_metrics.database.read import Database
 from penstock_metrics.database.tables import history_pieces
-from penstock_metrics.transforms.columns import mapped
+from penstock_metrics.transforms.columns import map_batches
 
 from .datasets import DATASETS, MESSAGES, Dataset
-from .days import Kept, computed_since, replaceable
+from .days import Kept, find_computed, replaceable
 from .place import Note, Place, Slot
 from .write import KEY, WRITTEN, Job, writer
 
@@ -55,7 +55,7 @@ def export(database: Database, target: Target, kept: Kept, report: Callable[[str
     """Exports what the runs since the last export computed; the first time, everything. Waits for another export."""
     with _turn(database.address) as connection:
         note = target.place.read_note()
-        computed = computed_since(connection, note.run_id)
+        computed = find_computed(connection, note.run_id)
         days, done = list(computed.days()), Exported()
         today = datetime.now(UTC).date()
         written: dict[str, Collection[str]] = {}
@@ -123,7 +123,7 @@ def _write(
     folder = F.substring_index(KEY, "/", 2)
     rows = keyed.repartition(folder).sortWithinPartitions(KEY, *dataset.order)
     job = Job(target.place.uri, dataset.name, dataset.schema, frozenset(slots), target.register is not None)
-    found = mapped(rows, writer(job), WRITTEN).collect()
+    found = map_batches(rows, writer(job), WRITTEN).collect()
     return {row["name"]: row["rows"] for row in found}
 
 
@@ -135,11 +135,11 @@ def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequen
         for piece in history_pieces(connection, "queue.history", _day(days[0])[0] - _CLOCKS):
             yield f"{piece.condition} and ({inside})"
         return
-    for seconds, start, end in _with_rows(connection, dataset, list(map(_span_of, slots))):
+    for seconds, start, end in _with_rows(connection, dataset, list(map(_read_span, slots))):
         yield f"t.window_seconds = {seconds} and {_between('t.starts_at', start, end)}"
 
 
-def _span_of(slot: Slot) -> tuple[int, datetime, datetime]:
+def _read_span(slot: Slot) -> tuple[int, datetime, datetime]:
     """(window_seconds, start, end)."""
     return slot.part, *_day(slot.day)
 

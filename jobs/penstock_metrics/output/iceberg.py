@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from .datasets import DATASETS, Dataset
-from .place import Place, Slot, slot_of
+from .place import Place, Slot, parse_slot
 
 _PROPERTIES: Final = {
     "write.metadata.delete-after-commit.enabled": "true",
@@ -81,7 +81,7 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
         return
     with table.transaction() as transaction:
         for first in range(0, len(stale), _SLOTS_A_DELETE):
-            transaction.delete(_rows_of(dataset, stale[first : first + _SLOTS_A_DELETE]))
+            transaction.delete(_match_rows(dataset, stale[first : first + _SLOTS_A_DELETE]))
         if added:
             transaction.add_files(sorted(added), check_duplicate_files=False)
     # Files that were replaced go an hour later (see export), and snapshots that name them.
@@ -91,14 +91,14 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
 def _by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
     found: dict[Slot, set[str]] = defaultdict(set)
     for path in paths:
-        slot = slot_of("/".join(path.split("/")[-4:]))
+        slot = parse_slot("/".join(path.split("/")[-4:]))
         if slot is None:
             raise ValueError(f"the Iceberg table has a file that this job did not write: {path}")
         found[slot].add(path)
     return found
 
 
-def _rows_of(dataset: Dataset, slots: Iterable[Slot]) -> str:
+def _match_rows(dataset: Dataset, slots: Iterable[Slot]) -> str:
     """The condition for all rows of these slots: that of whole files, which are taken out and not rewritten."""
     return " or ".join(_rows_of_slot(dataset, slot) for slot in slots)
 

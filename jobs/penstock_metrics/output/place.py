@@ -78,7 +78,7 @@ class Place:
         )
         for folder in folders:
             for name in self.folder(folder):
-                if slot := slot_of(name):
+                if slot := parse_slot(name):
                     yield slot, name
 
     def folder(self, name: str) -> Iterator[str]:
@@ -126,7 +126,7 @@ def file_name(dataset: str, day: str, queue: str, part: int, number: int, digest
     return f"{dataset}/day={day}/queue={queue}/{part}-{number:04}-{digest}.parquet"
 
 
-def slot_of(name: str) -> Slot | None:
+def parse_slot(name: str) -> Slot | None:
     """The slot of a file; None when it is none of ours."""
     found = _FILE.fullmatch(name)
     return found and Slot(found["dataset"], date.fromisoformat(found["day"]), int(found["part"]))

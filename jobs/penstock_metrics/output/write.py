@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from penstock_metrics.transforms.columns import Batches
 
-from .place import Place, Slot, file_name, slot_of
+from .place import Place, Slot, file_name, parse_slot
 
 ROWS: Final = 250_000
 KEY: Final = "key"
@@ -53,7 +53,7 @@ def writer(job: Job) -> Callable[[Batches], Batches]:
     return write_partition
 
 
-def key_of(day: str, queue: str, part: int) -> str:
+def make_key(day: str, queue: str, part: int) -> str:
     """The key of rows that go into the same file."""
     return _SEPARATOR.join((day, queue, str(part)))
 
@@ -92,7 +92,7 @@ class _Folder:
     def add(self, place: Place, job: Job, part: int, rows: pa.Table) -> None:
         number = self.numbers.get(part, 0)
         self.numbers[part] = number + 1
-        contents = encoded(rows)
+        contents = encode_parquet(rows)
         digest = hashlib.sha256(contents).hexdigest()[:32]
         name = file_name(job.dataset, self.day, self.queue, part, number, digest)
         if not place.exists(name):
@@ -106,12 +106,14 @@ class _Folder:
         if not job.keep_replaced:
             folder = next(iter(self.files)).rpartition("/")[0]
             place.remove(
-                name for name in place.folder(folder) if name not in self.files and slot_of(name) in job.slots
+                name
+                for name in place.folder(folder)
+                if name not in self.files and parse_slot(name) in job.slots
             )
         yield pa.record_batch([list(self.files), list(self.files.values())], schema=WRITTEN)
 
 
-def encoded(rows: pa.Table) -> pa.Buffer:
+def encode_parquet(rows: pa.Table) -> pa.Buffer:
     """A Parquet file: the same bytes for the same rows, from the same version of pyarrow."""
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, compression="zstd")

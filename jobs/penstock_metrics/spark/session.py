@@ -36,7 +36,7 @@ DEFAULT_SETTINGS: Final = {
 def open_session(master: str | None = None, jars: str = "", **more: str) -> SparkSession:
     """The session. `master`: None means that of spark-submit, else this machine. Raises NoJavaError."""
     settings = dict(more)
-    if not submitted():
+    if not was_submitted():
         prepare_environment()
         settings = DEFAULT_SETTINGS | {"spark.master": master or LOCAL} | more
     if jars:
@@ -48,12 +48,12 @@ def open_session(master: str | None = None, jars: str = "", **more: str) -> Spar
     for name, value in REQUIRED_SETTINGS.items():
         session.conf.set(name, value)
     session.sparkContext.setLogLevel("ERROR")
-    if not submitted() and not str(session.sparkContext.master).startswith("local"):
+    if not was_submitted() and not str(session.sparkContext.master).startswith("local"):
         send_code(session)
     return session
 
 
-def submitted() -> bool:
+def was_submitted() -> bool:
     """Whether spark-submit started this process, with an environment and settings of its own."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 

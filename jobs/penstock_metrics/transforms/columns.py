@@ -40,7 +40,7 @@ def floor_to(at: Column, step_us: int) -> Column:
     return at - F.pmod(at, F.lit(step_us))
 
 
-def minute_of(at: Column) -> Column:
+def floor_to_minute(at: Column) -> Column:
     return floor_to(at, MINUTE)
 
 
@@ -59,7 +59,7 @@ def with_whole_queues(names: Iterable[str]) -> Transform:
     return transform
 
 
-def messages_of(raw: DataFrame) -> DataFrame:
+def select_messages(raw: DataFrame) -> DataFrame:
     """Messages, with times in microseconds, from rows of the views, with timestamps."""
     return raw.select(
         "queue_id",
@@ -74,6 +74,6 @@ def messages_of(raw: DataFrame) -> DataFrame:
     )
 
 
-def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: pa.Schema) -> DataFrame:
+def map_batches(rows: DataFrame, function: Callable[[Batches], Batches], schema: pa.Schema) -> DataFrame:
     """The rows that `function` makes from the batches of each partition."""
     return rows.mapInArrow(function, from_arrow_schema(schema))

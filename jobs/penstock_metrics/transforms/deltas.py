@@ -29,7 +29,7 @@ from pyspark.sql import functions as F
 from penstock_metrics.span import MINUTE
 
 from .columns import COUNTS, WHOLE_QUEUE, Transform, sums
-from .events import counts_by_minute, grouped_by_minutes
+from .events import counts_by_minute, group_by_minutes
 from .occupancy import LEVELS, changes
 
 VALUES: Final = (*COUNTS, *LEVELS)
@@ -53,7 +53,7 @@ def contributions(now_us: int) -> Transform:
     """From messages, (queue_id, minute_us, *VALUES): what they contribute to the minutes of their queue."""
 
     def transform(messages: DataFrame) -> DataFrame:
-        cube = messages.withColumn("group_id", F.lit(WHOLE_QUEUE)).transform(grouped_by_minutes)
+        cube = messages.withColumn("group_id", F.lit(WHOLE_QUEUE)).transform(group_by_minutes)
         counts = cube.transform(counts_by_minute(now_us)).withColumnRenamed("at_us", "minute_us")
         levels = cube.transform(changes).withColumn("minute_us", F.col("at_us") - MINUTE)
         both = counts.select(*_MINUTE, *COUNTS).unionByName(
@@ -64,7 +64,7 @@ def contributions(now_us: int) -> Transform:
     return transform
 
 
-def stored(rows: DataFrame) -> DataFrame:
+def read_stored(rows: DataFrame) -> DataFrame:
     """The same from rows of queue.metrics_open: (queue_id, minute_at, counts), counts being text like {1,2}."""
     numbers = F.split(F.btrim("counts", F.lit("{}")), ",").cast("array<bigint>")
     return rows.select(
@@ -88,12 +88,12 @@ def lines(zone: str, run_id: int) -> Transform:
     return transform
 
 
-def changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[Change]:
+def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[Change]:
     """The queues of which something is new, is open, or was. All three: contributions."""
     tagged = [
-        _weighted(new, all_=1, open_=0, is_open=0),
-        _weighted(open_now, all_=1, open_=1, is_open=1),
-        _weighted(open_then, all_=-1, open_=-1, is_open=0),
+        _weight(new, all_=1, open_=0, is_open=0),
+        _weight(open_now, all_=1, open_=1, is_open=1),
+        _weight(open_then, all_=-1, open_=-1, is_open=0),
     ]
     names = [*(f"all_{name}" for name in VALUES), *(f"open_{name}" for name in VALUES)]
     minutes = (
@@ -111,7 +111,7 @@ def changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[C
     ]
 
 
-def _weighted(rows: DataFrame, *, all_: int, open_: int, is_open: int) -> DataFrame:
+def _weight(rows: DataFrame, *, all_: int, open_: int, is_open: int) -> DataFrame:
     return rows.select(
         *_MINUTE,
         *((F.col(name) * all_).alias(f"all_{name}") for name in VALUES),

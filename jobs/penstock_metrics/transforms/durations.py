@@ -19,7 +19,7 @@ import pyarrow as pa
 from penstock_metrics.span import Span
 
 from .columns import Batches
-from .keys import DAY_SECONDS, LENGTHS, Coding, GroupNumbers, Windows, column_of, table_of
+from .keys import DAY_SECONDS, LENGTHS, Coding, GroupNumbers, Windows, join_batches, read_column
 from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
@@ -74,7 +74,7 @@ class Durations:
         grouped = np.flatnonzero(numbers.group)
         every_row = np.arange(rows.num_rows)
         group = np.append(np.zeros(rows.num_rows, np.int64), numbers.group[grouped])
-        columns = (column_of(rows, name) for name in ("measure", "at_us", "us"))
+        columns = (read_column(rows, name) for name in ("measure", "at_us", "us"))
         return cls(numbers, np.append(every_row, grouped), group, *columns)
 
     def in_windows(self, windows: Windows) -> tuple[Coding, Ints, Ints]:
@@ -86,13 +86,13 @@ class Durations:
         return coding, codes, row
 
 
-def summaries_of(span: Span, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
+def make_summarizer(span: Span, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
     """The function from a partition's batches of PARTED to batches of SUMMARY. `few`, `chunk`: as FEW and CHUNK."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def summarise_partition(batches: Batches) -> Batches:
-        for rows, is_all in chunks_of(batches, PARTED, chunk):
-            whole = is_all and not column_of(rows, "part").any()
+        for rows, is_all in split_chunks(batches, PARTED, chunk):
+            whole = is_all and not read_column(rows, "part").any()
             measured = Durations.of(rows)
             for windows in lengths:
                 if windows.count:
@@ -101,17 +101,17 @@ def summaries_of(span: Span, few: int = FEW, chunk: int = CHUNK) -> Callable[[Ba
     return summarise_partition
 
 
-def chunks_of(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tuple[pa.Table, bool]]:
+def split_chunks(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tuple[pa.Table, bool]]:
     """(rows, whether these are all) until the batches end: tables of about `size` rows."""
     held: list[pa.RecordBatch] = []
     is_first = True
     for batch in batches:
         if held and sum(one.num_rows for one in held) + batch.num_rows > size:
-            yield table_of(held, schema), False
+            yield join_batches(held, schema), False
             held, is_first = [], False
         held.append(batch)
     if held:
-        yield table_of(held, schema), is_first
+        yield join_batches(held, schema), is_first
 
 
 def _summaries(measured: Durations, windows: Windows, few: int, *, whole: bool) -> pa.Table:
@@ -120,10 +120,10 @@ def _summaries(measured: Durations, windows: Windows, few: int, *, whole: bool) 
     summary = summarise(codes, np.maximum(us, 0), (us < 0).astype(np.int64))
     is_piece = windows.seconds == DAY_SECONDS or not whole
     kept = summary.columns["count"] <= (few if is_piece else 0)
-    return arrow_of(coding, summary, ordered=_only(summary.ordered, kept), whole=not is_piece)
+    return to_arrow(coding, summary, ordered=_only(summary.ordered, kept), whole=not is_piece)
 
 
-def arrow_of(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool) -> pa.Table:
+def to_arrow(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool) -> pa.Table:
     """A summary as a table of SUMMARY."""
     columns = {
         **coding.columns(summary.codes),

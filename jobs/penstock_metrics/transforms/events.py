@@ -26,7 +26,7 @@ from .columns import (
     WHOLE_QUEUE,
     WINDOW,
     Transform,
-    minute_of,
+    floor_to_minute,
     sums,
     with_whole_queues,
 )
@@ -36,16 +36,16 @@ STATES: Final = ("visible", "in_flight", "delayed")
 _SAME_WINDOW: Final = ("window_seconds", "queue_id", "starts_us", "ends_us")
 
 
-def grouped_by_minutes(messages: DataFrame) -> DataFrame:
+def group_by_minutes(messages: DataFrame) -> DataFrame:
     """Messages that came, were received and ended in the same minutes, in one row. Exact: windows are whole minutes.
 
     again: the deliveries after the first whose times are not known.
     """
     minutes = {
-        "entered_us": minute_of(F.col("entered_us")),
-        "received_us": minute_of(F.col("received_us")),
-        "finished_us": minute_of(F.col("finished_us")),
-        "redelivered_us": F.transform("redelivered_us", minute_of),
+        "entered_us": floor_to_minute(F.col("entered_us")),
+        "received_us": floor_to_minute(F.col("received_us")),
+        "finished_us": floor_to_minute(F.col("finished_us")),
+        "redelivered_us": F.transform("redelivered_us", floor_to_minute),
     }
     known = F.coalesce(F.array_size("redelivered_us"), F.lit(0))
     return messages.groupBy(*GROUP, *(at.alias(name) for name, at in minutes.items()), "outcome").agg(
@@ -55,7 +55,7 @@ def grouped_by_minutes(messages: DataFrame) -> DataFrame:
     )
 
 
-def summed_by_minutes(cube: DataFrame) -> DataFrame:
+def sum_by_minutes(cube: DataFrame) -> DataFrame:
     """Merges rows of the same minutes, which those of a whole queue have for each of its groups, into one."""
     minutes = ("entered_us", "received_us", "finished_us", "redelivered_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(

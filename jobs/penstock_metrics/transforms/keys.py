@@ -97,11 +97,11 @@ def integers(column: pa.Array) -> Ints:
     return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
 
-def column_of(rows: pa.Table, name: str) -> Ints:
+def read_column(rows: pa.Table, name: str) -> Ints:
     return integers(_column(rows, name))
 
 
-def table_of(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+def join_batches(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """All batches as one table; without batches an empty one."""
     return (
         pa.Table.from_batches(batches).select(schema.names).cast(schema) if batches else schema.empty_table()

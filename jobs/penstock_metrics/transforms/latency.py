@@ -24,10 +24,10 @@ from pyspark.sql import functions as F
 
 from penstock_metrics.span import HOUR, Span
 
-from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, floor_to, mapped
-from .durations import CHUNK, SUMMARY, summaries_of
+from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, floor_to, map_batches
+from .durations import CHUNK, SUMMARY, make_summarizer
 from .keys import MEASURES
-from .pieces import FOUND, MERGED, WANTED, candidates_in, merged
+from .pieces import FOUND, MERGED, WANTED, candidates_in, merge_pieces
 from .sketch import PERCENTILES
 
 BUSY_HOUR: Final = CHUNK // 2  # durations of a queue in an hour that one partition takes
@@ -78,7 +78,7 @@ def summaries(
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
     parted = near.withColumn("hour_us", floor_to(F.col("at_us"), HOUR)).transform(_with_parts(busy))
     by_hour = parted.repartition(_partitions(near, messages), "queue_id", "hour_us", "part").drop("hour_us")
-    return mapped(by_hour, summaries_of(span), SUMMARY)
+    return map_batches(by_hour, make_summarizer(span), SUMMARY)
 
 
 def _partitions(rows: DataFrame, messages: int) -> int:
@@ -105,7 +105,7 @@ def complete(
 ) -> DataFrame:
     """All windows, from SUMMARY of windows and pieces. `checkpoint`: computes and stores rows that are used twice."""
     pieces = found.where("not whole").repartition(_partitions(found, messages), *_KEY)
-    windows = checkpoint(mapped(pieces, merged(span), MERGED))
+    windows = checkpoint(map_batches(pieces, merge_pieces(span), MERGED))
     many = windows.where("rank_buckets is not null")
     wanted = many.select(*_KEY, F.explode("rank_buckets").alias("bucket")).distinct().collect()
     if wanted:
@@ -113,7 +113,7 @@ def complete(
         buckets = pa.table(
             [pa.array(column, field.type) for column, field in zip(columns, WANTED, strict=True)], WANTED
         )
-        values = mapped(measured, candidates_in(span, buckets), FOUND)
+        values = map_batches(measured, candidates_in(span, buckets), FOUND)
         ranked = F.broadcast(checkpoint(many.transform(_percentiles_in(values))))
         windows = windows.join(ranked, [*_KEY], "left").withColumns(
             {name: F.coalesce(f"found_{name}", name) for name in _PERCENTILES}
@@ -142,7 +142,7 @@ def _percentiles_in(found: DataFrame) -> Transform:
     return transform
 
 
-def named(summaries_: DataFrame) -> DataFrame:
+def name_columns(summaries_: DataFrame) -> DataFrame:
     """Rows of metrics_latency."""
     measure = F.element_at(F.array(*map(F.lit, MEASURES)), F.col("measure") + 1)
     total = F.col("seconds").cast("decimal(20,0)") * 1_000_000 + F.col("rest_us")

@@ -79,7 +79,7 @@ def windows_with_messages(days: DataFrame, span: Span) -> Transform:
             (F.lead("at_us", 1, NEVER).over(order) - 1).alias("until_us"),
         ).where("depth > 0")
         even = [_even_windows(running, seconds, span) for seconds in (60, 3600)]
-        windows = even[0].unionByName(even[1]).unionByName(_days_of(running, days, span))
+        windows = even[0].unionByName(even[1]).unionByName(_select_days(running, days, span))
         return windows.select(
             "window_seconds",
             "queue_id",
@@ -144,7 +144,7 @@ def _even_windows(running: DataFrame, seconds: int, span: Span) -> DataFrame:
     return found.select("queue_id", F.lit(seconds).alias("window_seconds"), starts, "ends_us")
 
 
-def _days_of(running: DataFrame, days: DataFrame, span: Span) -> DataFrame:
+def _select_days(running: DataFrame, days: DataFrame, span: Span) -> DataFrame:
     whole = days.select(
         F.col("day_starts_us").alias("starts_us"), F.col("day_ends_us").alias("ends_us")
     ).distinct()

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from penstock_metrics.span import Span
 
 from .columns import Batches
-from .durations import CHUNK, MEASURED, SUMMARY, Durations, arrow_of, chunks_of
-from .keys import LENGTHS, Coding, GroupNumbers, Windows, column_of, integers, table_of
-from .sketch import PERCENTILES, Ints, bucket_of, lengths_of, rank_of, starts_of_runs, sums_of
+from .durations import CHUNK, MEASURED, SUMMARY, Durations, split_chunks, to_arrow
+from .keys import LENGTHS, Coding, GroupNumbers, Windows, integers, join_batches, read_column
+from .sketch import PERCENTILES, Ints, find_bucket, find_rank, measure_runs, starts_of_runs, sum_runs
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
 # rank_buckets and rank_places: for a window with too many durations, each wanted rank is the place-th least duration of
@@ -50,7 +50,7 @@ class Pieces:
     starts: Ints
 
     def sums(self, name: str) -> Ints:
-        return sums_of(column_of(self.rows, name), self.starts)
+        return sum_runs(read_column(self.rows, name), self.starts)
 
     def flat(self, name: str) -> tuple[Ints, Ints]:
         """The elements of all lists, and the window of each."""
@@ -60,42 +60,42 @@ class Pieces:
         )
 
 
-def merged(span: Span) -> Callable[[Batches], Batches]:
+def merge_pieces(span: Span) -> Callable[[Batches], Batches]:
     """The function from pieces (SUMMARY) to batches of MERGED. A partition has all pieces of its windows."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def merge_partition(batches: Batches) -> Batches:
-        rows = table_of(list(batches), SUMMARY)
+        rows = join_batches(list(batches), SUMMARY)
         for windows in lengths:
             pieces = rows.filter(pc.equal(rows["window_seconds"], windows.seconds))
             if pieces.num_rows:
-                yield from _merged(pieces, windows).to_batches()
+                yield from _merge(pieces, windows).to_batches()
 
     return merge_partition
 
 
-def _merged(rows: pa.Table, windows: Windows) -> pa.Table:
+def _merge(rows: pa.Table, windows: Windows) -> pa.Table:
     numbers = GroupNumbers.of(rows)
     coding = Coding(numbers, windows)
-    window = windows.number(column_of(rows, "starts_us"))
-    codes = coding.encode(numbers.queue, numbers.group, column_of(rows, "measure"), window)
+    window = windows.number(read_column(rows, "starts_us"))
+    codes = coding.encode(numbers.queue, numbers.group, read_column(rows, "measure"), window)
     order = np.argsort(codes, kind="stable")
     pieces = Pieces(rows.take(pa.array(order)), codes[order], starts_of_runs(codes[order]))
     many = pieces.rows["ordered"].is_null().combine_chunks()
-    is_many = sums_of(integers(many.cast(pa.int8())), pieces.starts) > 0
-    summary, ranks = _added(pieces), _Ranks.none(len(pieces.starts))
+    is_many = sum_runs(integers(many.cast(pa.int8())), pieces.starts) > 0
+    summary, ranks = _add(pieces), _Ranks.none(len(pieces.starts))
     ranks = _Ranks.of(summary, is_many) if is_many.any() else ranks
     summary = replace(summary, columns={**summary.columns, **_percentiles(pieces, is_many)})
     unordered = pa.nulls(len(is_many), pa.list_(pa.int64()))
-    table = arrow_of(coding, summary, unordered, whole=True).drop_columns(["ordered", "whole"])
+    table = to_arrow(coding, summary, unordered, whole=True).drop_columns(["ordered", "whole"])
     return table.append_column(MERGED.field("rank_buckets"), ranks.buckets).append_column(
         MERGED.field("rank_places"), ranks.places
     )
 
 
-def _added(pieces: Pieces) -> Summary:
+def _add(pieces: Pieces) -> Summary:
     """The summary of each window, with sums and sketches; its percentiles are 0 so far."""
-    greatest = np.maximum.reduceat(column_of(pieces.rows, "max_us"), pieces.starts)
+    greatest = np.maximum.reduceat(read_column(pieces.rows, "max_us"), pieces.starts)
     nothing = np.zeros(len(pieces.starts), np.int64)
     columns = {name: pieces.sums(name) for name in ADDED} | {"max_us": greatest}
     columns |= {f"p{percent}_us": nothing for percent in PERCENTILES}
@@ -106,7 +106,7 @@ def _added(pieces: Pieces) -> Summary:
     runs = starts_of_runs(window, bucket)
     codes = pieces.codes[pieces.starts]
     starts = np.searchsorted(window[runs], codes)
-    sketch = sketch_lists(bucket[runs], sums_of(count[order], runs), starts)
+    sketch = sketch_lists(bucket[runs], sum_runs(count[order], runs), starts)
     return Summary(codes, columns, sketch, Lists(np.zeros(len(codes) + 1, np.int64), nothing[:0]))
 
 
@@ -140,7 +140,7 @@ class _Ranks:
         for window in np.flatnonzero(wanted).tolist():
             bucket, count = (_list(summary.sketch[name], window) for name in LISTS)
             up_to = np.cumsum(count)
-            ranks = np.asarray([rank_of(up_to[-1], percent) for percent in PERCENTILES])
+            ranks = np.asarray([find_rank(up_to[-1], percent) for percent in PERCENTILES])
             at = np.searchsorted(up_to, ranks)
             buckets[window] = bucket[at].tolist()
             places[window] = (ranks - (up_to - count)[at]).tolist()
@@ -162,7 +162,7 @@ def candidates_in(span: Span, wanted: pa.Table, chunk: int = CHUNK) -> Callable[
     ]
 
     def filter_partition(batches: Batches) -> Batches:
-        for rows, _ in chunks_of(batches, MEASURED, chunk):
+        for rows, _ in split_chunks(batches, MEASURED, chunk):
             for windows, buckets in lengths:
                 near = rows.filter(pc.is_in(rows["queue_id"], buckets["queue_id"].combine_chunks()))
                 if near.num_rows:
@@ -175,7 +175,7 @@ def _found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table:
     measured = Durations.of(rows)
     coding, codes, row = measured.in_windows(windows)
     us = np.maximum(measured.us[row], 0)
-    bucket = bucket_of(us)
+    bucket = find_bucket(us)
     near = _WantedBuckets.of(coding, wanted).contains(codes, bucket)
     codes, bucket, us = codes[near], bucket[near], us[near]
     order = np.lexsort((us, codes))
@@ -186,7 +186,7 @@ def _found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table:
         **{name: key[name] for name in WANTED.names[:-1]},
         "bucket": pa.array(bucket[starts], pa.int32()),
         "us": pa.array(us[starts]),
-        "number": pa.array(lengths_of(starts, len(us))),
+        "number": pa.array(measure_runs(starts, len(us))),
     }
     return pa.table(found, FOUND)
 

@@ -35,15 +35,15 @@ class ResultInputs:
 
 def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataFrame:
     """Rows of metrics_window: whole queues, and their busiest groups."""
-    cube = messages.transform(events.grouped_by_minutes).transform(with_whole_queues(_CUBE))
-    cube = inputs.checkpoint(cube.transform(events.summed_by_minutes))
+    cube = messages.transform(events.group_by_minutes).transform(with_whole_queues(_CUBE))
+    cube = inputs.checkpoint(cube.transform(events.sum_by_minutes))
     changed = inputs.checkpoint(cube.transform(occupancy.changes))
     happened = cube.transform(events.counts_by_minute(inputs.span.now_us)).transform(
         in_windows(inputs.days, inputs.span)
     )
     whole = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(occupancy.from_then_on(inputs.since))
     quiet = whole.transform(occupancy.windows_with_messages(inputs.days, inputs.span))
-    all_ = happened.unionByName(quiet).transform(_asked(inputs.since))
+    all_ = happened.unionByName(quiet).transform(_drop_early(inputs.since))
     counts = inputs.checkpoint(all_.transform(events.totals))
     rows = inputs.checkpoint(
         counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(events.busiest))
@@ -73,12 +73,14 @@ def latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: R
     measured = every.join(inputs.since, "queue_id").where("at_us >= since_us").drop("since_us")
     busy = latency.busy_hours(rows)
     summaries = latency.summaries(measured, span, inputs.messages, busy)
-    found = inputs.checkpoint(summaries.transform(_asked(inputs.since)).transform(_only(groups_of(rows))))
+    found = inputs.checkpoint(
+        summaries.transform(_drop_early(inputs.since)).transform(_only(select_groups(rows)))
+    )
     windows_ = latency.complete(found, measured, span, inputs.messages, inputs.checkpoint)
-    return windows_.transform(latency.named)
+    return windows_.transform(latency.name_columns)
 
 
-def _asked(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
+def _drop_early(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
     """Leaves out windows that start before their queue's time: not all of their messages were read."""
 
     def transform(rows: DataFrame) -> DataFrame:
@@ -89,7 +91,7 @@ def _asked(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
     return transform
 
 
-def groups_of(rows: DataFrame) -> DataFrame:
+def select_groups(rows: DataFrame) -> DataFrame:
     """The windows of groups that are in metrics_window."""
     return rows.where(F.col("group_id") != WHOLE_QUEUE).select(*WINDOW)
 

@@ -15,13 +15,13 @@ BELOW_ALL: Final = -(2**31)  # the bucket of 0
 PERCENTILES: Final = (50, 90, 95, 99)
 
 
-def bucket_of(us: Ints) -> Ints:
+def find_bucket(us: Ints) -> Ints:
     """The bucket i with gamma^(i-1) < us <= gamma^i, of durations that are not negative."""
     index = np.ceil(np.log(np.maximum(us, 1)) / math.log(GAMMA)).astype(np.int64)
     return np.where(us > 0, index, BELOW_ALL)
 
 
-def rank_of(counts: Ints, percent: int) -> Ints:
+def find_rank(counts: Ints, percent: int) -> Ints:
     """Nearest rank, as percentile_disc of SQL: the first of n values is 1."""
     return (counts * percent + 99) // 100
 
@@ -37,11 +37,11 @@ def starts_of_runs(*columns: Ints) -> Ints:
     return np.flatnonzero(differs)
 
 
-def lengths_of(starts: Ints, rows: int) -> Ints:
+def measure_runs(starts: Ints, rows: int) -> Ints:
     """The lengths of runs that begin at `starts` and together have `rows` rows."""
     return np.diff(starts, append=rows)
 
 
-def sums_of(values: Ints, starts: Ints) -> Ints:
+def sum_runs(values: Ints, starts: Ints) -> Ints:
     """The sum of the values of each run."""
     return np.add.reduceat(values, starts) if len(starts) else np.zeros(0, np.int64)

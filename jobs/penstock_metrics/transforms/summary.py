@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from .sketch import PERCENTILES, Ints, bucket_of, lengths_of, rank_of, starts_of_runs, sums_of
+from .sketch import PERCENTILES, Ints, find_bucket, find_rank, measure_runs, starts_of_runs, sum_runs
 
 _SECOND: Final = 1_000_000
 # A sum of microseconds can exceed 64 bits: whole seconds and the remaining microseconds are added separately.
@@ -43,25 +43,25 @@ def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
     order = np.lexsort((us, codes))
     row, value = codes[order], us[order]
     starts = starts_of_runs(row)
-    counts = lengths_of(starts, len(row))
+    counts = measure_runs(starts, len(row))
     columns = {
         "count": counts,
-        "seconds": sums_of(value // _SECOND, starts),
-        "rest_us": sums_of(value % _SECOND, starts),
-        "negative_count": sums_of(negative[order], starts),
+        "seconds": sum_runs(value // _SECOND, starts),
+        "rest_us": sum_runs(value % _SECOND, starts),
+        "negative_count": sum_runs(negative[order], starts),
         "max_us": value[starts + counts - 1],
     }
     for percent in PERCENTILES:
-        columns[f"p{percent}_us"] = value[starts + rank_of(counts, percent) - 1]
+        columns[f"p{percent}_us"] = value[starts + find_rank(counts, percent) - 1]
     offsets = np.append(starts, len(row))
     return Summary(row[starts], columns, _sketches(row, value, starts), Lists(offsets, value))
 
 
 def _sketches(row: Ints, value: Ints, starts: Ints) -> dict[str, Lists]:
     """The sketch of each row. Its values are sorted, so those of a bucket are adjacent."""
-    bucket = bucket_of(value)
+    bucket = find_bucket(value)
     runs = starts_of_runs(row, bucket)
-    return sketch_lists(bucket[runs], lengths_of(runs, len(row)), np.searchsorted(runs, starts))
+    return sketch_lists(bucket[runs], measure_runs(runs, len(row)), np.searchsorted(runs, starts))
 
 
 def sketch_lists(buckets: Ints, counts: Ints, starts: Ints) -> dict[str, Lists]:

@@ -32,13 +32,13 @@ def in_windows(days: DataFrame, span: Span, at: str = "at_us") -> Transform:
         return (
             slotted.withColumn("w", F.explode(around))
             .select(*(name for name in rows.columns if name != at), "w.*")
-            .where(computed(span))
+            .where(is_computed(span))
         )
 
     return transform
 
 
-def computed(span: Span) -> Column:
+def is_computed(span: Span) -> Column:
     """Whether the window belongs to the span and has begun."""
     starts, conditions = F.col("starts_us"), []
     for seconds in (60, 3600, 86400):

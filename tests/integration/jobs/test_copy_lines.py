@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, Piece, lines, pieces
-from penstock_metrics.database.write import joined
+from penstock_metrics.database.write import join_pieces
 from penstock_metrics.span import HOUR, Span
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at
@@ -50,7 +50,11 @@ def test_adjacent_pieces_are_joined() -> None:
         Piece(60, first, second),
         Piece(3600, first, second),
     ]
-    assert joined(apart) == [Piece(60, first, third), Piece(3600, first, second), Piece(3600, third, fourth)]
+    assert join_pieces(apart) == [
+        Piece(60, first, third),
+        Piece(3600, first, second),
+        Piece(3600, third, fourth),
+    ]
 
 
 def test_a_line_knows_the_name_of_its_piece(spark: SparkSession) -> None:

@@ -21,7 +21,7 @@ def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows
 
     then = contributions(open_then, 100).transform(as_stored)
     return sorted(
-        deltas.changed(contributions(recorded, 200), contributions(open_now, 200), then),
+        deltas.find_changed(contributions(recorded, 200), contributions(open_now, 200), then),
         key=lambda change: change.queue_id,
     )
 
@@ -31,7 +31,7 @@ def as_stored(rows: DataFrame) -> DataFrame:
     columns = rows.transform(deltas.lines("UTC", 7)).selectExpr("split(line, '\\t') as cells")
     return columns.selectExpr(
         "cast(cells[1] as int) as queue_id", "to_timestamp(cells[2]) as minute_at", "cells[4] as counts"
-    ).transform(deltas.stored)
+    ).transform(deltas.read_stored)
 
 
 def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from penstock_metrics.database.ranges import kept_since, last_range
 from penstock_metrics.database.read import Database as Source
 from penstock_metrics.database.runs import Run
-from penstock_metrics.database.snapshot import shared_snapshot
+from penstock_metrics.database.snapshot import share_snapshot
 from penstock_metrics.run import RequestedDays, compute
 from penstock_metrics.span import micros
 from tests.support.database import Database, TestServer
@@ -352,7 +352,7 @@ def test_since_when_the_history_has_everything(database: Database) -> None:
         for day in (today - timedelta(days=40), today - timedelta(days=10)):
             connection.execute("select queue.add_history_day('history', %s)", (day,))
         connection.execute("select queue.drop_history_days(30)")
-        with shared_snapshot(database.dsn) as snapshot:
+        with share_snapshot(database.dsn) as snapshot:
             kept = kept_since(database.dsn, snapshot)
         ids: dict[str, int] = dict(connection.execute("select name, queue_id from queue.queues").fetchall())
     assert kept[ids["always"]] == midnight(today - timedelta(days=30))

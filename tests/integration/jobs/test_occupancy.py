@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock_metrics.span import MINUTE, Span, moment
 from penstock_metrics.transforms import occupancy
-from penstock_metrics.transforms.events import grouped_by_minutes
+from penstock_metrics.transforms.events import group_by_minutes
 from penstock_metrics.transforms.windows import calendar
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
@@ -25,7 +25,7 @@ def moments(spark: SparkSession, *minutes: float) -> DataFrame:
 
 
 def test_a_message_is_there_from_sending_to_its_end(spark: SparkSession) -> None:
-    cube = messages(spark, message(0.5, 2.5, 4.5), message(1.5)).transform(grouped_by_minutes)
+    cube = messages(spark, message(0.5, 2.5, 4.5), message(1.5)).transform(group_by_minutes)
     asked = moments(spark, 0, 1, 2, 3, 4, 5)
     found = cube.transform(occupancy.changes).transform(occupancy.levels(asked))
     assert rows_of(found, "ends_us", "depth", "waiting") == [
@@ -39,7 +39,7 @@ def test_a_message_is_there_from_sending_to_its_end(spark: SparkSession) -> None
 
 
 def test_one_that_ended_before_it_was_sent_never_is(spark: SparkSession) -> None:
-    cube = messages(spark, message(5, 3, 1), message(5.5, 2, 8)).transform(grouped_by_minutes)
+    cube = messages(spark, message(5, 3, 1), message(5.5, 2, 8)).transform(group_by_minutes)
     asked = moments(spark, 2, 4, 6, 9)
     found = cube.transform(occupancy.changes).transform(occupancy.levels(asked))
     assert rows_of(found, "ends_us", "depth", "waiting") == [
@@ -59,7 +59,7 @@ def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
         finished = sent + chance.uniform(-2, 15) if chance.random() < 0.8 else None
         rows.append(message(sent, received, finished))
     minutes = range(0, 50, 2)
-    cube = messages(spark, *rows).transform(grouped_by_minutes)
+    cube = messages(spark, *rows).transform(group_by_minutes)
     levels = cube.transform(occupancy.changes).transform(occupancy.levels(moments(spark, *minutes)))
     oldest = cube.transform(occupancy.oldest(moments(spark, *minutes)))
     found = rows_of(
@@ -81,7 +81,7 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
     day = moment(at(0)).replace(hour=0)
     span = Span.of(day, day + timedelta(days=1), moment(at(170)), ZoneInfo("UTC"))
     changed = (
-        messages(spark, message(30.5, None, 150.5)).transform(grouped_by_minutes).transform(occupancy.changes)
+        messages(spark, message(30.5, None, 150.5)).transform(group_by_minutes).transform(occupancy.changes)
     )
     found = changed.transform(occupancy.windows_with_messages(calendar(spark, span), span))
     ends = {seconds: [] for seconds in (60, 3600, 86400)}  # type: dict[int, list[int]]
@@ -97,7 +97,7 @@ def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> No
     day = moment(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
     span = Span.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
-    changed = messages(spark, message(59.5)).transform(grouped_by_minutes).transform(occupancy.changes)
+    changed = messages(spark, message(59.5)).transform(group_by_minutes).transform(occupancy.changes)
     found = changed.transform(occupancy.windows_with_messages(calendar(spark, span), span))
     assert rows_of(found.where("window_seconds < 86400"), "window_seconds", "starts_us") == [
         (3600, at(0)),

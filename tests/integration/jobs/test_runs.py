@@ -8,14 +8,14 @@ import sys
 import psycopg
 import pytest
 
-from penstock_metrics.database.runs import recorded_run
+from penstock_metrics.database.runs import record_run
 from tests.support.database import Database
 
 # A run that has begun, says so, and goes on until its input ends.
 UNENDING = """
 import sys
-from penstock_metrics.database.runs import recorded_run
-with recorded_run(sys.argv[1], "once", "UTC"):
+from penstock_metrics.database.runs import record_run
+with record_run(sys.argv[1], "once", "UTC"):
     print("begun", flush=True)
     sys.stdin.read()
 """
@@ -36,17 +36,17 @@ def test_the_next_run_ends_one_that_was_killed(database: Database) -> None:
         assert process.stdout.readline() == "begun\n"
         process.kill()
     assert ends(database) == [(False, None)]
-    with recorded_run(database.dsn, "once", "UTC"):
+    with record_run(database.dsn, "once", "UTC"):
         assert ends(database) == [(True, "the process ended before the run"), (False, None)]
     assert ends(database)[1] == (True, None)
 
 
 def test_an_interrupted_run_says_so(database: Database) -> None:
     """Also when the interrupt made a call of Spark's fail."""
-    with pytest.raises(KeyboardInterrupt), recorded_run(database.dsn, "continuous", "UTC"):
+    with pytest.raises(KeyboardInterrupt), record_run(database.dsn, "continuous", "UTC"):
         raise KeyboardInterrupt
     broken = OSError("broken")
     broken.__cause__ = KeyboardInterrupt()
-    with pytest.raises(OSError, match="broken"), recorded_run(database.dsn, "continuous", "UTC"):
+    with pytest.raises(OSError, match="broken"), record_run(database.dsn, "continuous", "UTC"):
         raise broken
     assert ends(database) == [(True, "interrupted")] * 2

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from penstock_metrics.span import HOUR, Span, micros, moment
 from penstock_metrics.transforms import events
-from penstock_metrics.transforms.columns import COUNTS, messages_of, with_whole_queues
+from penstock_metrics.transforms.columns import COUNTS, select_messages, with_whole_queues
 from penstock_metrics.transforms.windows import calendar, in_windows
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
@@ -27,7 +27,7 @@ def test_times_become_microseconds(spark: SparkSession) -> None:
         " redelivered_at array<timestamp>, receive_count int, outcome string",
     )
     columns = ("queue_id", "group_id", "entered_us", "received_us", "redelivered_us")
-    assert rows_of(raw.transform(messages_of), *columns) == [
+    assert rows_of(raw.transform(select_messages), *columns) == [
         (7, "", micros(entered), None, None),
         (8, "", micros(entered), None, [micros(entered)]),
     ]
@@ -42,7 +42,7 @@ def test_what_happens_in_the_minutes_of_a_life(spark: SparkSession) -> None:
         message(0.4, 5.0, None, count=2),
         message(0.5, 1.0, 4.0, "dead_lettered", group="g"),
     )
-    happened = rows.transform(events.grouped_by_minutes).transform(events.counts_by_minute(at(7.5)))
+    happened = rows.transform(events.group_by_minutes).transform(events.counts_by_minute(at(7.5)))
     assert rows_of(happened, "group_id", "at_us", *COUNTS) == [
         ("", at(0), 4, 2, 0, 0, 0, 0, 0, 0),
         ("", at(2), 0, 2, 2, 2, 0, 0, 0, 0),
@@ -63,7 +63,7 @@ def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) ->
         message(0.2, 0.9, 5.5, count=6, again=(1.6, 1.7, 3.9)),
         message(0.3, 0.9, None, count=3, again=(4.0,)),
     )
-    cube = rows.transform(events.grouped_by_minutes)
+    cube = rows.transform(events.group_by_minutes)
     assert cube.count() == 2
     happened = cube.transform(events.counts_by_minute(at(7.5)))
     assert rows_of(happened, "at_us", "arrivals", "deliveries", "redeliveries") == [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from penstock_metrics.span import MINUTE
-from penstock_metrics.transforms.forecasts.outlook import forecast_of
+from penstock_metrics.transforms.forecasts.outlook import choose_forecast
 from penstock_metrics.transforms.forecasts.series import FINE_STEPS, HOURS, POINTS, STEP, Points, Series
 from tests.support.jobs.processes import Made
 
@@ -49,7 +49,7 @@ def judge(made: Made, score: Score, first: int, every: int) -> Score:
     """Adds the forecasts from minute `first` on, each `every` minutes, to a score."""
     ahead = np.arange(1, POINTS + 1) * STEP_MINUTES
     for minute in range(first, len(made.depth) - int(ahead[-1]), every):
-        forecast = forecast_of(series_at(made, minute))
+        forecast = choose_forecast(series_at(made, minute))
         actual = made.depth[minute + ahead - 1]
         unchanged = float(np.abs(actual - made.depth[minute - 1]).mean())
         error = unchanged if isinstance(forecast, str) else float(np.abs(actual - forecast.expected).mean())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from penstock_metrics.attempts import ATTEMPTS, LostError, is_lost, repeated
+from penstock_metrics.attempts import ATTEMPTS, LostError, is_lost, run_with_retries
 from penstock_metrics.database.runs import reason
 
 LOST = psycopg.errors.IdleInTransactionSessionTimeout(
@@ -30,19 +30,22 @@ def failing(*errors: Exception) -> Callable[[], str]:
 def test_a_lost_connection_is_tried_again() -> None:
     said: list[str] = []
     waited: list[float] = []
-    assert repeated(failing(LOST, psycopg.OperationalError("gone")), said.append, waited.append) == "done"
+    assert (
+        run_with_retries(failing(LOST, psycopg.OperationalError("gone")), said.append, waited.append)
+        == "done"
+    )
     assert waited == [5.0, 30.0]
     assert [text.partition(";")[0] for text in said] == [str(LOST), "gone"]
 
 
 def test_the_last_attempt_ends_with_one_line() -> None:
     with pytest.raises(LostError, match="idle-in-transaction"):
-        repeated(failing(*[LOST] * ATTEMPTS), lambda _: None, lambda _: None)
+        run_with_retries(failing(*[LOST] * ATTEMPTS), lambda _: None, lambda _: None)
 
 
 def test_other_errors_are_not_repeated() -> None:
     with pytest.raises(psycopg.errors.UndefinedTable):
-        repeated(failing(psycopg.errors.UndefinedTable("none")), lambda _: None, lambda _: None)
+        run_with_retries(failing(psycopg.errors.UndefinedTable("none")), lambda _: None, lambda _: None)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from penstock_metrics.span import HOUR, Span
-from penstock_metrics.transforms.durations import MEASURED, PARTED, summaries_of
-from penstock_metrics.transforms.pieces import WANTED, candidates_in, merged
-from penstock_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, bucket_of
+from penstock_metrics.transforms.durations import MEASURED, PARTED, make_summarizer
+from penstock_metrics.transforms.pieces import WANTED, candidates_in, merge_pieces
+from penstock_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, find_bucket
 from tests.support.jobs.frames import BASE, at
 
 DAY = 24 * HOUR
@@ -29,7 +29,7 @@ def batches(rows: Iterable[Measured], part: int = 0, size: int = 10_000) -> Iter
 
 
 def summaries(rows: Iterable[Measured], few: int = 100) -> list[pa.RecordBatch]:
-    return list(summaries_of(SPAN, few)(batches(rows)))
+    return list(make_summarizer(SPAN, few)(batches(rows)))
 
 
 def windows(found: Iterable[pa.RecordBatch], seconds: int) -> list[Row]:
@@ -64,7 +64,7 @@ def check_sketch(row: Row, values: Sequence[int]) -> None:
 def test_a_bucket_is_within_two_percent() -> None:
     """The value 2 g^i / (g + 1) of bucket i is at most 2 % off anything in it."""
     values = np.unique(np.round(1.07 ** np.arange(400)).astype(np.int64))
-    middles = 2 * GAMMA ** bucket_of(values).astype(np.float64) / (GAMMA + 1)
+    middles = 2 * GAMMA ** find_bucket(values).astype(np.float64) / (GAMMA + 1)
     assert np.all(np.abs(middles - values) <= 0.02 * values * (1 + 1e-9))
 
 
@@ -119,7 +119,7 @@ def test_what_is_outside_the_span_is_left_out() -> None:
     early, late, later = BASE - 1, BASE + DAY, BASE + 30 * HOUR
     span = Span(SPAN.days, late)
     mixed = batches([(1, "", 0, moment, 5) for moment in (early, late, later)])
-    found = list(summaries_of(span)(mixed))
+    found = list(make_summarizer(span)(mixed))
     assert [(row["window_seconds"], row["starts_us"]) for b in found for row in b.to_pylist()] == [
         (60, late),
         (3600, late),
@@ -139,7 +139,7 @@ def negative() -> list[Measured]:
 
 def test_nothing_at_all() -> None:
     assert summaries([]) == []
-    assert list(merged(SPAN)(iter([]))) == []
+    assert list(merge_pieces(SPAN)(iter([]))) == []
     assert list(candidates_in(SPAN, wanted_table([(86400, 1, "", 0, BASE, 3)]))(iter([]))) == []
 
 
@@ -149,7 +149,7 @@ def test_days_from_their_pieces(few: int) -> None:
     rows = random_rows(400)
     found = [batch for part in range(3) for batch in summaries(rows[part::3], few)]
     pieces = (batch for batch in found if batch["window_seconds"][0].as_py() == 86400)
-    days = windows(merged(SPAN)(pieces), 86400)
+    days = windows(merge_pieces(SPAN)(pieces), 86400)
     assert [(row["group_id"], row["starts_us"]) for row in days] == [
         (group, start) for group in ("", "g") for start in SPAN.days[:2]
     ]
@@ -164,12 +164,12 @@ def test_hours_that_no_process_holds(few: int, by: str) -> None:
     """Spread over three partitions, or read in chunks of 50 by one: minutes and hours come in pieces like days."""
     rows = random_rows(400, HOUR)
     if by == "parts":
-        spread = [summaries_of(SPAN, few)(batches(rows[n::3], n + 1)) for n in range(3)]
+        spread = [make_summarizer(SPAN, few)(batches(rows[n::3], n + 1)) for n in range(3)]
     else:
-        spread = [summaries_of(SPAN, few, 50)(batches(rows, size=50))]
+        spread = [make_summarizer(SPAN, few, 50)(batches(rows, size=50))]
     found = [batch for part in spread for batch in part]
     assert not any(row["whole"] for batch in found for row in batch.to_pylist())
-    merged_rows = list(merged(SPAN)(iter(found)))
+    merged_rows = list(merge_pieces(SPAN)(iter(found)))
     hours = windows(merged_rows, 3600)
     minutes = windows(merged_rows, 60)
     assert [(row["group_id"], row["count"]) for row in hours] == [

@@ -16,8 +16,8 @@ from penstock_metrics.output.datasets import DATASETS, LATENCIES, MESSAGES, WIND
 from penstock_metrics.output.days import Computed, Kept, replaceable
 from penstock_metrics.output.iceberg import NoCatalogError
 from penstock_metrics.output.options import exporter
-from penstock_metrics.output.place import Note, Place, Slot, file_name, slot_of
-from penstock_metrics.output.write import KEY, Job, key_of, writer
+from penstock_metrics.output.place import Note, Place, Slot, file_name, parse_slot
+from penstock_metrics.output.write import KEY, Job, make_key, writer
 
 TODAY = date(2026, 3, 29)
 A_DAY = "messages/day=2026-03-29/queue=orders"
@@ -26,8 +26,8 @@ A_DAY = "messages/day=2026-03-29/queue=orders"
 def test_a_name_says_its_slot() -> None:
     name = file_name("windows", "2026-03-29", "orders.fifo", 3600, 2, "0f" * 16)
     assert name == f"windows/day=2026-03-29/queue=orders.fifo/3600-0002-{'0f' * 16}.parquet"
-    assert slot_of(name) == Slot("windows", TODAY, 3600)
-    assert slot_of("windows/day=2026-03-29/queue=orders/_60-0000-.parquet") is None
+    assert parse_slot(name) == Slot("windows", TODAY, 3600)
+    assert parse_slot("windows/day=2026-03-29/queue=orders/_60-0000-.parquet") is None
 
 
 def test_days_of_runs_are_days_of_utc() -> None:
@@ -53,7 +53,7 @@ def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.
     """Messages of one day, each a group."""
     rows = [dict.fromkeys(MESSAGES.schema.names) | {"group_id": group} for group in groups]
     table = pa.Table.from_pylist(rows, MESSAGES.schema)
-    keys = pa.array([key_of("2026-03-29", queue, 0)] * len(groups))
+    keys = pa.array([make_key("2026-03-29", queue, 0)] * len(groups))
     made: list[pa.RecordBatch] = table.add_column(0, KEY, keys).to_batches(max_chunksize=size)
     return made
 

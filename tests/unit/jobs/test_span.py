@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from penstock_metrics.main import instant
-from penstock_metrics.span import HOUR, MINUTE, QUARTER, Span, micros, moment, zone_of
+from penstock_metrics.span import HOUR, MINUTE, QUARTER, Span, find_zone, micros, moment
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -75,4 +75,4 @@ def test_a_time_without_offset_is_one_of_the_zone() -> None:
 @pytest.mark.parametrize("name", ["Europe/Nowhere", "", "../etc/passwd"])
 def test_a_zone_that_there_is_not(name: str) -> None:
     with pytest.raises(ValueError, match="QUEUE_METRICS_TIMEZONE must be a time zone"):
-        zone_of(name)
+        find_zone(name)

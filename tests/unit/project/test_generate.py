@@ -12,7 +12,7 @@ import yaml
 
 from infra.generate.__main__ import ROOT, main
 from infra.generate.blocks import MarkerError, replace_blocks
-from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generated_texts, services_of, write
+from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generate_texts, list_services, write
 from infra.generate.load_balancer import PriorityError, priorities
 from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
 from infra.local_lambda.values import Values, expand_for_each
@@ -33,7 +33,7 @@ FUNCTION = "functions/sqs/pause_queue.py"
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of what is generated."""
-    for name in generated_texts(ROOT, ACTIONS):
+    for name in generate_texts(ROOT, ACTIONS):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
     return tmp_path
@@ -61,13 +61,13 @@ def row(name: str, number: int) -> str:
 
 
 def test_an_action_gets_an_entry_point() -> None:
-    text = generated_texts(ROOT, MORE)[FUNCTION]
+    text = generate_texts(ROOT, MORE)[FUNCTION]
     assert 'handler = lambda_handler("sqs", "PauseQueue")' in text
     assert text.startswith('"""SQS PauseQueue."""')
 
 
 def test_an_action_gets_a_function() -> None:
-    more = added(TEMPLATE, generated_texts(ROOT, MORE))
+    more = added(TEMPLATE, generate_texts(ROOT, MORE))
     assert more.keys() == {"SqsPauseQueue", "SchedulerRunSchedule"}
     assert more["SqsPauseQueue"]["Properties"] == {
         "Handler": "sqs.pause_queue.handler",
@@ -89,12 +89,12 @@ def test_an_action_gets_a_rule_and_others_keep_their_priorities(copy: Path) -> N
     }
     (rule,) = (rule for rule in read_balancer(copy / ALB)[0] if rule.function == "SchedulerRunSchedule")
     assert (rule.methods, rule.paths) == (("PATCH",), ("/schedules/*",))
-    targets = added(ALB, generated_texts(copy, MORE))
+    targets = added(ALB, generate_texts(copy, MORE))
     assert {f"SqsPauseQueue{kind}" for kind in ("Allowed", "Targets", "Rule")} < targets.keys()
 
 
 def test_an_action_gets_alarms() -> None:
-    text = generated_texts(ROOT, MORE)[ALARMS]
+    text = generate_texts(ROOT, MORE)[ALARMS]
     more = added(ALARMS, {ALARMS: text})
     assert more.keys() == {
         f"{name}{alarm}"
@@ -107,10 +107,10 @@ def test_an_action_gets_alarms() -> None:
 
 def test_an_action_gets_a_line_of_the_page() -> None:
     before = (ROOT / COMPATIBILITY).read_text().splitlines()
-    after = generated_texts(ROOT, MORE)[COMPATIBILITY].splitlines()
+    after = generate_texts(ROOT, MORE)[COMPATIBILITY].splitlines()
     assert [line for line in after if line not in before] == ["| `PauseQueue` | yes | yes |"]
     without = tuple(action for action in ACTIONS if action.name != "PurgeQueue")
-    assert "| `PurgeQueue` | no | no |" in generated_texts(ROOT, without)[COMPATIBILITY]
+    assert "| `PurgeQueue` | no | no |" in generate_texts(ROOT, without)[COMPATIBILITY]
 
 
 def test_the_repository_is_as_generated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,7 +179,7 @@ def test_a_priority_that_is_taken_or_of_another_service_is_replaced(wrong: int) 
     assert priorities("sqs", ["A", "B", "C"], present) == {"A": 1, "B": 2, "C": 3}
 
 
-@pytest.mark.parametrize("service", services_of(ACTIONS))
+@pytest.mark.parametrize("service", list_services(ACTIONS))
 def test_a_service_has_so_many_priorities(service: str) -> None:
     with pytest.raises(PriorityError, match=service):
         priorities(service, [f"Action{number}" for number in range(200)], [])

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from .methods import Method, unchanged
+from .methods import Method, repeat_last
 from .series import DAY_STEPS, POINTS, Floats, Ints, Series
 
 ORIGINS: Final = DAY_STEPS
@@ -58,15 +58,15 @@ class Backtest:
         return np.asarray((np.abs(self.unchanged_errors) - np.abs(self.errors)).mean(axis=1))
 
 
-def origins_of(series: Series) -> Ints:
+def list_origins(series: Series) -> Ints:
     """The lags of the origins, the oldest first. Empty when too little is known."""
     oldest = min(POINTS + ORIGINS, series.known_steps - POINTS)
     return np.arange(oldest - 1, POINTS - 1, -1)
 
 
-def tested(series: Series, name: str, method: Method) -> Backtest | None:
+def backtest(series: Series, name: str, method: Method) -> Backtest | None:
     """The backtest of a method; None: it has too little past, or says nothing now."""
-    origins = origins_of(series)
+    origins = list_origins(series)
     if len(origins) < LEAST_ORIGINS or not np.isfinite(method(series, np.zeros(1, np.int64))).all():
         return None
     predicted = method(series, origins)
@@ -75,12 +75,12 @@ def tested(series: Series, name: str, method: Method) -> Backtest | None:
         return None
     origins, predicted = origins[complete], predicted[complete]
     actual = series.ago(origins[:, None] - np.arange(1, POINTS + 1))
-    return Backtest(name, origins, predicted, actual - predicted, actual - unchanged(series, origins))
+    return Backtest(name, origins, predicted, actual - predicted, actual - repeat_last(series, origins))
 
 
 def best(series: Series, methods: Mapping[str, Method]) -> Backtest | None:
     """Of the methods that win, the first whose loss is about the least beside that of no change; None: none wins."""
-    found = (tested(series, name, method) for name, method in methods.items())
+    found = (backtest(series, name, method) for name, method in methods.items())
     winners = [test for test in found if test and wins(test)]
     least = min((test.ratio for test in winners), default=0.0)
     return next((test for test in winners if test.ratio <= least + _ABOUT_AS_GOOD), None)

@@ -39,7 +39,7 @@ def intervals(series: Series, test: Backtest, expected: Floats) -> Intervals:
     now = float(activity(series, np.zeros(1, np.int64))[0])
     low, high, held = np.empty(POINTS), np.empty(POINTS), list[bool]()
     for point in range(POINTS):
-        rolled = _rolled(test, scales, point)
+        rolled = _roll(test, scales, point)
         held += rolled.held
         bottom, top = quantiles(sorted((test.errors[:, point] / scales).tolist()), rolled.miss)
         low[point], high[point] = expected[point] + bottom * now, expected[point] + top * now
@@ -61,7 +61,7 @@ class _Rolled:
     miss: float
 
 
-def _rolled(test: Backtest, scales: Floats, point: int) -> _Rolled:
+def _roll(test: Backtest, scales: Floats, point: int) -> _Rolled:
     """An origin's interval comes from the errors, and from the hits and misses, that were known at that origin."""
     errors = (test.errors[:, point] / scales).tolist()
     known: list[float] = sorted(errors[:_WARM_UP])

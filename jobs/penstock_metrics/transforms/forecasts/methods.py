@@ -24,7 +24,7 @@ _DAMPING: Final = 0.9
 _FADING: Final = 0.85  # half of a deviation is left after 21 minutes
 
 
-def unchanged(series: Series, origins: Ints) -> Floats:
+def repeat_last(series: Series, origins: Ints) -> Floats:
     """It stays as it is: what every other method has to beat."""
     return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock_metrics.span import HOUR, MINUTE
 
-from .backtest import LEAST_ORIGINS, Backtest, best, origins_of
+from .backtest import LEAST_ORIGINS, Backtest, best, list_origins
 from .growth import HOURS_COMPARED, Ages, Hours, Warnings, warnings
 from .intervals import LEVEL, Intervals, intervals
 from .methods import METHODS
@@ -76,16 +76,16 @@ def outlook(queue: Queue) -> Outlook:
     recent = queue.minutes.since(queue.last_us - RATE_MINUTES * MINUTE)
     rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)
     series = Series.of(_depths(queue.minutes), _depths(queue.hours), queue.last_us, queue.begins_us)
-    forecast = forecast_of(series)
+    forecast = choose_forecast(series)
     drained_in = drain_seconds(queue.backlog, rate)
     if isinstance(forecast, str):
         return Outlook(rate, drained_in, None, forecast, _warnings(queue))
     return Outlook(rate, drained_in, forecast, None, _warnings(queue))
 
 
-def forecast_of(series: Series) -> Forecast | str:
+def choose_forecast(series: Series) -> Forecast | str:
     """The forecast by the best method; or the reason why there is none."""
-    if len(origins_of(series)) < LEAST_ORIGINS:
+    if len(list_origins(series)) < LEAST_ORIGINS:
         return TOO_LITTLE_PAST
     test = best(series, METHODS)
     if test is None:

@@ -74,11 +74,11 @@ def forecasts(facts: Mapping[int, Facts], last_us: int) -> Callable[[pa.Table], 
 
 def forecast_row(queue_id: int, windows: pa.Table, facts: Facts, last_us: int) -> dict[str, Any]:
     """The row of a queue, with the names of FORECAST."""
-    queue = queue_of(windows, facts, last_us)
+    queue = read_queue(windows, facts, last_us)
     return {"queue_id": queue_id, "backlog": facts.backlog, **_columns(outlook(queue), last_us)}
 
 
-def queue_of(windows: pa.Table, facts: Facts, last_us: int) -> Queue:
+def read_queue(windows: pa.Table, facts: Facts, last_us: int) -> Queue:
     """A queue begins when it was made, or with its first window, if that is later."""
     minutes, hours = (_windows(windows, seconds) for seconds in (60, 3600))
     starts = [

@@ -60,8 +60,8 @@ class Series:
         """Depths at times, as series of lags before `last_us`, unknown before `begins_us`."""
         hour_us = last_us // HOUR * HOUR
         return cls(
-            _lagged(fine, last_us, begins_us, STEP, FINE_STEPS + 1),
-            _lagged(hourly, hour_us, begins_us, HOUR, HOURS),
+            _lag(fine, last_us, begins_us, STEP, FINE_STEPS + 1),
+            _lag(hourly, hour_us, begins_us, HOUR, HOURS),
             (last_us - hour_us) / STEP,
         )
 
@@ -80,7 +80,7 @@ class Points:
     value: Floats
 
 
-def _lagged(points: Points, last_us: int, begins_us: int, step: int, length: int) -> Floats:
+def _lag(points: Points, last_us: int, begins_us: int, step: int, length: int) -> Floats:
     values = np.zeros(length)
     lags, rest = np.divmod(last_us - points.at_us, step)
     held = (rest == 0) & (lags >= 0) & (lags < length)

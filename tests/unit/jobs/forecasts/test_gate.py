@@ -13,9 +13,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from penstock_metrics.transforms.forecasts.backtest import origins_of
-from penstock_metrics.transforms.forecasts.methods import METHODS, unchanged
-from penstock_metrics.transforms.forecasts.outlook import NOTHING_BETTER, TOO_LITTLE_PAST, forecast_of
+from penstock_metrics.transforms.forecasts.backtest import list_origins
+from penstock_metrics.transforms.forecasts.methods import METHODS, repeat_last
+from penstock_metrics.transforms.forecasts.outlook import NOTHING_BETTER, TOO_LITTLE_PAST, choose_forecast
 from tests.support.jobs.forecast_scores import Score, judge, series_at
 from tests.support.jobs.processes import DAY, PROCESSES, Made
 
@@ -74,13 +74,13 @@ def test_the_intervals_of_each_queue_hold_as_often_as_they_say(name: str) -> Non
 def test_a_young_queue_is_told_nothing() -> None:
     """It has a forecast when a whole day of it is known."""
     growing = made("growing")
-    assert forecast_of(series_at(growing, DAY - 10)) == TOO_LITTLE_PAST
-    assert not isinstance(forecast_of(series_at(growing, DAY + 10)), str)
+    assert choose_forecast(series_at(growing, DAY - 10)) == TOO_LITTLE_PAST
+    assert not isinstance(choose_forecast(series_at(growing, DAY + 10)), str)
 
 
 def test_a_queue_that_never_moves_is_told_nothing() -> None:
     still = Made(*(np.full(LIFE, number) for number in (0, 0, 1000)))
-    assert forecast_of(series_at(still, LIFE)) == NOTHING_BETTER
+    assert choose_forecast(series_at(still, LIFE)) == NOTHING_BETTER
 
 
 def test_the_future_is_not_looked_at() -> None:
@@ -89,7 +89,7 @@ def test_the_future_is_not_looked_at() -> None:
     origin, now = np.asarray([25]), np.asarray([0])
     told: Mapping[str, tuple[np.ndarray, np.ndarray]] = {
         name: (method(whole, origin), method(past, now))
-        for name, method in {**METHODS, "unchanged": unchanged}.items()
+        for name, method in {**METHODS, "unchanged": repeat_last}.items()
     }
     fine = {
         "unchanged",
@@ -104,4 +104,4 @@ def test_the_future_is_not_looked_at() -> None:
     for name in fine:
         np.testing.assert_allclose(*told[name])
     assert set(told) - fine == {"daily", "daily_fading", "weekly", "weekly_fading"}
-    assert origins_of(whole).min() == 12
+    assert list_origins(whole).min() == 12
