@@ -15,10 +15,10 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.sqs import types as sqs
 
-Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, actions.queues.create_queue)
-Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, actions.queues.creat_queue)
-Action("sqs", "CreateQueue", sqs.CreateQueueRequest, None, actions.queues.delete_queue)
-Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.TagQueueRequest, actions.queues.create_queue)
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, actions.penstock.sqs.queues.create_queue)
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, actions.penstock.sqs.queues.creat_queue)
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, None, actions.penstock.sqs.queues.delete_queue)
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.TagQueueRequest, actions.penstock.sqs.queues.create_queue)
 
 
 def describe() -> Operation[str]:
