@@ -1,18 +1,17 @@
-"""A verdict for each queue from its minutes: is it keeping up, since when not, why, and when will it be empty?
+"""Judges a queue by its minutes: does it keep up, since when not, why, and when will it be empty?
 
-Pure functions of rows of queue.minute: no database, no clock. docs/verdicts.md has the rules in the order in which they
-are asked.
+Pure functions of rows of queue.minute: no database, no clock. docs/verdicts.md lists the rules in order.
 
     types.py      what goes in (Minute, Facts) and what comes out (Verdict)
     verdict.py    `judge` and the rules, in their order
     series.py     the minutes without gaps
     rates.py      how fast messages come and go
-    backlog.py    whether it grows or shrinks, and since when
-    stalls.py     whether nobody receives, and how long is usual
-    poison.py     whether messages come again and again
+    backlog.py    whether the backlog grows or shrinks, and since when
+    stalls.py     whether receives are missing, and how long a wait is usual
+    poison.py     whether messages are received again and again
     drain.py      when the backlog will be gone
     causes.py     why it grows
-    consumers.py  how many are needed
+    causes.py     why the backlog grows
     words.py      causes in plain English
 
 `judge(minutes, facts, now)` gives the verdict.

@@ -1,4 +1,4 @@
-"""How many messages will arrive: a daily wave, a trend that fades, or as many as now."""
+"""Predicts arrivals: a daily wave, a fading trend, or the current rate."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -12,20 +12,20 @@ from .series import Series
 LEVEL_MINUTES: Final = 15
 STEP_MINUTES: Final = 5
 TREND_MINUTES: Final = 60
-"""Arrivals have a trend when they changed in one direction in two such spans, one after the other."""
+"""Arrivals have a trend if they changed in one direction in two consecutive spans of this length."""
 SLOPE_SIGMAS: Final = 1.5
-"""And when both changes are larger than chance: two of that size in one direction happen once in a hundred times."""
+"""And if both changes exceed chance: two of this size in one direction happen by chance once in a hundred times."""
 FADING_MINUTES: Final = 240
-"""A trend fades: after this time two thirds of its way are gone."""
+"""A trend fades: after this time it has made two thirds of its change."""
 WAVE_MINUTES: Final = 6 * 60
-"""A daily wave shows in no less than so many minutes."""
+"""Minimum number of minutes in which a daily wave is detected."""
 WAVE_STEP: Final = 15
 WAVE_FIT: Final = 0.9
-"""A wave is believed when it explains so much of how arrivals differ."""
+"""A wave is accepted if it explains this fraction of the variance of arrivals."""
 DAY_MINUTES: Final = 24 * 60
 
 Outlook: TypeAlias = Callable[[float], float]
-"""The arrivals a minute that are expected so many minutes from now."""
+"""The expected arrivals a minute, this many minutes from now."""
 
 
 def forecast_arrivals(series: Series) -> Outlook:
@@ -40,7 +40,7 @@ def forecast_arrivals(series: Series) -> Outlook:
 
 
 def fading_trend(level: float, slope: float) -> Outlook:
-    """A level at the middle of the last quarter of an hour, and its change a minute, which becomes less and less."""
+    """A level at the middle of the last quarter of an hour, and its change a minute, which fades."""
 
     def arrivals(minutes: float) -> float:
         return level + slope * (LEVEL_MINUTES / 2 + FADING_MINUTES * (1 - exp(-minutes / FADING_MINUTES)))
@@ -49,10 +49,10 @@ def fading_trend(level: float, slope: float) -> Outlook:
 
 
 def measure_slope(sent: Sequence[int]) -> float:
-    """How the arrivals a minute change from minute to minute; 0 where less than two hours are known.
+    """The change of arrivals from minute to minute; 0 if less than two hours are known.
 
-    The lesser of the slopes of the last hour and of the one before: a step is no trend. What has just
-    changed has no trend yet.
+    The smaller of the slopes of the last hour and of the hour before: a step is not a trend, and a recent change does
+    not have one yet.
     """
     if len(sent) < 2 * TREND_MINUTES:
         return 0.0
@@ -75,15 +75,15 @@ def median_slope(counts: Sequence[int]) -> float:
 
 
 def means(counts: Sequence[int], step: int) -> list[float]:
-    """The mean of each step of so many minutes; the last one ends with the last minute."""
+    """The mean of each step of `minutes` minutes; the last one ends with the last minute."""
     first = len(counts) % step
     return [sum(counts[i : i + step]) / step for i in range(first, len(counts), step)]
 
 
 def daily_wave(sent: Sequence[int]) -> Outlook | None:
-    """A sine of 24 hours through the arrivals, by least squares (a cosinor); None where it does not fit.
+    """A sine of 24 hours through the arrivals, by least squares (a cosinor); None if it does not fit.
 
-    It goes through the present: what it misses now, it misses later, too.
+    It is shifted to meet the present value: its present error is assumed to last.
     """
     if len(sent) < WAVE_MINUTES:
         return None
@@ -113,7 +113,7 @@ Triple: TypeAlias = tuple[float, float, float]
 
 
 def least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | None:
-    """The three factors with which the rows come closest to the values; None where several do."""
+    """The three factors that fit the rows to the values best; None if they are not unique."""
     matrix = [[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)]
     right = [sum(row[i] * value for row, value in zip(rows, values, strict=True)) for i in range(3)]
     whole = determinant(matrix)
@@ -127,7 +127,7 @@ def least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | N
 
 
 def determinant(m: Sequence[Sequence[float]]) -> float:
-    """Of a matrix of three rows."""
+    """The determinant of a matrix of three rows."""
     return (
         m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
         - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])

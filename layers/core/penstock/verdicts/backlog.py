@@ -1,4 +1,4 @@
-"""Whether a backlog grows or shrinks, and since when."""
+"""Finds out whether a backlog grows or shrinks, and since when."""
 
 from math import sqrt
 from typing import Final
@@ -6,29 +6,29 @@ from typing import Final
 from .series import Series
 
 LEAST_BACKLOG: Final = 10
-"""Fewer messages than these are no backlog."""
+"""Fewer messages do not count as a backlog."""
 BACKLOG_SECONDS: Final = 60
-"""A backlog is what takes consumers longer than this to work off."""
+"""A backlog takes consumers longer than this to work off."""
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
-"""The shortest of these times in which the backlog changed by more than chance says whether it grows."""
+"""The trend is taken over the shortest of these windows in which the backlog changed by more than chance."""
 BACK_MINUTES: Final = 2
-"""What changed while nobody received says nothing of consumers that have been back for less than this."""
+"""If consumers have been back for less than this, changes before their return are ignored."""
 SIGMAS: Final = 3
-"""Chance: so many times the square root of the messages that came and went, which is the spread of independent ones."""
+"""Chance: this multiple of the square root of arrivals plus departures, which is the spread of independent ones."""
 NOISE_MINUTES: Final = 5
 STANDING_SECONDS: Final = 300
-"""A backlog that neither grows nor shrinks is one when it is this long a work."""
+"""A constant backlog counts if it takes consumers this long to work off."""
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:
-    """Whether so many messages are more than consumers have at hand. `drain_rate`: messages a second."""
+    """Whether this many messages are more than consumers have at hand. `drain_rate`: messages a second."""
     return visible >= LEAST_BACKLOG and visible >= BACKLOG_SECONDS * drain_rate
 
 
 def trend(series: Series) -> int:
     """1: the backlog grows, -1: it shrinks, 0: for an hour it did neither by more than chance.
 
-    Where consumers have just come back, what it does since then.
+    If consumers have just come back: the trend since then.
     """
     values = series.visible
     if consumers_are_back(series):
@@ -46,7 +46,7 @@ def trend(series: Series) -> int:
 
 
 def consumers_are_back(series: Series) -> bool:
-    """Whether somebody receives again after minutes in which nobody did, not yet for BACK_MINUTES full ones."""
+    """Whether receives resumed after minutes without any, less than BACK_MINUTES full minutes ago."""
     recent = series.received[-BACK_MINUTES:]
     if len(recent) < BACK_MINUTES or all(recent):
         return False
@@ -61,7 +61,7 @@ def chance(series: Series, minutes: int) -> float:
 
 
 def spread(events: int) -> float:
-    """How far a backlog moves by chance while so many messages come and go."""
+    """How far a backlog moves by chance while this many messages arrive and leave."""
     return max(LEAST_BACKLOG / 2, SIGMAS * sqrt(events))
 
 
@@ -81,7 +81,7 @@ def start_of_growth(series: Series) -> int:
             floor, lowest = value, index
         elif value - floor > max(noise, 0.2 * (top - floor)):
             break
-    # The bottom may be flat: growth began where it was left for good.
+    # The bottom may be flat: growth began where the backlog left it for good.
     edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
     return next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest) + 1
 

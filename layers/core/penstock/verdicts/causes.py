@@ -1,4 +1,4 @@
-"""Why a queue falls behind: the minutes since it does, compared with those before."""
+"""Explains why a queue falls behind: compares the minutes since then with the minutes before."""
 
 from typing import Final, NamedTuple
 
@@ -8,17 +8,17 @@ from .types import Cause, Facts
 BEFORE_MINUTES: Final = 60
 SINCE_MINUTES: Final = 15
 ROSE: Final = 1.2
-"""Arrivals rose when they are this many times those before."""
+"""Arrivals count as risen at this multiple of the former rate."""
 FELL: Final = 0.85
-"""Consumers take less when they take this part of what they took before."""
+"""Consumers count as slower at this fraction of the former rate."""
 SLOWER: Final = 1.3
-"""Each message takes this many times as long: then handlers are slow, else there are fewer of them."""
+"""Handlers count as slow at this multiple of the former handling time; below it, consumers have left."""
 TENANT_SHARE: Final = 0.5
-"""One group that sends more than this part of all is the cause, if arrivals rose."""
+"""A group that sends more than this fraction of all messages is the cause, if arrivals rose."""
 
 
 class Change(NamedTuple):
-    """Messages a minute before and since: what came, what was done, and how many were in hand at once."""
+    """Messages a minute before and since: arrivals, completions, and messages in flight."""
 
     arrivals_before: float
     arrivals: float
@@ -29,7 +29,7 @@ class Change(NamedTuple):
 
 
 def change_since(series: Series, start: int) -> Change | None:
-    """The change at the minute with this index; None where no minute before it is known."""
+    """The change at the minute with this index; None if no earlier minute is known."""
     before = slice(max(0, start - BEFORE_MINUTES), start)
     since = slice(start, min(len(series), start + SINCE_MINUTES))
     if not series.sent[before] or not series.sent[since]:
@@ -43,9 +43,9 @@ def change_since(series: Series, start: int) -> Change | None:
 
 
 def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
-    """Why the backlog grows since the minute with this index; None: it cannot be told.
+    """Why the backlog has grown since the minute with this index; None if unknown.
 
-    Who takes less than before is the cause before who sends more: consumers that keep up take more when more comes.
+    Slower consumers win over faster producers as the cause: consumers that keep up take more when more arrives.
     """
     change = change_since(series, start)
     if change is None or not change.arrivals_before:
@@ -60,14 +60,14 @@ def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
 
 
 def is_slower(change: Change) -> bool:
-    """Whether a message takes longer than before: those in flight, divided by the rate at which they are done."""
+    """Whether a message takes longer than before: messages in flight divided by the rate of completions."""
     if not change.drain or not change.drain_before or not change.in_flight_before:
         return False
     return change.in_flight / change.drain > SLOWER * change.in_flight_before / change.drain_before
 
 
 def has_one_tenant(facts: Facts) -> bool:
-    """Whether one group makes most of the work."""
+    """Whether one group sends most of the messages."""
     return facts.noisy_groups > 0 or (
         facts.top_group_share is not None and facts.top_group_share > TENANT_SHARE
     )

@@ -1,4 +1,4 @@
-"""How many consumers are at work, and how many a target lag takes.
+"""Estimates how many consumers are at work, and how many a target lag needs.
 
 By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the messages
 in flight are the rate at which they are done times the time that each takes. A consumer that takes one message at a
@@ -24,10 +24,10 @@ class Consumers(NamedTuple):
 
 
 def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_seconds: int) -> Consumers:
-    """How many consumers there are, and how many take care that a message waits no longer than the target lag.
+    """How many consumers there are, and how many keep the wait of a message within the target lag.
 
-    They have to do what arrives, and in the time of the target what waits. `now` is only known while messages wait:
-    else some consumers have nothing to do, and are not seen.
+    They must handle the arrivals and clear the backlog within the target lag. `now` is known only while messages
+    wait: otherwise idle consumers are invisible.
     """
     in_flight = series.in_flight[-rates.minutes :]
     done = sum(series.left[-rates.minutes :])

@@ -1,4 +1,4 @@
-"""When a backlog will be gone: what comes is carried on, what consumers take stays as it is."""
+"""Predicts when a backlog will be gone: extrapolates arrivals and assumes that consumers keep their rate."""
 
 from datetime import datetime
 from math import sqrt
@@ -13,11 +13,11 @@ from .types import Emptying
 STEP_MINUTES: Final = 5
 HORIZON_MINUTES: Final = 24 * 60
 LEAST_DOUBT: Final = 0.05
-"""Rates are never known better than this."""
+"""Minimum relative uncertainty of a rate."""
 
 
 class Flow(NamedTuple):
-    """Messages a minute: what will come, what consumers take away, and how uncertain the difference is."""
+    """Messages a minute: expected arrivals, completions, and the uncertainty of their difference."""
 
     arrivals: Outlook
     drain: float
@@ -25,7 +25,7 @@ class Flow(NamedTuple):
 
 
 def measure_flow(series: Series, since: int) -> Flow:
-    """The flow, of which consumers have taken away so much since the minute with this index."""
+    """The flow. Completions are measured since the minute with this index."""
     left = select_settled(series.left[-max(2, len(series) - since) :])
     drain = sum(left) / max(1, len(left))
     arrivals = forecast_arrivals(series)
@@ -35,7 +35,7 @@ def measure_flow(series: Series, since: int) -> Flow:
 
 
 def emptying(backlog: int, flow: Flow, now: datetime) -> Emptying | None:
-    """When a backlog of so many messages will be gone; None for not within a day."""
+    """When a backlog of this many messages will be gone; None if not within a day."""
     at = minutes_to_empty(backlog, flow, 0)
     if at is None:
         return None
@@ -49,7 +49,7 @@ def emptying(backlog: int, flow: Flow, now: datetime) -> Emptying | None:
 
 
 def minutes_to_empty(backlog: float, flow: Flow, more: float) -> float | None:
-    """Minutes until the backlog is gone, with so many more arrivals a minute than expected; None: not in a day."""
+    """Minutes until the backlog is gone, with this many more arrivals a minute than expected; None: over a day."""
     rest = backlog
     for start in range(0, HORIZON_MINUTES, STEP_MINUTES):
         net = flow.drain - max(0.0, flow.arrivals(start + STEP_MINUTES / 2)) - more

@@ -1,4 +1,4 @@
-"""Whether some messages are received again and again and never done."""
+"""Finds poison messages: received again and again, never deleted."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -6,27 +6,27 @@ from typing import Final
 from .series import MINUTE, Series
 
 POISON_MINUTES: Final = 10
-"""So far back the rule looks."""
+"""How many minutes the rule looks back."""
 RECURRING_MINUTES: Final = 3
-"""In so many of these minutes messages came again: once is a consumer that was restarted."""
+"""In how many of these minutes redeliveries must occur: once is a restarted consumer."""
 LEAST_REDELIVERIES: Final = 5
 REDELIVERED_SHARE: Final = 0.3
-"""So much of what is received has been received before."""
+"""The fraction of receives that are redeliveries."""
 DEAD_LETTERED_SHARE: Final = 0.005
-"""Or so much of what leaves goes to the dead-letter queue, in at least two of the minutes."""
+"""Or the fraction of leaving messages that go to the dead-letter queue, in at least two of the minutes."""
 DEAD_LETTER_MINUTES: Final = 2
 STUCK_SHARE: Final = 0.01
-"""Or so much of it, and a message is stuck: where handlers fail now and then it is less."""
+"""Or this fraction while a message is stuck: handlers that fail now and then stay below it."""
 STUCK: Final = timedelta(minutes=5)
-"""It is, when the oldest message is older than this, and either it has been the oldest for so long while others were
-done, or what is sent now would be done in a fifth of the time."""
+"""A message is stuck if the oldest one is older than this, and either it has been the oldest for this time while
+others were deleted, or a message sent now would be handled in a fifth of the time."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
-"""When less than this part of what is received for the first time is done, all handlers fail, and not some messages."""
+"""Below this fraction of first receives that end in a delete, all handlers fail rather than some messages."""
 
 
 def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Whether messages come again in several minutes, and make up much, end as dead letters or stay for long."""
+    """Whether redeliveries occur in several minutes and are frequent, end as dead letters, or last long."""
     again = series.redelivered[-POISON_MINUTES:]
     dead = series.dead_lettered[-POISON_MINUTES:]
     if sum(1 for count in again if count) < RECURRING_MINUTES or sum(again) < LEAST_REDELIVERIES:
@@ -41,7 +41,7 @@ def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Whether the oldest message stays while others pass, or is much older than the backlog explains."""
+    """Whether the oldest message stays while others pass it, or is much older than the backlog explains."""
     if series.now.oldest_at is None or drain_rate <= 0:
         return False
     age = now - series.now.oldest_at
@@ -53,14 +53,14 @@ def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def handlers_fail(series: Series) -> bool:
-    """Whether hardly any of the messages that are received for the first time are done."""
+    """Whether hardly any message is deleted after its first receive."""
     first = sum(series.received[-POISON_MINUTES:]) - sum(series.redelivered[-POISON_MINUTES:])
     done = sum(series.left[-POISON_MINUTES:]) - sum(series.dead_lettered[-POISON_MINUTES:])
     return first >= LEAST_REDELIVERIES and done < DONE_SHARE * first
 
 
 def start_of_redeliveries(series: Series) -> int:
-    """The index of the first of the minutes with redeliveries that follow each other within POISON_MINUTES."""
+    """The index of the first minute in a run of redeliveries with gaps of at most POISON_MINUTES."""
     first = len(series)
     for index in range(len(series) - 1, -1, -1):
         if series.redelivered[index]:

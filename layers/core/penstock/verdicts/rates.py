@@ -1,4 +1,4 @@
-"""How fast messages come and go."""
+"""Measures how fast messages arrive and leave."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from .series import Series
 
 RATE_MINUTES: Final = (5, 10, 15)
-"""Rates are of the shortest of these times in which enough happened."""
+"""Rates use the shortest of these windows in which enough happened."""
 ENOUGH_MESSAGES: Final = 100
 """With so many messages a rate is known to about a tenth: the square root of a count is its usual error."""
 MOST_BURSTS: Final = 2
-"""Single minutes with a burst do not go on; more than these in a quarter of an hour do."""
+"""Up to this many burst minutes in a quarter of an hour are ignored; more count as the new rate."""
 
 
 class Rates(NamedTuple):
@@ -24,24 +24,24 @@ class Rates(NamedTuple):
 
 
 def measure_rates(series: Series) -> Rates:
-    """The rates of now."""
+    """The current rates."""
     minutes = next((n for n in RATE_MINUTES if messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
     seconds = 60 * max(1, min(minutes, len(series)))
     return Rates(minutes, sum(series.sent[-minutes:]) / seconds, sum(series.left[-minutes:]) / seconds)
 
 
 def messages(series: Series, minutes: int) -> int:
-    """How many came in the last minutes, or went, whichever is more."""
+    """The larger of arrivals and departures in the last minutes."""
     return max(sum(series.sent[-minutes:]), sum(series.left[-minutes:]))
 
 
 LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)
-"""A rate that goes on is that of the longest of these times in which it has been the same, but for chance."""
+"""A steady rate is taken over the longest of these windows in which it did not change beyond chance."""
 SIGMAS: Final = 3
 
 
 def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
-    """The last minutes in which the counts have been the same, but for chance: at least five, at most so many."""
+    """The last minutes whose counts did not change beyond chance: at least five, at most `most`."""
     found = counts[-LEVEL_MINUTES[0] :]
     for minutes in LEVEL_MINUTES[1:]:
         earlier = counts[-minutes : -len(found)]
@@ -56,7 +56,7 @@ def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequ
 
 
 def steady_rate(counts: Sequence[int]) -> float:
-    """The mean of the minutes, a minute; without one or two bursts, which are not what comes next."""
+    """The mean a minute, without one or two bursts, which say nothing of the next minutes."""
     if not counts:
         return 0.0
     middle = median(counts)

@@ -1,4 +1,4 @@
-"""The minutes of a queue without gaps: what is missing is filled in, so that rules can count back from now."""
+"""The minutes of a queue without gaps: fills in missing ones, so that rules can count back from now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from .types import Facts, Gauges, Minute
 
 MINUTE: Final = timedelta(minutes=1)
 SETTLE: Final = timedelta(seconds=15)
-"""What happened in a minute is known this long after its end: activity is added up every ten seconds."""
+"""A minute's counts are complete this long after its end: activity is summed every ten seconds."""
 
 
 @dataclass(slots=True)
 class Series:
-    """A value a minute, oldest first, of full minutes up to the last one that is known. Gauges are those at its end.
+    """One value a minute, oldest first, of full minutes up to the last known one. Gauges are measured at its end.
 
     `now`: the gauges at present. `last_received_at`: the last receive that returned a message, None for none.
     """
@@ -32,7 +32,7 @@ class Series:
     in_flight: list[int] = field(default_factory=list)
     oldest_at: list[datetime | None] = field(default_factory=list)
     measured_at: datetime | None = None
-    """When the gauges were last measured: those after it are estimates."""
+    """When the gauges were last measured: later ones are estimates."""
     sent_since: int = 0
     left_since: int = 0
     """Like `sent` and `left`, after the last full minute."""
@@ -46,10 +46,10 @@ class Series:
 
 
 def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
-    """The series of a queue. `minutes`: newest last; those that start after `now` are left out.
+    """The series of a queue. `minutes`: newest last; minutes that start after `now` are ignored.
 
-    A minute without a row is one in which nothing happened: what the queue held stays. A row without gauges was not
-    measured: what it holds is what it held, plus what came, less what went.
+    In a minute without a row nothing happened: the gauges stay. A row without gauges was not measured: its gauges are
+    the former ones plus arrivals minus departures.
     """
     ends_at = (now.astimezone(UTC) - SETTLE).replace(second=0, microsecond=0)
     rows = [row for row in minutes if row.starts_at <= now]
@@ -89,7 +89,7 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
 
 
 def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
-    """The newest gauges: of the facts, else of a minute that is not over, else the last ones."""
+    """The newest gauges: from the facts, else from the current minute, else the last ones."""
     receives = [at for row in rows if (at := last_receive(row)) is not None]
     series.last_received_at = in_utc(max(receives, default=None))
     oldest_at = next((row.oldest_at for row in reversed(rows) if row.visible is not None), None)
@@ -109,7 +109,7 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
 
 
 def last_receive(row: Minute) -> datetime | None:
-    """The last receive in this minute or before; where only their number is known, the end of the minute."""
+    """The last receive in this minute or before; the end of the minute if only the number of receives is known."""
     known = row.last_received_at
     if row.received and (known is None or known < row.starts_at):
         return row.starts_at + MINUTE
@@ -117,5 +117,5 @@ def last_receive(row: Minute) -> datetime | None:
 
 
 def in_utc(at: datetime | None) -> datetime | None:
-    """The time in UTC: differences of times in one zone would leave out that its clocks were changed."""
+    """The time in UTC: differences of local times would miss changes of the clocks."""
     return None if at is None else at.astimezone(UTC)

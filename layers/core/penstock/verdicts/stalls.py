@@ -1,4 +1,4 @@
-"""Whether nobody receives although messages wait, and how long that is usual for the queue."""
+"""Finds stalls: messages wait and no consumer receives for longer than is usual for the queue."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -7,24 +7,24 @@ from .series import MINUTE, Series
 from .types import Facts
 
 STALL: Final = timedelta(seconds=90)
-"""So long messages wait at least, and nobody receives, before a queue is stalled."""
+"""Minimum wait without a receive before a queue counts as stalled."""
 STALL_WHILE_IN_FLIGHT: Final = timedelta(minutes=10)
-"""The same where the messages in flight may explain it: their group waits for them in a FIFO queue, and in a queue from
-which nobody received in the hour before it is not known how long handling takes."""
+"""The same if messages in flight may explain the wait: in a FIFO queue their group waits for them, and without a
+receive in the hour before, the handling time is unknown."""
 RECEIVES_MISSED: Final = 7
-"""While messages are in flight all consumers may be busy: so many receives of the hour before must be missing. Of
-independent ones seven are missing by chance once in a thousand times."""
+"""While messages are in flight all consumers may be busy: at least this many receives must be missing, compared with
+the hour before. Seven independent receives are missing by chance once in a thousand times."""
 LONGEST_PATIENCE: Final = timedelta(minutes=30)
-"""Longer than this, messages in flight explain nothing."""
+"""Beyond this time messages in flight no longer explain the wait."""
 USUAL: Final = 1.5
-"""A wait is unusual from so many times the usual one on."""
+"""A wait counts as unusual at this multiple of the usual one."""
 USUAL_WAITS: Final = 5
-"""A wait is usual when so many in the minutes, up to 25 hours, were as long: consumers may come once an hour."""
+"""A wait is usual if this many were as long within the known minutes (up to 25 hours): consumers may run hourly."""
 BEFORE_MINUTES: Final = 60
 
 
 class Waiting(NamedTuple):
-    """Messages wait and nobody receives: since when, and how long that may last before it is a stall."""
+    """Messages wait without a receive: since when, and how long that may last before it is a stall."""
 
     since: datetime
     patience: timedelta
@@ -32,11 +32,11 @@ class Waiting(NamedTuple):
 
 
 def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
-    """None when nothing waits, and when it has not been measured since the last receive that something does.
+    """None if no message waits, or if the queue was not measured since the last receive.
 
-    The wait begins with the last receive; when there was none since messages came, with these: not before the oldest
-    one in the queue, and not before the first of the minutes in a row that ended with messages. Without any minute
-    nothing has changed for as long as was looked back: then it began with the oldest message.
+    The wait begins with the last receive. Without a receive since messages arrived, it begins with their arrival: not
+    before the oldest message, and not before the first minute of the run of minutes that ended with messages. Without
+    any minute, nothing changed in the whole period: then it begins with the oldest message.
     """
     if series.now.visible <= 0:
         return None
@@ -69,7 +69,7 @@ def patience(series: Series, facts: Facts) -> timedelta:
 
 
 def busy_patience(series: Series) -> timedelta:
-    """How long consumers that handle messages may take until one of them receives again."""
+    """How long busy consumers may take until one of them receives again."""
     end = len(series)
     while end > 0 and series.received[end - 1] == 0:
         end -= 1
@@ -81,9 +81,9 @@ def busy_patience(series: Series) -> timedelta:
 
 
 def usual_wait(series: Series) -> timedelta:
-    """How long messages may usually wait until somebody receives.
+    """How long messages usually wait for a receive.
 
-    A wait is the number of minutes in a row that ended with messages and had no receive, up to one that had.
+    A wait is a run of minutes that ended with messages and had no receive, up to a minute with a receive.
     """
     waits: list[int] = []
     wait = 0

@@ -1,4 +1,4 @@
-"""What a verdict is made of, and what it says. docs/verdicts.md explains each of them."""
+"""Input and result of a verdict. docs/verdicts.md explains each of them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """How a queue is. The worst one comes first, and lists are in this order."""
+    """The state of a queue, worst first; lists are in this order."""
 
     STALLED = "stalled"
     THROTTLED = "throttled"
@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a queue is as it is."""
+    """The cause of a queue's state."""
 
     NOBODY_RECEIVES = "nobody_receives"
     QUEUE_PAUSED = "queue_paused"
@@ -36,10 +36,10 @@ class Cause(StrEnum):
 
 
 class Minute(NamedTuple):
-    """What happened in a queue in a minute, and what it held when it was last measured in it: a row of queue.minute.
+    """Activity of a queue in one minute, and its last gauges in that minute: a row of queue.minute.
 
-    Gauges (`visible`, `in_flight`, `delayed`) are None when it was not measured in that minute. `oldest_at`: when its
-    oldest message entered; None also for an empty queue.
+    Gauges (`visible`, `in_flight`, `delayed`) are None if the queue was not measured in that minute. `oldest_at`: when
+    its oldest message entered; None also for an empty queue.
     """
 
     starts_at: datetime
@@ -56,7 +56,7 @@ class Minute(NamedTuple):
 
 
 class Gauges(NamedTuple):
-    """What a queue held at a time."""
+    """The gauges of a queue at a time."""
 
     measured_at: datetime
     visible: int
@@ -67,7 +67,7 @@ class Gauges(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a verdict takes into account besides the minutes. What is not known keeps its default.
+    """Other facts that a verdict considers. Unknown facts keep their defaults.
 
     `in_flight_limit`: messages that may be in flight at once, None for any number. `dead_letters`: whether other queues
     name this one as their dead-letter queue. `noisy_groups`: tenants that are set back now. `top_group_share`: the part
@@ -92,9 +92,9 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Emptying:
-    """When the backlog will be gone if it goes on as it does: most likely `at`, and between `low` and `high`.
+    """When the backlog will be gone at the current rates: most likely `at`, between `low` and `high`.
 
-    `high` is None when it may also never be.
+    `high` is None if the backlog may never be gone.
     """
 
     at: datetime
@@ -104,14 +104,14 @@ class Emptying:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a queue is at a minute, since when, and why.
+    """The state of a queue at a minute, since when, and why.
 
-    `since`: when that began; None: it has always been so, as far as the minutes go. `since_or_before`: it began at
-    `since` or earlier, before the first minute that was given. `cause_text`: a sentence in plain English, empty without
-    a cause. `empties`: None when nothing is to be drained, and when it will not be as things are. Rates are messages a
-    second over the last `rate_minutes` (5 to 15). `backlog`: messages that can be received now.
-    `consumers_now`: how many messages are handled at once, which is the number of consumers that take one message each
-    and are busy; `consumers_needed`: how many keep the lag at `target_lag_seconds` as things are. None: not known.
+    `since`: when the state began; None if it held in all known minutes. `since_or_before`: it began at `since` or
+    earlier, before the first given minute. `cause_text`: a sentence in plain English, empty without a cause. `empties`:
+    None without a backlog, and if the backlog does not drain at the current rates. Rates are messages a second over the
+    last `rate_minutes` (5 to 15). `backlog`: messages that can be received now. `consumers_now`: how many messages are
+    handled at once, which is the number of busy consumers if each takes one message; `consumers_needed`: how many keep
+    the lag at `target_lag_seconds` at the current rates. None: unknown.
     """
 
     kind: Kind

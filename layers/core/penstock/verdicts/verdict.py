@@ -1,4 +1,4 @@
-"""The rules, in the order in which they are asked: the first that applies gives the verdict. See docs/verdicts.md."""
+"""The rules in order: the first that applies gives the verdict. See docs/verdicts.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ from .words import describe_cause
 
 TARGET_LAG_SECONDS: Final = 300
 IDLE_MINUTES: Final = 5
-"""A queue in which nothing is and nothing happened for so long is idle."""
+"""An empty queue without activity for this time is idle."""
 LIMIT_SHARE: Final = 0.95
-"""From this part of the limit of messages in flight on, receives get less than they could."""
+"""From this fraction of the in-flight limit on, receives return less than they could."""
 STANDING_MINUTES: Final = 3
-"""A backlog that is younger is none yet: a batch has just arrived."""
+"""A younger backlog does not count yet: a batch has just arrived."""
 BATCH_SHARE: Final = 0.5
-"""A queue to which nothing is sent in this part of its minutes is fed in batches; one in which messages wait and nobody
-receives in them is emptied in batches."""
+"""A queue without sends in this fraction of its minutes is fed in batches; a queue whose messages wait without a
+receive in this fraction is emptied in batches."""
 BATCHES_TO_KNOW: Final = 3
-"""It has coped with a backlog that it has worked off so often."""
+"""A queue copes with a backlog that it has worked off this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """All that the rules look at."""
+    """The input of the rules."""
 
     series: Series
     facts: Facts
@@ -57,7 +57,7 @@ class Case:
 def judge(
     minutes: Sequence[Minute], facts: Facts, now: datetime, target_lag_seconds: int = TARGET_LAG_SECONDS
 ) -> Verdict:
-    """The verdict on a queue. `minutes`: newest last, up to 25 hours; two hours do for most. `now`: has a time zone."""
+    """The verdict on a queue. `minutes`: newest last, up to 25 hours; most rules need two. `now`: has a time zone."""
     now = now.astimezone(UTC)
     series = build_series(minutes, facts, now)
     case = Case(series, facts, measure_rates(series), now)
@@ -81,7 +81,7 @@ def judge(
 
 
 def asks_for_more(verdict: Verdict) -> bool:
-    """Whether minutes from longer ago may change the verdict: they tell what is usual, and when it began."""
+    """Whether older minutes may change the verdict: they tell what is usual, and when the state began."""
     return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
@@ -94,7 +94,7 @@ def with_start(verdict: Verdict, found: Found, series: Series) -> Verdict:
 
 
 def seconds_since_receive(series: Series, now: datetime) -> float | None:
-    """None when no receive is known."""
+    """None if no receive is known."""
     if series.last_received_at is None:
         return None
     return max(0.0, (now - series.last_received_at).total_seconds())
@@ -102,7 +102,7 @@ def seconds_since_receive(series: Series, now: datetime) -> float | None:
 
 # --- rules -----------------------------------------------------------------------------------------------------------
 def find_throttling(case: Case) -> Found | None:
-    """Consumers could take more and may not."""
+    """Finds consumers that the in-flight limit holds back."""
     series, limit = case.series, case.facts.in_flight_limit
     if case.facts.paused and case.visible > 0:
         return Found(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED)
@@ -119,7 +119,7 @@ RECENT_MINUTES: Final = 15
 
 
 def start_of_arrivals(series: Series) -> int:
-    """The index of the first of the minutes with arrivals that follow each other within RECENT_MINUTES."""
+    """The index of the first minute in a run of arrivals with gaps of at most RECENT_MINUTES."""
     first = len(series)
     for index in range(len(series) - 1, -1, -1):
         if series.sent[index]:
@@ -130,7 +130,7 @@ def start_of_arrivals(series: Series) -> int:
 
 
 def find_stall(case: Case) -> Found | None:
-    """Messages wait for longer than is usual, and nobody receives any. Dead letters may lie where they are."""
+    """Finds messages that wait unusually long without a receive. Dead letters may wait."""
     wait = stalls.waiting(case.series, case.facts, case.now)
     if wait is None or case.now - wait.since < wait.patience:
         return None
@@ -141,15 +141,15 @@ def find_stall(case: Case) -> Found | None:
 
 
 DEAD_LETTER_MINUTES: Final = 120
-"""A dead-letter queue has consumers when somebody received from it in this time."""
+"""A dead-letter queue counts as consumed if a receive happened in this time."""
 
 
 FAILING: Final = timedelta(minutes=5)
-"""So long a function fails before the queue is poisoned: what fails once or twice is retried."""
+"""How long a function must fail before the queue counts as poisoned: single failures are retried."""
 
 
 def function_fails(case: Case) -> Found | None:
-    """No invocation of the queue's function has succeeded for minutes, and there are messages for it."""
+    """Finds a function whose invocations have all failed for minutes while messages wait for it."""
     since, now = case.facts.failing_since, case.series.now
     if since is None or case.now - since < FAILING or not (now.visible or now.in_flight):
         return None
@@ -157,7 +157,7 @@ def function_fails(case: Case) -> Found | None:
 
 
 def find_poison(case: Case) -> Found | None:
-    """Messages come again and again and are never done."""
+    """Finds messages that are received again and again and never deleted."""
     if not poison.is_poisoned(case.series, case.rates.drain, case.now):
         return None
     cause = Cause.HANDLERS_FAIL if poison.handlers_fail(case.series) else Cause.POISON_GROUP
@@ -165,7 +165,7 @@ def find_poison(case: Case) -> Found | None:
 
 
 def behind(case: Case) -> Found | None:
-    """A backlog that grows, or that stays: falling behind. One that shrinks: draining."""
+    """A growing or constant backlog: falling behind. A shrinking one: draining."""
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain) or lies_unread(case):
         return None
@@ -183,12 +183,12 @@ def behind(case: Case) -> Found | None:
 
 
 def lies_unread(case: Case) -> bool:
-    """Whether these are dead letters that nobody receives."""
+    """Whether the messages are dead letters that no consumer receives."""
     return case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:])
 
 
 def copes_with(series: Series) -> bool:
-    """Whether a queue that is fed or emptied in batches has worked off as large a backlog several times."""
+    """Whether a queue that is fed or emptied in batches has worked off a backlog of this size several times."""
     rests = [
         sum(1 for count in series.sent if not count),
         sum(
@@ -217,7 +217,7 @@ def _emptying(case: Case) -> Emptying | None:
 
 
 def idle(case: Case) -> Found | None:
-    """Nothing is there, and for some minutes nothing happened. Dead letters that lie are idle, too."""
+    """An empty queue without activity for some minutes. Dead letters without consumers are idle, too."""
     series = case.series
     busy = [
         index
@@ -236,7 +236,7 @@ def idle(case: Case) -> Found | None:
 
 
 def ok(case: Case) -> Found:
-    """Anything else: consumers keep up. Since the last minute with a backlog."""
+    """The default: consumers keep up, since the last minute with a backlog."""
     values = case.series.visible
     for index in range(len(values) - 1, -1, -1):
         if backlog.has_backlog(values[index], case.rates.drain):

@@ -5,11 +5,11 @@ from typing import Final
 from .types import Cause, Facts
 
 CAUSES: Final[dict[Cause, str]] = {
-    Cause.NOBODY_RECEIVES: "Messages wait and nobody receives them.",
+    Cause.NOBODY_RECEIVES: "Messages wait and no consumer receives them.",
     Cause.QUEUE_PAUSED: "The queue is paused: messages wait until somebody resumes it.",
-    Cause.IN_FLIGHT_LIMIT: "So many messages are in flight that no more are handed out until some are deleted.",
-    Cause.ENDPOINT_DOWN: "An endpoint does not answer; deliveries to it are paused, and what is given up comes here.",
-    Cause.MAPPING_STOPPED: "Messages wait and nobody receives them: their mapping to a function was stopped.",
+    Cause.IN_FLIGHT_LIMIT: "The limit of messages in flight is reached: receives return nothing until one is deleted.",
+    Cause.ENDPOINT_DOWN: "An endpoint does not answer: its deliveries are paused; undeliverable messages arrive here.",
+    Cause.MAPPING_STOPPED: "Messages wait: their mapping to a function was stopped.",
     Cause.FUNCTION_FAILS: "A function that the queue triggers fails.",
     Cause.POISON_GROUP: "Some messages are received again and again and never deleted.",
     Cause.HANDLERS_FAIL: "Messages are received, and hardly any is deleted: handlers fail.",
@@ -21,7 +21,7 @@ CAUSES: Final[dict[Cause, str]] = {
 
 
 def describe_cause(cause: Cause | None, facts: Facts) -> str:
-    """The sentence of a cause, with what is known of a mapping; empty without a cause."""
+    """The sentence of a cause, with details of a mapping; empty without a cause."""
     if cause is None:
         return ""
     details = {Cause.MAPPING_STOPPED: facts.stopped_mapping, Cause.FUNCTION_FAILS: facts.failing_result}

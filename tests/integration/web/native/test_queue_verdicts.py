@@ -149,7 +149,7 @@ def test_since_when_and_why(http: httpx.Client, queues: Queues) -> None:
     assert datetime.fromisoformat(stopped["since"]) == queues.now - 10 * MINUTE
     assert (stopped["cause"], stopped["cause_text"]) == (
         "nobody_receives",
-        "Messages wait and nobody receives them.",
+        "Messages wait and no consumer receives them.",
     )
     assert stopped["since"].endswith("Z")
     assert stopped["seconds_since_receive"] >= 600
@@ -277,5 +277,5 @@ def test_the_command_shows_the_worst_first(
         "consumers",
     ]
     assert stopped.split()[:2] == ["stopped", "stalled"]
-    assert "Messages wait and nobody receives them." in stopped
+    assert "Messages wait and no consumer receives them." in stopped
     assert rest == "5 more queues"

@@ -114,7 +114,7 @@ def test_the_worst_first(report: Callable[..., str], service: Service) -> None:
     page = report()
     first, second = table(page, "state")
     assert (first["Verdict"], first["Queue"], first["Why"]) == (
-        "stalled", "stopped", "Messages wait and nobody receives them.",
+        "stalled", "stopped", "Messages wait and no consumer receives them.",
     )  # fmt: skip
     assert (first["Waiting"], first["In /s"], first["Empty at"]) == ("3,000", "5.00", "nobody receives")
     assert f"{service.now - 10 * MINUTE:%H:%M}" in first["Since"]
