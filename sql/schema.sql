@@ -349,14 +349,14 @@ create unlogged table queue.in_flight (
 
 create table queue.lane (
     lane text not null,
+    account_id text not null,
+    host text not null,
     next_at timestamp with time zone not null,
     failures integer not null default 0,
     pauses integer not null default 0,
     paused_until timestamp with time zone,
     probe bigint,
     paced_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
-    account_id text,
-    host text,
     stopped boolean not null default false,
     constraint lane_pkey PRIMARY KEY (lane)
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02);
@@ -379,6 +379,7 @@ create table queue.lease (
     low bigint not null,
     queue_id integer not null,
     receive_count integer not null,
+    nonce integer not null default (1 + (floor((random() * (2147483647)::double precision)))::integer),
     shard smallint not null,
     ids bigint[] not null,
     gone bigint[],
@@ -386,7 +387,6 @@ create table queue.lease (
     done_at timestamp with time zone,
     outcome text,
     has_tenants boolean,
-    nonce integer default (1 + (floor((random() * (2147483647)::double precision)))::integer),
     redelivered_at timestamp with time zone[],
     constraint lease_pkey PRIMARY KEY (queue_id, shard, pos)
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
@@ -1095,7 +1095,6 @@ CREATE INDEX webhook_account_due ON queue.webhook USING btree (account_id, due_a
 CREATE INDEX webhook_due ON queue.webhook USING btree (due_at, webhook_id) WHERE ((state = 'pending'::text) AND (NOT waiting));
 CREATE INDEX webhook_exhausted ON queue.webhook USING btree (account_id, webhook_id) WHERE (state = 'exhausted'::text);
 CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);
-CREATE INDEX webhook_waiting ON queue.webhook USING btree (lane, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
 CREATE INDEX webhook_waits_for ON queue.webhook USING btree (waits_for, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
 
 create table queue.webhook_attempt (
@@ -1170,10 +1169,6 @@ function queue.add_schedule_retry(p_schedule queue.schedule, p_at timestamp with
 function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer)
-    returns TABLE(arn text, confirmed boolean, error text)
-    language sql;
 
 function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer, p_policies jsonb, p_principal text)
     returns TABLE(arn text, confirmed boolean, error text)
@@ -1383,10 +1378,6 @@ function queue.create_first_key(p_key_id text, p_account_id text, p_secret bytea
     returns TABLE(created boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text)
-    returns TABLE(created boolean)
-    language sql;
-
 function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text, p_expires_at timestamp with time zone)
     returns TABLE(created boolean, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1591,10 +1582,6 @@ function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
     returns TABLE(fingerprint bytea)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.end_former_lanes()
-    returns void
-    language sql;
-
 function queue.end_of_clock_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone
     language plpgsql stable;
@@ -1698,10 +1685,6 @@ function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at times
 function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
     returns TABLE(retry_id bigint, outcome text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
-    returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
-    language sql;
 
 function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_skipped_at timestamp with time zone[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
@@ -2475,10 +2458,6 @@ function queue.repeat_receive(p_queue_id integer, p_attempt_id text, p_visibilit
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.replace_policy(p_arn text, p_old text, p_new text)
-    returns TABLE(replaced boolean, error text)
-    language sql;
-
 function queue.replace_policy(p_arn text, p_old text, p_new text, p_allowed uuid[], p_refused uuid[])
     returns TABLE(replaced boolean, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -2635,20 +2614,12 @@ function queue.set_platform_endpoint(p_arn text, p_token text, p_attributes json
     returns TABLE(error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
-    returns TABLE(error text)
-    language sql;
-
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb, p_allowed uuid[], p_refused uuid[])
     returns TABLE(error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.set_role_account(p_role text, p_account_id text, p_region text)
     returns TABLE(problem text)
-    language sql;
-
-function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
-    returns TABLE(error text)
     language sql;
 
 function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer, p_policies jsonb)

@@ -1,9 +1,10 @@
--- All tables of Penstock, by subject. It makes exactly what the 20 migrations of release 0.0.1 made, down to the order of
--- the columns; a database that has these is given this file's record instead (penstock/postgres/adoption.py). What changes from
--- now on comes in a migration of its own. Why the tables look like this: docs/how_it_works.md.
+-- All tables of Penstock, by subject. docs/how_it_works.md says why they look like this.
 --
---   queues · standard queues · fair queues · FIFO queues · limits · dead letters · history and archive
---   long polls · topics · routed events · webhooks · schedules · access and keys · metrics · workers · compression
+--   queues · standard queues · fair queues · FIFO queues · ids after a failover · limits · dead letters
+--   history and archive · long polls · topics · phones and mobile apps · mail · routed events · webhooks
+--   event source mappings · schedules · access and keys · the console · metrics · workers · compression
+--
+-- Until release 0.1.0, every change of a table is an edit of this file. From then on it is a migration (CONTRIBUTING.md).
 
 
 -- Queues ------------------------------------------------------------------------------------------------------------
@@ -37,19 +38,26 @@ create table queue.queues (
     keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
     -- Whether receives count the queue's messages in flight: there are so many that the limit may be near.
     counts_in_flight boolean not null default false,
+    history_since timestamptz,      -- since when its history is complete, set when the attribute history becomes true again;
+                                    -- null: since the queue was made
+    paused boolean not null default false,
     unique (account_id, region, name)
 );
 -- Which queues name a queue as their dead-letter queue.
 create index queues_dead_letter_arn on queue.queues (dead_letter_arn, name) where dead_letter_arn is not null;
 comment on table queue.queues is 'One row a queue; its address everywhere else is the ARN.';
+comment on column queue.queues.paused is 'The attribute of this name: receives get nothing. Written with the attributes.';
 
 create table queue.dropped_queue (
     queue_id int primary key,
     arn text not null,
-    dropped_at timestamptz not null default clock_timestamp()
+    dropped_at timestamptz not null default clock_timestamp(),
+    cleaned_at timestamptz
 );
 create index dropped_queue_arn on queue.dropped_queue (arn, dropped_at);
+create index dropped_queue_not_cleaned on queue.dropped_queue (queue_id) where cleaned_at is null;
 comment on table queue.dropped_queue is 'Deleted queues: their messages are cleaned piece by piece, their names may be refused for a while.';
+comment on column queue.dropped_queue.cleaned_at is 'Nothing of it is left but metrics, which have its name from here.';
 
 
 -- Standard queues: the log and its leases; the slow path ------------------------------------------------------------
@@ -91,6 +99,7 @@ create table queue.lease (
     low bigint not null,            -- newest row: everything up to it is deleted
     queue_id int not null,
     receive_count int not null,     -- deliveries so far, of every message of the lease
+    nonce int not null default 1 + floor(random() * 2147483647)::int,
     shard smallint not null,
     ids bigint[] not null,          -- not acknowledged yet; empty = done
     gone bigint[],                  -- left before the others …
@@ -98,10 +107,12 @@ create table queue.lease (
     done_at timestamptz,            -- when the last ones were acknowledged
     outcome text,                   -- null: deleted by the consumer; else purged, expired
     has_tenants boolean,            -- newest row: its messages have groups
+    redelivered_at timestamptz[],   -- of all its messages: receives after the first, as queue.add_redelivery keeps them
     primary key (queue_id, shard, pos)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
 create index lease_visible_at on queue.lease (queue.time_key(queue_id, shard), visible_at);
+comment on column queue.lease.nonce is 'Random, never 0; a receipt handle names it, so that it fits no other lease at this position.';
 
 -- The slow path, one row a message: delays, changed visibility, arrivals in a dead-letter queue, "all shards busy".
 create table queue.side (
@@ -116,6 +127,9 @@ create table queue.side (
     body text not null,
     attributes jsonb,
     system jsonb,
+    answer_bytes jsonb,             -- how long it is in answers of which it was too long for some; measured once
+    entered_at timestamptz,         -- when it entered the queue; null: when it was sent
+    redelivered_at timestamptz[],   -- receives after the first, as queue.add_redelivery keeps them; null: none
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
@@ -157,7 +171,19 @@ create type queue.delivery as (
     attributes text,
     system text,
     public_id bigint,
-    visible_at_ms bigint
+    visible_at_ms bigint,
+    nonce int                       -- of the lease, 0 where there is none
+);
+
+-- A message as queue.receive, queue.receive_fifo and queue.pop hand it out. A type, since a column of a `returns table` may
+-- not have the name of a parameter (vt).
+create type queue.received_message as (
+    msg_id bigint,
+    read_ct int,
+    enqueued_at timestamptz,
+    vt timestamptz,
+    message jsonb,
+    headers jsonb
 );
 
 
@@ -183,19 +209,45 @@ create table queue.deferred (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 
--- FIFO queues: a row a message, a row a group ------------------------------------------------------------------------
+-- FIFO queues: a row a message, a row a group, a row a change of when a group is ready -------------------------------
 
 -- The group's row is its lock: senders keep it until commit, so ids of a group become visible in order; receivers skip a
--- locked group. visible_at is when the group's first message may be received.
+-- locked group. It never changes.
 create table queue.fifo_group (
     group_key bigint generated always as identity primary key,
-    visible_at timestamptz not null,
     queue_id int not null,
     group_id text not null,
     unique (queue_id, group_id)
 ) with (fillfactor = 60, autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05,
     vacuum_index_cleanup = on);
-create index fifo_group_visible_at on queue.fifo_group (queue.time_key(queue_id, -2), visible_at);
+
+-- When a group's first message may be received: a row a change, of which the newest counts. A search begins at the newest
+-- entry of an index, or above those of the past, so it reads no rows that are deleted and that an old snapshot keeps.
+create table queue.fifo_ready (
+    version bigint generated always as identity,
+    group_key bigint not null,
+    visible_at timestamptz not null,    -- 'infinity': the group is empty
+    changed_at timestamptz not null default clock_timestamp(),
+    first_id bigint not null,           -- the group's messages have this id or higher ones
+    queue_id int not null,
+    primary key (group_key, version)    -- a group has one row, with the highest version it ever had
+) with (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on);
+create index fifo_ready_visible_at on queue.fifo_ready (queue.time_key(queue_id, -2), visible_at);
+comment on table queue.fifo_ready is 'When the first message of each FIFO group may be received.';
+
+-- The last searches for ready groups; the newest row of a queue counts. Unlogged: without it a search reads more.
+create unlogged table queue.fifo_search (
+    queue_id int not null,
+    searched_at timestamptz not null,
+    visible_at timestamptz not null,        -- no group was ready before
+    late_at timestamptz not null,           -- when a search began two seconds back
+    late_visible_at timestamptz not null,   -- no group was ready before, not even by a transaction of that time
+    full_due_at timestamptz not null,       -- when a search should begin at the beginning of the index
+    full_took interval not null,            -- how long the last one of these took
+    primary key (queue_id, searched_at)
+);
+comment on table queue.fifo_search is 'Where searches for ready FIFO groups may begin.';
 
 create table queue.fifo_message (
     id bigint primary key,          -- from queue.fifo_id: also the sequence number
@@ -209,10 +261,14 @@ create table queue.fifo_message (
     deduplication_id text not null,
     body text not null,
     attributes jsonb,
-    system jsonb
+    system jsonb,
+    answer_bytes jsonb,             -- as in queue.side
+    redelivered_at timestamptz[]
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
-create index fifo_message_group on queue.fifo_message (group_key, id);
+-- The index serves only queries that say "group_key > 0", as every group's is: one for a message by its id, planned while
+-- the table is small, would else read the whole index.
+create index fifo_message_of_group on queue.fifo_message (group_key, id) where group_key > 0;
 create sequence queue.fifo_id;
 
 create table queue.deduplication (
@@ -241,6 +297,36 @@ create index receive_attempt_received_at on queue.receive_attempt (received_at);
 comment on table queue.receive_attempt is 'Receives of FIFO queues that can be repeated by their ReceiveRequestAttemptId.';
 
 
+-- Ids after a failover or a restore: they go on far above those that the lost part of the database may have given out ---
+
+create table queue.server (
+    only_row boolean primary key default true check (only_row),
+    system_identifier bigint not null,      -- of the cluster: pg_control_system()
+    timeline int not null,                  -- of its write-ahead log: another one after a promotion or a recovery
+    noticed_at timestamptz not null default clock_timestamp(),
+    jump_after int                          -- queues up to this id have jumped; null: all have
+);
+comment on table queue.server is 'Which server the ids of this database were given out by.';
+
+-- Ranges of ids that shards have jumped over. The last id of each is in queue.hole, too, so that senders go on above it.
+create table queue.id_jump (
+    queue_id int not null,
+    shard smallint not null,
+    first_id bigint not null,
+    last_id bigint not null,
+    primary key (queue_id, shard, last_id)
+);
+comment on table queue.id_jump is 'Ids that no message has had, for exact counts.';
+
+-- Shards that had a writer when their queue jumped.
+create table queue.late_id_jump (
+    queue_id int not null,
+    shard smallint not null,
+    primary key (queue_id, shard)
+);
+comment on table queue.late_id_jump is 'Shards that have yet to jump.';
+
+
 -- Limits -------------------------------------------------------------------------------------------------------------
 
 -- The last count of a queue with counts_in_flight. Unlogged: a receive that does not find it counts again.
@@ -254,7 +340,8 @@ comment on table queue.in_flight is 'Messages in flight of queues that have many
 
 -- Dead letters -------------------------------------------------------------------------------------------------------
 
--- Tasks that move the messages of a dead-letter queue (StartMessageMoveTask).
+-- Tasks that move the messages of a dead-letter queue (StartMessageMoveTask), or some of them: those of a list of ids, or
+-- those that pass a filter.
 create table queue.move_task (
     task_id uuid primary key default gen_random_uuid(),
     queue_id int not null,          -- the source
@@ -265,11 +352,20 @@ create table queue.move_task (
     to_move bigint not null,        -- messages that could be received when the task was started
     moved bigint not null default 0,
     started_at timestamptz not null default clock_timestamp(),
-    paced_at timestamptz not null default clock_timestamp()     -- up to then its rate is used up; no rate: the last step
+    paced_at timestamptz not null default clock_timestamp(),    -- up to then its rate is used up; no rate: the last step
+    ids bigint[],                   -- public ids, ascending; null: not by ids
+    filter jsonb,                   -- of queue.find_messages; null: not by a filter. Both null: all messages
+    place text,                     -- of a filter, after which it looks on; of ids, the last one done
+    looked_at bigint not null default 0,
+    skipped bigint not null default 0,  -- selected, but in flight, delayed, or without a queue to move to
+    canary int,                     -- after so many it waits until it is told to go on; null: it does not wait
+    continued_at timestamptz,       -- when it was told to
+    ended_at timestamptz
 ) with (fillfactor = 60);
 create index move_task_queue on queue.move_task (queue_id, started_at);
 create unique index move_task_running on queue.move_task (queue_id) where status = 'RUNNING';
 comment on table queue.move_task is 'Message move tasks: those that run, and the last ones of each queue.';
+comment on column queue.move_task.ids is 'A task without ids and filter moves all messages, as StartMessageMoveTask does.';
 
 -- Moves to dead-letter queues that are not in queue.measurement yet. Rows are only added and, by the next measurement,
 -- added up: no transaction that moves messages waits for another.
@@ -294,7 +390,10 @@ create table queue.history (
     sent_at timestamptz[] not null,
     finished_at timestamptz[] not null,
     group_ids text[],               -- a group a message, in the order of sent_at; null: all are of group_id, or of none
-    transaction xid8 not null default pg_current_xact_id()
+    transaction xid8 not null default pg_current_xact_id(),
+    entered_at timestamptz[],       -- beside sent_at; null: the same
+    entered_by text,                -- dead_lettered, moved; null: sent
+    redelivered_at timestamptz[]    -- of all messages of the row
 ) partition by range (recorded_at);
 create table queue.history_default partition of queue.history default;
 create index history_queue on queue.history (queue_id, recorded_at);
@@ -303,6 +402,12 @@ create index history_recorded_at on only queue.history using brin (recorded_at);
 create index history_default_recorded_at on queue.history_default using brin (recorded_at);
 alter index queue.history_recorded_at attach partition queue.history_default_recorded_at;
 comment on column queue.history.outcome is 'deleted, purged, expired, dead_lettered, moved (by a message move task)';
+
+create table queue.history_drop (
+    name text primary key,          -- history, webhook_history, schedule_run
+    dropped_before timestamptz not null
+);
+comment on table queue.history_drop is 'Rows of a history that were recorded before this time may have been dropped.';
 
 create table queue.archive (
     archive_id bigint generated always as identity primary key,
@@ -332,6 +437,30 @@ create unlogged table queue.watcher (
     autovacuum_analyze_threshold = 1000);
 
 
+-- Which requests of a function of Lambda wait in long polls: at most so many at once (queue.take_poll_slot). A row a slot
+-- and function, updated in place. Unlogged: without it some more requests wait at once.
+create unlogged table queue.poll_slot (
+    function_name text not null,
+    slot int not null,
+    holder uuid not null,
+    ends_at timestamptz not null,   -- of a slot that is free: in the past
+    primary key (function_name, slot)
+) with (fillfactor = 50);
+comment on table queue.poll_slot is 'Requests that wait in long polls of functions of Lambda.';
+
+create unlogged table queue.receiver (
+    queue_id int not null,
+    caller text not null,           -- ARN of the user, or with the key id that the request names
+    agent text not null,            -- User-Agent, up to 200 characters
+    address text not null,          -- the client's IP address
+    first_at timestamptz not null,
+    last_at timestamptz not null,   -- the end of its last receive, also of an empty one
+    received bigint not null,       -- messages, since first_at
+    primary key (queue_id, caller, agent, address)
+) with (fillfactor = 70);
+comment on table queue.receiver is 'Who receives, by processes of the container, each ten seconds; kept for a day. Lost in a crash.';
+
+
 -- Topics and their subscriptions (SNS) -------------------------------------------------------------------------------
 
 create table queue.topic (
@@ -357,8 +486,8 @@ create table queue.subscription (
     topic_id int not null references queue.topic on delete cascade,
     arn text not null unique,
     owner text not null,            -- the account that subscribed
-    protocol text not null,         -- sqs, http, https
-    endpoint text not null,         -- ARN of a queue, or a URL
+    protocol text not null,         -- sqs, http, https, email, email-json, sms, application, lambda, firehose
+    endpoint text not null,         -- of a queue its ARN
     created_at timestamptz not null default clock_timestamp(),
     attributes jsonb not null,      -- as the user wrote them
     filter jsonb,                   -- FilterPolicy, compiled; null: every message
@@ -370,11 +499,25 @@ create table queue.subscription (
     token text,                     -- what confirms it
     token_expires_at timestamptz,
     authenticates_unsubscribe boolean not null default false,
+    -- Whether the queues that it delivers to let it. Policies are evaluated when a subscription or a policy changes, not for
+    -- each message.
+    target_allowed boolean not null default true,
+    dead_letter_queue_allowed boolean not null default true,
+    principal text,
+    mail_refusals int not null default 0,
     unique (topic_id, protocol, endpoint)
 );
+comment on column queue.subscription.target_allowed is 'Whether the policy of the subscribed queue lets this topic send.';
+comment on column queue.subscription.dead_letter_queue_allowed is 'The same of the queue of its RedrivePolicy.';
+comment on column queue.subscription.principal is 'The ARN of who has subscribed.';
+comment on column queue.subscription.mail_refusals is 'How often in a row the mail server has refused the address for good.';
 create index subscription_owner on queue.subscription (owner, subscription_id);
 create index subscription_token on queue.subscription (token);
 create index subscription_pending on queue.subscription (token_expires_at) where not confirmed;  -- for maintenance
+create index subscription_endpoint on queue.subscription (endpoint, subscription_id) where protocol = 'sqs';
+create index subscription_dead_letters on queue.subscription (dead_letter_arn) where dead_letter_arn is not null;
+create index subscription_receiver on queue.subscription (split_part(endpoint, ':', 5), subscription_id)
+    where protocol = 'sqs';
 
 -- Subscriptions of URLs that were ended, for as long as their endpoint may take that back.
 create table queue.former_subscription (
@@ -419,6 +562,136 @@ create type queue.publication as (
     subject text,
     error text
 );
+
+
+-- Phones, mobile apps, e-mail and functions --------------------------------------------------------------------------
+
+-- Messages that leave by no queue and no URL: text messages, mobile push, e-mail. Kept for some days, to be looked at.
+create table queue.outgoing (
+    outgoing_id bigint generated always as identity primary key,
+    created_at timestamptz not null default clock_timestamp(),
+    account_id text not null,
+    region text not null,
+    protocol text not null,         -- of a subscription: sms, application, email, email-json, lambda, firehose
+    kind text not null,             -- message type of SNS, or OneTimePassword
+    destination text not null,      -- the endpoint: a phone number, an address, an ARN
+    message_id uuid not null,
+    topic_arn text,
+    subscription_arn text,
+    subject text,
+    body text not null,
+    attributes jsonb,
+    state text not null default 'kept' check (state in ('kept', 'waiting', 'sent', 'failed')),
+    error text,
+    dead_letter_arn text,
+    envelope text,
+    unsubscribe_url text
+);
+comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
+comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a webhook to a gateway does.';
+comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
+comment on column queue.outgoing.envelope is 'What that queue gets when a gateway cannot deliver the message; null: there is none.';
+comment on column queue.outgoing.unsubscribe_url is 'The link in a mail that ends the subscription.';
+create index outgoing_account on queue.outgoing (account_id, outgoing_id);
+create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
+
+-- Accounts of which more than QUOTA_WEBHOOKS of a protocol wait for their carrier, as last counted: they publish none until
+-- fewer wait.
+create table queue.outgoing_excess (
+    account_id text not null,
+    protocol text not null,
+    waiting bigint not null,
+    counted_at timestamptz not null,
+    primary key (account_id, protocol)
+);
+comment on table queue.outgoing_excess is 'Accounts with more outgoing messages of a protocol than QUOTA_WEBHOOKS.';
+
+create table queue.platform_application (
+    application_id int generated always as identity primary key,
+    account_id text not null,
+    region text not null,
+    platform text not null,
+    name text not null,
+    arn text not null generated always as (
+        'arn:aws:sns:' || region || ':' || account_id || ':app/' || platform || '/' || name) stored unique,
+    created_at timestamptz not null default clock_timestamp(),
+    credentials text not null,      -- SHA-256 of the credentials, which are not kept
+    attributes jsonb not null,
+    unique (account_id, region, arn)
+);
+comment on table queue.platform_application is 'Mobile apps to which SNS publishes.';
+
+create table queue.platform_endpoint (
+    endpoint_id uuid primary key,
+    application_id int not null,    -- of one that exists, or of a dropped_platform_application
+    arn text not null unique,
+    account_id text not null,
+    created_at timestamptz not null default clock_timestamp(),
+    token text not null,
+    attributes jsonb not null
+);
+comment on table queue.platform_endpoint is 'Mobile apps on devices: what Publish may have as TargetArn.';
+create unique index platform_endpoint_token on queue.platform_endpoint (application_id, md5(token));
+create index platform_endpoint_application on queue.platform_endpoint (application_id, endpoint_id);
+
+create table queue.platform_endpoint_count (
+    account_id text not null,
+    part int not null,
+    endpoints bigint not null,
+    primary key (account_id, part)
+);
+comment on table queue.platform_endpoint_count is 'How many endpoints accounts have: the sum of the parts.';
+comment on column queue.platform_endpoint_count.part is 'Sessions that count at the same time seldom count in the same row.';
+
+create table queue.dropped_platform_application (
+    application_id int primary key,
+    account_id text not null,
+    dropped_at timestamptz not null default clock_timestamp()
+);
+comment on table queue.dropped_platform_application is 'Deleted applications whose endpoints have yet to be removed.';
+
+create table queue.sms_setting (
+    account_id text not null,
+    region text not null,
+    attributes jsonb not null,
+    primary key (account_id, region)
+);
+comment on table queue.sms_setting is 'SMS attributes of accounts.';
+
+create table queue.opted_out_number (
+    account_id text not null,
+    region text not null,
+    phone_number text not null,
+    opted_out boolean not null,
+    opted_in_at timestamptz,        -- the last time that the account has opted it in
+    primary key (account_id, region, phone_number)
+);
+comment on table queue.opted_out_number is 'Phone numbers whose holders want no text messages of an account, or have not wanted any.';
+
+create table queue.sandbox_number (
+    account_id text not null,
+    region text not null,
+    phone_number text not null,
+    verified boolean not null default false,
+    one_time_password text not null,
+    wrong_passwords int not null default 0,
+    sent_at timestamptz not null default clock_timestamp(),
+    primary key (account_id, region, phone_number)
+);
+comment on table queue.sandbox_number is 'Phone numbers of the SMS sandbox of accounts.';
+
+
+-- Mail ---------------------------------------------------------------------------------------------------------------
+
+create table queue.confirmation_mail (
+    confirmation_id bigint generated always as identity primary key,
+    account_id text not null,
+    address text not null,          -- in lower case
+    due_at timestamptz not null
+);
+comment on table queue.confirmation_mail is 'When mails that ask for a confirmation go out: those of the last hour, and those to come.';
+create index confirmation_mail_account on queue.confirmation_mail (account_id, due_at);
+create index confirmation_mail_address on queue.confirmation_mail (address, due_at);
 
 
 -- Routed events: patterns of routing keys, bound to queues and URLs --------------------------------------------------
@@ -480,31 +753,54 @@ create table queue.webhook (
     attempts int not null default 0, -- those whose outcome is known
     due_at timestamptz not null default clock_timestamp(), -- the next attempt; leased: when the lease ends
     lease uuid,                     -- the claim that holds it: only its holder may write the outcome
-    waiting boolean not null default false, -- set aside, in its lane: the endpoint is paused, slow or throttled
+    waiting boolean not null default false, -- set aside: its endpoint is paused, slow or throttled, or its host is busy
     -- Deliveries that delay each other: those to one URL; a throttled subscription has a lane of its own.
     lane text not null generated always as (endpoint || case
         when position('maxReceivesPerSecond' in coalesce(subscription_policy, '') || coalesce(topic_policy, '')) > 0
         then ' ' || coalesce(subscription_arn, '') else '' end) stored,
     last_status int,                -- null: no answer came
-    last_error text
+    last_error text,
+    waits_for text,
+    outgoing_id bigint
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index webhook_due on queue.webhook (due_at, webhook_id) where state = 'pending' and not waiting;
-create index webhook_waiting on queue.webhook (lane, due_at, webhook_id) where state = 'pending' and waiting;
+create index webhook_account_due on queue.webhook (account_id, due_at, webhook_id) where state = 'pending' and not waiting;
+create index webhook_waits_for on queue.webhook (waits_for, due_at, webhook_id) where state = 'pending' and waiting;
 create index webhook_exhausted on queue.webhook (account_id, webhook_id) where state = 'exhausted';
 create index webhook_notice on queue.webhook (notice_id);
 comment on table queue.webhook is 'Deliveries under way and given up; one that succeeded is deleted.';
+comment on column queue.webhook.waits_for is 'While it waits: the row of queue.lane that it waits for.';
+comment on column queue.webhook.outgoing_id is 'The outgoing message that it carries to a gateway.';
 
--- Endpoints with something special about them: failing, throttled, or with webhooks that wait. A healthy one has no row.
+-- Webhooks that may not be sent now wait for their host or for their endpoint, either of one account. A healthy endpoint, a
+-- host with few requests, has no row.
 create table queue.lane (
     lane text primary key,
+    account_id text not null,
+    host text not null,
     next_at timestamptz not null,   -- the worker then checks whether a waiting webhook may be sent
     failures int not null default 0, -- attempts that failed in a row
     pauses int not null default 0,  -- in a row, without an answer in between
     paused_until timestamptz,       -- not null: paused, and from then on one webhook at a time may try
     probe bigint,                   -- the webhook that tries
-    paced_at timestamptz not null default '-infinity' -- throttled: up to then its rate is used up
+    paced_at timestamptz not null default '-infinity', -- throttled: up to then its rate is used up
+    stopped boolean not null default false
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
 create index lane_next_at on queue.lane (next_at);
+create index lane_account_next_at on queue.lane (account_id, next_at);
+create index lane_paused on queue.lane (host) where paused_until is not null;
+comment on table queue.lane is
+    'Hosts with too many requests under way, and endpoints that fail or are throttled, each of one account.';
+comment on column queue.lane.host is 'Account, host and port (queue.webhook_host); the row of a host itself has it as lane.';
+comment on column queue.lane.stopped is 'Somebody paused it: it stays paused until somebody resumes it.';
+
+-- Accounts with more webhooks than QUOTA_WEBHOOKS, as last counted: they publish none until fewer wait.
+create table queue.webhook_excess (
+    account_id text primary key,
+    waiting bigint not null,
+    counted_at timestamptz not null
+);
+comment on table queue.webhook_excess is 'Accounts with more webhooks than QUOTA_WEBHOOKS.';
 
 -- What became of webhooks: one row for those settled together.
 create table queue.webhook_history (
@@ -517,6 +813,65 @@ create table queue.webhook_history (
 create table queue.webhook_history_default partition of queue.webhook_history default;
 create index webhook_history_recorded_at on queue.webhook_history using brin (recorded_at);
 comment on table queue.webhook_history is 'Deliveries to URLs that ended at recorded_at, without bodies, for metrics.';
+
+
+-- The log of attempts to deliver.
+create sequence queue.webhook_attempt_id;
+create table queue.webhook_attempt (
+    recorded_at timestamptz not null default clock_timestamp(),    -- when its outcome was written
+    attempt_id bigint not null default nextval('queue.webhook_attempt_id'),
+    account_id text not null,
+    webhook_id bigint not null,
+    message_id uuid not null,
+    subscription_arn text,          -- its topic's ARN is a part of it; null: of an event
+    endpoint text not null,
+    attempt int not null,           -- 1 is the first
+    outcome text not null,          -- delivered, retried, given_up
+    status int,                     -- null: no answer came
+    error text,                     -- null: delivered
+    duration_ms int,
+    sent_bytes int,                 -- the request, with its head
+    answer text                     -- how the answer began, where WEBHOOK_LOG_ANSWERS is on
+) partition by range (recorded_at);
+alter sequence queue.webhook_attempt_id owned by queue.webhook_attempt.attempt_id;
+create table queue.webhook_attempt_default partition of queue.webhook_attempt default;
+create index webhook_attempt_account_id on queue.webhook_attempt (account_id, attempt_id);
+comment on table queue.webhook_attempt is 'What became of each attempt to deliver, kept as long as the history of messages.';
+
+
+-- Event source mappings: queues that trigger functions ----------------------------------------------------------------
+
+create table queue.event_source_mapping (
+    mapping_id uuid primary key default gen_random_uuid(),
+    account_id text not null,
+    region text not null,
+    queue_arn text not null,
+    function_arn text not null,     -- or the URL that batches are posted to
+    user_name text,                 -- who made or changed it, whose rights count; null: the account's root user
+    options jsonb not null,         -- members of the API as they were given: BatchSize, FilterCriteria, …
+    filters jsonb,                  -- compiled filter policies, any of which a message has to pass; null: no filter
+    enabled boolean not null,
+    reason text not null default 'USER_INITIATED',          -- why it is in its state
+    last_result text not null default 'No records processed',
+    tags jsonb not null default '{}',
+    updated_at timestamptz not null default clock_timestamp(),
+    revision bigint not null default 1,                     -- grows with each change that its poller has to know
+    poller_id uuid,                 -- who polls for it, as long as that poller is alive
+    invocations bigint not null default 0,
+    failed_invocations bigint not null default 0,
+    failing_since timestamptz,
+    unique (queue_arn, function_arn)
+);
+create index event_source_mapping_account on queue.event_source_mapping (account_id, region, mapping_id);
+create index event_source_mapping_poller on queue.event_source_mapping (poller_id) where enabled;
+comment on table queue.event_source_mapping is 'Event source mappings of AWS Lambda: which function gets the messages of which queue.';
+comment on column queue.event_source_mapping.failing_since is 'The first of the failed invocations since the last that succeeded; null: the last one did.';
+
+create unlogged table queue.poller (
+    poller_id uuid primary key,
+    alive_until timestamptz not null
+);
+comment on table queue.poller is 'Processes that poll for event source mappings. Lost in a crash: then others take over.';
 
 
 -- Schedules: what is to be sent when. The worker `fire` sends it -------------------------------------------------------
@@ -560,6 +915,7 @@ create table queue.schedule (
     unique (account_id, region, group_name, name)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index schedule_due on queue.schedule (due_at, schedule_id) where status = 'active';
+create index schedule_account_due on queue.schedule (account_id, due_at) where status = 'active';
 
 -- Groups of EventBridge Scheduler. The group `default` is there without a row, too.
 create table queue.schedule_group (
@@ -607,6 +963,7 @@ create table queue.schedule_retry (
     error text not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index schedule_retry_due on queue.schedule_retry (due_at, retry_id);
+create index schedule_retry_account_due on queue.schedule_retry (account_id, due_at, retry_id);
 create index schedule_retry_schedule on queue.schedule_retry (schedule_id);
 
 -- What was deleted with a ClientToken of EventBridge Scheduler: the same request succeeds again, for a day.
@@ -621,8 +978,28 @@ create table queue.schedule_deletion (
 );
 create index schedule_deletion_deleted_at on queue.schedule_deletion (deleted_at);
 
+-- How many times schedules of an account fired in the last seconds, a row a batch and account, for QUOTA_FIRINGS_PER_SECOND.
+-- Rows are only added, so no transaction waits for another. Unlogged: without it an account may fire once more.
+create unlogged table queue.recent_firing (
+    account_id text not null,
+    fired_at timestamptz not null default clock_timestamp(),
+    number int not null
+);
+create index recent_firing_account on queue.recent_firing (account_id, fired_at);
+comment on table queue.recent_firing is 'Firings of the last seconds, by account.';
+
 
 -- Access and keys ----------------------------------------------------------------------------------------------------
+
+-- Users of an account, and what their keys may do. A key without a user belongs to the account, and may do everything.
+create table queue.account_user (
+    account_id text not null check (account_id ~ '^[0-9]{12}$'),
+    name text not null check (name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'),     -- as in IAM
+    policies text[] not null,       -- names of built-in ones, or IAM's JSON
+    created_at timestamptz not null default clock_timestamp(),
+    primary key (account_id, name)
+);
+comment on table queue.account_user is 'Users of accounts, and the policies that say what they may do.';
 
 -- Who may call (QUEUE_ACCESS): access keys sign requests of the SQS API, bearer keys go with those of the REST API.
 -- A key belongs to an account. A revoked one is kept, so that its id is never used again and its history can be read.
@@ -632,9 +1009,15 @@ create table queue.access_key (
     sealed_secret bytea not null,   -- AES-256-GCM under QUEUE_ENCRYPTION_KEY: signatures need the secret itself
     description text not null default '',
     created_at timestamptz not null default now(),
-    revoked_at timestamptz
+    revoked_at timestamptz,
+    user_name text,
+    expires_at timestamptz,
+    last_used_at timestamptz,
+    foreign key (account_id, user_name) references queue.account_user
 );
 comment on table queue.access_key is 'Keys that sign requests of the SQS API (Signature Version 4); secrets are encrypted.';
+comment on column queue.access_key.user_name is 'Whose key it is; null: the account''s own.';
+comment on column queue.access_key.last_used_at is 'To within a minute.';
 
 create table queue.bearer_key (
     key_id text primary key,
@@ -642,7 +1025,11 @@ create table queue.bearer_key (
     secret_hash bytea not null,     -- SHA-256 of 30 random bytes in base64url: nothing that could be guessed
     description text not null default '',
     created_at timestamptz not null default now(),
-    revoked_at timestamptz
+    revoked_at timestamptz,
+    user_name text,
+    expires_at timestamptz,
+    last_used_at timestamptz,
+    foreign key (account_id, user_name) references queue.account_user
 );
 comment on table queue.bearer_key is 'Keys of the REST API; only hashes of their secrets are stored.';
 
@@ -664,9 +1051,86 @@ create table queue.secret (
 comment on table queue.secret is 'Keys that every process and function must share, such as the one that seals receipt handles.';
 
 
+-- Whom the database roles of applications stand for in the SQL interface.
+
+create table queue.role_account (
+    role_name name primary key,     -- of a login role, or of a group that login roles inherit from
+    account_id text not null check (account_id ~ '^[0-9]{12}$'),
+    region text not null check (region ~ '^[a-z0-9-]{1,32}$'),
+    created_at timestamptz not null default clock_timestamp()
+);
+comment on table queue.role_account is 'Which account, and which region, a database role stands for in the SQL interface.';
+
+
+-- The console: who is signed in, and what was done ---------------------------------------------------------------------
+
+create table queue.console_session (
+    session_id text primary key,            -- SHA-256 of the cookie, in hexadecimal
+    kind text not null check (kind in ('access', 'bearer')),
+    key_id text not null,                   -- of that kind; the session ends when the key does
+    created_at timestamptz not null default clock_timestamp(),
+    expires_at timestamptz not null
+);
+create index console_session_expires_at on queue.console_session (expires_at);
+create index console_session_key_id on queue.console_session (key_id);
+comment on table queue.console_session is 'Browsers that are signed in to the console, each with the key that it signed in with.';
+
+create table queue.audit (
+    audit_id bigint primary key generated always as identity,
+    happened_at timestamptz not null default clock_timestamp(),
+    account_id text not null,
+    actor text not null,                    -- ARN of the user or of the account''s root
+    key_id text,                            -- null: nobody was asked for a key
+    address text not null,                  -- where the request came from; empty where it is not known
+    action text not null,                   -- as policies name it, such as sqs:PurgeQueue
+    target text not null,                   -- of what: a queue''s name, a schedule''s, the id of a delivery
+    filter jsonb not null default '{}',     -- which of it: ids, a filter, changed attributes
+    affected bigint,                        -- how many; null: not known, or the action is under way or failed
+    error text,                             -- why it failed
+    settled_at timestamptz                  -- when its outcome was known; null: under way, or its process ended before
+);
+create index audit_account_id on queue.audit (account_id, audit_id);
+create index audit_happened_at on queue.audit (happened_at);
+comment on table queue.audit is 'What people did, a row an action, kept for 400 days. Rows are added before the action begins.';
+
+
 -- Metrics ------------------------------------------------------------------------------------------------------------
 
--- Results of the metrics job. Windows are [starts_at, ends_at), durations are microseconds. docs/metrics.md.
+create unlogged table queue.activity (
+    queue_id int not null,
+    happened_at timestamptz not null default clock_timestamp(),
+    sent int not null default 0,
+    received int not null default 0,
+    redelivered int not null default 0,
+    deleted int not null default 0,
+    dead_lettered int not null default 0
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+comment on table queue.activity is
+    'What calls did to queues, a row a call and queue, until the worker measure adds it to queue.minute. A crash of the '
+    'server empties it: counts of its last seconds are lost, messages are not.';
+
+create table queue.minute (
+    queue_id int not null,
+    starts_at timestamptz not null,         -- a full minute, UTC
+    sent bigint not null default 0,         -- what entered the queue: sent, dead-lettered into it, moved into it
+    received bigint not null default 0,     -- deliveries, redeliveries among them
+    redelivered bigint not null default 0,  -- of these, those of messages that had been delivered before
+    deleted bigint not null default 0,
+    dead_lettered bigint not null default 0, -- left for the dead-letter queue
+    visible bigint,                         -- what was there when the minute was last measured; null: not measured in it
+    in_flight bigint,
+    delayed bigint,
+    oldest_at timestamptz,                  -- when the oldest message entered; null: empty, or not measured
+    last_received_at timestamptz,           -- the last receive that returned a message, in this minute or before
+    primary key (queue_id, starts_at)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+create index minute_starts_at on queue.minute (starts_at);
+comment on table queue.minute is
+    'What happened in a queue in a minute, and what it held at last, for 25 hours. A minute without a row: nothing happened, '
+    'and the queue holds what it held before.';
+
+-- Results of the metrics job. Windows are [starts_at, ends_at), durations are microseconds. docs/metrics.md. A day is one of
+-- a time zone: days of several zones are stored beside each other. Windows of a minute and of an hour are of no zone: ''.
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
     queue_id int not null,
@@ -692,7 +1156,8 @@ create table queue.metrics_window (
     top_group_share double precision,
     gini double precision,
     computed_at timestamptz not null default clock_timestamp(),
-    primary key (window_seconds, queue_id, group_id, starts_at)
+    zone text not null default '',
+    primary key (window_seconds, queue_id, group_id, starts_at, zone)
 );
 create index metrics_window_starts_at on queue.metrics_window (window_seconds, starts_at);
 comment on table queue.metrics_window is 'What happened in a queue (or in a group of it) in a window of time.';
@@ -715,7 +1180,8 @@ create table queue.metrics_latency (
     sketch_counts bigint[] not null,
     negative_count bigint not null default 0, -- durations below 0, of clocks that differ: they count as 0
     computed_at timestamptz not null default clock_timestamp(),
-    primary key (window_seconds, queue_id, group_id, measure, starts_at)
+    zone text not null default '',
+    primary key (window_seconds, queue_id, group_id, measure, starts_at, zone)
 );
 create index metrics_latency_starts_at on queue.metrics_latency (window_seconds, starts_at);
 comment on table queue.metrics_latency is 'How long it took: exact within a window, sketches to merge windows.';
@@ -723,16 +1189,28 @@ comment on table queue.metrics_latency is 'How long it took: exact within a wind
 create table queue.metrics_forecast (
     queue_id int primary key,
     computed_at timestamptz not null default clock_timestamp(),
-    arrival_rate double precision not null, -- messages a second, over the last hour of complete minutes
+    arrival_rate double precision not null,
     drain_rate double precision not null,
     backlog bigint not null,
     drain_seconds double precision, -- at the current net rate; null: never
-    forecast_at timestamptz[] not null,
-    forecast double precision[] not null,
-    forecast_low double precision[] not null,
-    forecast_high double precision[] not null
+    forecast_at timestamptz[],      -- these four are null where no method is better than "it stays as it is"
+    forecast double precision[],
+    forecast_low double precision[],
+    forecast_high double precision[],
+    method text,                    -- docs/metrics.md names them
+    reason text check (reason in ('too_little_past', 'no_method_beats_unchanged',
+        'intervals_do_not_hold')),  -- why there is none
+    interval_level double precision,    -- 0.8: so many of such intervals should hold the actual depth
+    interval_coverage double precision, -- so many did, in the backtest
+    mean_error double precision,    -- messages: the mean absolute error in the backtest
+    unchanged_error double precision,   -- likewise, of "it stays as it is"
+    backtests int,                  -- how many forecasts of the past were compared
+    -- retention_seconds: until messages are deleted unread; fastest_rate, mean_rate: the best hour drains less than arrives
+    warnings jsonb not null default '{}'
 );
 comment on table queue.metrics_forecast is 'How long a queue takes to drain, and its backlog over the next hour.';
+comment on column queue.metrics_forecast.arrival_rate is
+    'Messages a second, over the last 15 complete minutes, or the life of a younger queue.';
 
 create table queue.metrics_run (
     run_id bigint generated always as identity primary key,
@@ -744,9 +1222,36 @@ create table queue.metrics_run (
     recorded_below xid8,            -- what later transactions recorded is left to the next run
     rows_read bigint not null default 0,
     rows_written bigint not null default 0,
-    error text
+    error text,
+    zone text,                      -- whose days it computed
+    recorded_from pg_snapshot,      -- with recorded_to: it handled what the second snapshot sees and the first does not;
+    recorded_to pg_snapshot         -- null: it was asked for a span of time, or handled everything
 );
 comment on table queue.metrics_run is 'Runs of the metrics job: what they covered, how far they came.';
+comment on column queue.metrics_run.rows_written is
+    'Rows that were added, changed or removed: a row that is computed again and found equal does not count.';
+
+create table queue.metrics_range (
+    zone text primary key,
+    run_id bigint not null,                 -- the last run that handled what was recorded since its predecessor
+    handled pg_snapshot not null,           -- what this snapshot sees is in the windows
+    handled_at timestamptz not null         -- its time
+);
+comment on table queue.metrics_range is
+    'Which recorded rows the windows of a zone contain: the next run begins where this range ends. Runs over a span that '
+    'was asked for (--from, --to) leave it as it is.';
+
+create table queue.metrics_open (
+    zone text not null,
+    queue_id int not null,
+    minute_at timestamptz not null,
+    run_id bigint not null,                 -- that stored it; greater than that of metrics_range: it did not finish
+    counts bigint[] not null,
+    primary key (zone, queue_id, minute_at, run_id)
+);
+comment on table queue.metrics_open is
+    'What messages that had not been recorded in the history contributed to the minutes of their queue, as the last run of '
+    'the zone counted them. The next run subtracts it, and so sees what is new.';
 
 -- What /metrics tells of the whole installation: one process at a time measures it, all of them read it. Autovacuum comes
 -- for these tables of some hundred rows at 2,000 dead rows: workers rewrite them all the time, and dead versions are

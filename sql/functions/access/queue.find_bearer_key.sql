@@ -1,8 +1,7 @@
 -- queue.find_bearer_key(id): a key of the REST API: its account, the hash of its secret, user with the user's policies
 -- (null: the account itself), and when it expires. No row when it is unknown, expired or revoked. Notes the use.
 -- Index: primary key. Called by: every request below /v1 whose key the process has not looked up lately.
-drop function if exists queue.find_bearer_key(text);
-create function queue.find_bearer_key(p_key_id text)
+create or replace function queue.find_bearer_key(p_key_id text)
 returns table (account_id text, secret_hash bytea, user_name text, policies text[], expires_at timestamptz)
 language plpgsql as $$
 #variable_conflict use_column

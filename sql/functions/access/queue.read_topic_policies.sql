@@ -2,8 +2,7 @@
 -- for a topic without one of its own. For a subscription's ARN: no policy, its owner, and the account whose queue it
 -- delivers to. An unknown ARN has no row.
 -- Index: topic (arn), subscription (arn). Called by: every signed request about a topic (QUEUE_ACCESS=sigv4).
-drop function if exists queue.read_topic_policies(text[]);
-create function queue.read_topic_policies(p_arns text[])
+create or replace function queue.read_topic_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$
     select a.n::int, t.attributes ->> 'Policy', t.account_id, null

@@ -2,13 +2,6 @@
 -- the work and the deletions are committed together or not at all. Raises QU001 (undefined queue), and QU005 when one
 -- of the messages is not there any more: the work on it must not be done twice. Locks: as queue.delete_by_id.
 -- SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.ack(text, bigint[])'))::text[])
-    then
-        drop function queue.ack(text, bigint[]);
-    end if;
-end $$;
 create or replace function queue.ack(name text, ids bigint[]) returns void
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

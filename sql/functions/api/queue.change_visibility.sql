@@ -1,12 +1,5 @@
 -- queue.change_visibility(name, id, vt): makes a message visible in vt seconds. Returns when that is, and null when
 -- there is no such message. Raises QU001. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.change_visibility(text, bigint, int)'))::text[])
-    then
-        drop function queue.change_visibility(text, bigint, int);
-    end if;
-end $$;
 create or replace function queue.change_visibility(name text, id bigint, vt int) returns timestamptz
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin

@@ -3,13 +3,6 @@
 -- account, and exists.
 -- Raises QU002 when the existing queue has other attributes, QU003 for a name or dead-letter queue that is not allowed.
 -- SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.create(text, jsonb)'))::text[])
-    then
-        drop function queue.create(text, jsonb);
-    end if;
-end $$;
 create or replace function queue.create(name text, attributes jsonb default '{}') returns text
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

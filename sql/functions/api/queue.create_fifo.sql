@@ -1,12 +1,5 @@
 -- queue.create_fifo(name, attributes): makes a FIFO queue, and adds `.fifo` to a name without it. Returns its ARN.
 -- Raises as queue.create. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.create_fifo(text, jsonb)'))::text[])
-    then
-        drop function queue.create_fifo(text, jsonb);
-    end if;
-end $$;
 create or replace function queue.create_fifo(name text, attributes jsonb default '{}') returns text
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin

@@ -4,13 +4,6 @@
 -- options: jitter_seconds, catchup, catchup_limit, failure_threshold, overlap, start_at, end_at.
 -- Returns the first time that the schedule fires. Raises QU002 (there is a schedule of that name), QU003 (a name, time,
 -- target or option that is not allowed, or the schedule would never fire). SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.create_schedule(text, text, text, timestamptz, text, text, jsonb, jsonb, text, jsonb)'))::text[])
-    then
-        drop function queue.create_schedule(text, text, text, timestamptz, text, text, jsonb, jsonb, text, jsonb);
-    end if;
-end $$;
 create or replace function queue.create_schedule(
     name text, cron text default null, every text default null, fire_at timestamptz default null,
     queue text default null, topic text default null, message jsonb default null, headers jsonb default null,

@@ -1,12 +1,5 @@
 -- queue.delete(name, id): deletes a message, whatever its state. Returns false when there is none. Raises QU001.
 -- SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.delete(text, bigint)'))::text[])
-    then
-        drop function queue.delete(text, bigint);
-    end if;
-end $$;
 create or replace function queue.delete(name text, id bigint) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin

@@ -1,11 +1,4 @@
 -- queue.delete_queue(name): deletes a queue and its messages. Returns false when there is no such queue. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.delete_queue(text)'))::text[])
-    then
-        drop function queue.delete_queue(text);
-    end if;
-end $$;
 create or replace function queue.delete_queue(name text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin

@@ -1,12 +1,5 @@
 -- queue.delete_schedule(name): deletes a schedule of the caller's account and region inside the caller's transaction.
 -- Returns false when there is no such schedule. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.delete_schedule(text)'))::text[])
-    then
-        drop function queue.delete_schedule(text);
-    end if;
-end $$;
 create or replace function queue.delete_schedule(name text) returns boolean
 language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$
 select d.dropped

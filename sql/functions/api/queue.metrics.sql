@@ -1,11 +1,4 @@
 -- queue.metrics(name): how many messages a queue holds, and how old they are (seconds). Raises QU001. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.metrics(text)'))::text[])
-    then
-        drop function queue.metrics(text);
-    end if;
-end $$;
 create or replace function queue.metrics(name text)
 returns table (queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint,
     newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamptz)

@@ -2,13 +2,6 @@
 -- queue.parse_schedule returned, or of the column queue.schedule.canonical; fewer than count when there are no more.
 -- anchor is the first time of a rate, from which the others are counted (default: after). Nothing fires after 2199.
 -- Raises QU003. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_canonical' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.next_fires(text, text, timestamptz, int, timestamptz)'))::text[])
-    then
-        drop function queue.next_fires(text, text, timestamptz, int, timestamptz);
-    end if;
-end $$;
 create or replace function queue.next_fires(
     canonical text, timezone text default 'UTC', after timestamptz default clock_timestamp(), count int default 5,
     anchor timestamptz default null)

@@ -2,13 +2,6 @@
 -- cron, every and fire_at; aws stands for rate(), cron() and at(), which also have forms of their own: rate, aws_cron
 -- and at. Its counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises QU003.
 -- SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_form' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.parse_schedule(text, text, text)'))::text[])
-    then
-        drop function queue.parse_schedule(text, text, text);
-    end if;
-end $$;
 create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')
 returns text
 language plpgsql stable security definer set search_path = pg_catalog, queue, pg_temp as $$

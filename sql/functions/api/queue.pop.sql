@@ -1,11 +1,4 @@
 -- queue.pop(name, qty): receives messages and deletes them in the same transaction. Raises QU001, QU004. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.pop(text, int)'))::text[])
-    then
-        drop function queue.pop(text, int);
-    end if;
-end $$;
 create or replace function queue.pop(name text, qty int default 1) returns setof queue.received_message
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

@@ -1,13 +1,6 @@
 -- queue.preview_schedule(cron, every, fire_at, expression, timezone, count): when a schedule would fire; nothing is
 -- stored. Exactly one of the first four is given; expression is one of AWS: rate(), cron() or at(). Returns one row:
 -- the canonical expression and the next times from now. Raises QU003. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_cron' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.preview_schedule(text, text, text, text, text, int)'))::text[])
-    then
-        drop function queue.preview_schedule(text, text, text, text, text, int);
-    end if;
-end $$;
 create or replace function queue.preview_schedule(
     cron text default null, every text default null, fire_at text default null, expression text default null,
     timezone text default 'UTC', count int default 5)

@@ -3,13 +3,6 @@
 -- Returns one row a queue: its name and the message's id.
 -- Filter policies are compared with the message's top-level strings, numbers and booleans.
 -- Raises QU003 (a key, message or delay that is not allowed), QU009 (too many webhooks wait). SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_routing_key' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.publish_event(text, jsonb, jsonb, int)'))::text[])
-    then
-        drop function queue.publish_event(text, jsonb, jsonb, int);
-    end if;
-end $$;
 create or replace function queue.publish_event(
     routing_key text, message jsonb, headers jsonb default null, delay int default null)
 returns table (queue_name text, msg_id bigint)

@@ -1,13 +1,6 @@
 -- queue.receive(name, vt, qty): receives up to qty messages and hides them from other receivers for vt seconds (null:
 -- the queue's own visibility timeout). The caller should commit soon: until then no other receiver can read the shard
 -- that this one reads. Raises QU001, QU004. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.receive(text, int, int)'))::text[])
-    then
-        drop function queue.receive(text, int, int);
-    end if;
-end $$;
 create or replace function queue.receive(name text, vt int default null, qty int default 1)
 returns setof queue.received_message
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

@@ -1,11 +1,4 @@
 -- queue.receive_fifo(name, vt, qty): queue.receive, under the name that goes with queue.send_fifo. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.receive_fifo(text, int, int)'))::text[])
-    then
-        drop function queue.receive_fifo(text, int, int);
-    end if;
-end $$;
 create or replace function queue.receive_fifo(name text, vt int default null, qty int default 1)
 returns setof queue.received_message
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

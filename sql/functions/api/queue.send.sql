@@ -1,12 +1,5 @@
 -- queue.send(name, message, headers, delay): sends one message inside the caller's transaction. Returns its id.
 -- Raises as queue.send_batch. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.send(text, jsonb, jsonb, int)'))::text[])
-    then
-        drop function queue.send(text, jsonb, jsonb, int);
-    end if;
-end $$;
 create or replace function queue.send(
     name text, message jsonb, headers jsonb default null, delay int default null) returns bigint
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

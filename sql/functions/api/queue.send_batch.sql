@@ -2,13 +2,6 @@
 -- transaction; its commit notifies the receivers that wait for the queue. Returns the messages' ids, in order.
 -- headers: one JSON object a message, or null. delay in seconds, null: the queue's own. A FIFO queue needs group_id.
 -- Raises QU001 (undefined queue), QU003 (a message or parameter that is not allowed). SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.send_batch(text, jsonb[], jsonb[], int, text, text[])'))::text[])
-    then
-        drop function queue.send_batch(text, jsonb[], jsonb[], int, text, text[]);
-    end if;
-end $$;
 create or replace function queue.send_batch(
     name text, messages jsonb[], headers jsonb[] default null, delay int default null,
     group_id text default null, deduplication_ids text[] default null)

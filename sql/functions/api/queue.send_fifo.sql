@@ -2,13 +2,6 @@
 -- caller's transaction. Returns its id. Without a deduplication id (and without content-based deduplication) every
 -- message counts as new. Other senders to the group wait until this transaction ends: that keeps the order.
 -- Raises as queue.send_batch. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_name' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.send_fifo(text, jsonb, text, text, jsonb)'))::text[])
-    then
-        drop function queue.send_fifo(text, jsonb, text, text, jsonb);
-    end if;
-end $$;
 create or replace function queue.send_fifo(
     name text, message jsonb, group_id text, deduplication_id text default null, headers jsonb default null)
 returns bigint

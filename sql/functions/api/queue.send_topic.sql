@@ -1,12 +1,5 @@
 -- queue.send_topic(routing_key, message, headers, delay): queue.publish_event, under the name that it had at first.
 -- Returns to how many queues the event went. SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_routing_key' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.send_topic(text, jsonb, jsonb, int)'))::text[])
-    then
-        drop function queue.send_topic(text, jsonb, jsonb, int);
-    end if;
-end $$;
 create or replace function queue.send_topic(
     routing_key text, message jsonb, headers jsonb default null, delay int default null) returns int
 language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$

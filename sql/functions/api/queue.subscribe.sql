@@ -1,13 +1,6 @@
 -- queue.subscribe(pattern, name): binds a queue to a pattern: the queue gets events whose routing key matches it. A
 -- second call changes nothing. Returns the binding's id. Raises QU001 (undefined queue), QU003 (not a pattern).
 -- SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_pattern' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.subscribe(text, text)'))::text[])
-    then
-        drop function queue.subscribe(text, text);
-    end if;
-end $$;
 create or replace function queue.subscribe(pattern text, name text) returns bigint
 language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$
 select b.binding_id

@@ -1,12 +1,5 @@
 -- queue.unsubscribe(pattern, name): removes the binding that queue.subscribe made. Returns false when there is none.
 -- Raises QU001 (undefined queue). SQL interface.
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_pattern' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.unsubscribe(text, text)'))::text[])
-    then
-        drop function queue.unsubscribe(text, text);
-    end if;
-end $$;
 create or replace function queue.unsubscribe(pattern text, name text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

@@ -3,7 +3,6 @@
 -- (ApproximateReceiveCount counts "across all queues", ReceiveMessage, API reference), and when first (null: the
 -- dead-letter queue does not show it).
 -- Called by: take_expired, take_side, dead_letter_group.
-drop function if exists queue.dead_letter_system(int, jsonb);
 create or replace function queue.dead_letter_system(
     p_queue_id int, p_system jsonb, p_receive_count int, p_first_received_at timestamptz)
 returns jsonb

@@ -2,7 +2,6 @@
 -- or not) and these message ids (null: any), and makes the next messages of their groups available. Returns a row a
 -- handle, as delete_messages. The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey. Called by: delete_messages,
 -- delete_one.
-drop function if exists queue.delete_fifo(int, int, bigint[], int[], boolean, boolean);
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_numbers int[], p_archives boolean,
     p_keeps_history boolean)

@@ -2,7 +2,6 @@
 -- has the nonce p_nonce; 0: whatever its nonce, its messages were received p_receive_count times.
 -- clean_shard deletes their rows in the log later, together with neighbouring rows.
 -- Locks: the lease's row. Index: lease_pkey. Called by: delete_messages, delete_by_id.
-drop function if exists queue.delete_leased(int, int, bigint, int, bigint[], boolean);
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_nonce int, p_ids bigint[],
     p_archives boolean)

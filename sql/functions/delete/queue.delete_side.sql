@@ -1,7 +1,6 @@
 -- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. A message must have its
 -- element of p_message_ids, or where that is null, have been received p_receive_count times; both null: any message.
 -- Locks: the messages' rows. Index: side_pkey. Called by: delete_received, delete_one.
-drop function if exists queue.delete_side(int, int, int, bigint[], boolean, boolean);
 create or replace function queue.delete_side(
     p_queue_id int, p_shard int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_archives boolean,
     p_keeps_history boolean)

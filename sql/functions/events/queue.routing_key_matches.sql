@@ -1,7 +1,6 @@
 -- queue.routing_key_matches(pattern, key): whether the segments of a routing key match a pattern, in which `*` matches
 -- one segment and `#` any number of them, also none (as in AMQP topic exchanges). The time is at worst the product of
 -- their lengths. Called by: matching_bindings.
-drop function if exists queue.key_matches(text[], text[]);
 create or replace function queue.routing_key_matches(p_pattern text[], p_key text[]) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

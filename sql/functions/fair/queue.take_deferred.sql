@@ -7,9 +7,6 @@
 -- Index: deferred_pkey, lease_pkey.
 -- The time of handing out is later than the time at which the receive began, even when the clock goes back (take_side).
 -- Called by: receive_messages.
-drop function if exists queue.take_deferred(int, int, interval);
-drop function if exists queue.take_deferred(int, int, timestamptz, interval);
-drop function if exists queue.hand_out(int, int, bigint[], timestamptz, interval);
 create or replace function queue.take_deferred(
     p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval)
 returns setof queue.delivery

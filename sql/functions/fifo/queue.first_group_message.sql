@@ -3,7 +3,6 @@
 -- far as is known; of the first message the id, when it is visible and when it was sent; null when the group is empty.
 -- Index: fifo_ready_pkey, fifo_message_of_group. Called by: update_groups, remove_empty_groups,
 --   purge_groups, dead_letter_group, move_group, move_groups.
-drop function if exists queue.first_group_message(bigint);
 create or replace function queue.first_group_message(p_group_key bigint)
 returns table (
     place tid, queue_id int, ready_at timestamptz, first_id bigint, id bigint, visible_at timestamptz,

@@ -4,9 +4,6 @@
 -- group is locked; ids is null when there is none. receive_count: of the very first message.
 -- Index: fifo_message_of_group.
 -- Called by: take_groups.
-drop function if exists queue.ready_head(bigint, int, timestamptz);
-drop function if exists queue.first_ready_messages(bigint, int, timestamptz);
-drop function if exists queue.first_ready_messages(bigint, bigint, int, timestamptz);
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_answer_bytes int, p_answer_format text)
 returns table (ids bigint[], places tid[], receive_count int)

@@ -5,8 +5,6 @@
 -- deadlock.
 -- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
 -- Called by: number_fifo_messages.
-drop function if exists queue.lock_groups(int, text[]);
-drop function if exists queue.set_group_ready(bigint, int, timestamptz, bigint);
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare

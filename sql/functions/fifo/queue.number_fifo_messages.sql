@@ -5,7 +5,6 @@
 --   group_key, sent_at, deduplication_id, error and detail as send_messages.
 -- Locks: the groups' rows, then deduplication ids in their order, to the end of the transaction: senders of one group
 --   commit in the order of ids. Called by: send_messages.
-drop function if exists queue.send_fifo_messages(text, text[], uuid[], text[], int[], jsonb[], jsonb[], text[], text[]);
 create or replace function queue.number_fifo_messages(
     p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])

@@ -17,8 +17,6 @@
 --   letter. After a receive that found nothing, the setting queue.passed_over says whether there is such a group.
 -- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
 -- Called by: receive_messages.
-drop function if exists queue.take_groups(int, int, interval, int, text);
-drop function if exists queue.take_groups(int, int, int, interval, int, text);
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_answer_bytes int, p_answer_format text)

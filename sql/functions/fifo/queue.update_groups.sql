@@ -4,10 +4,6 @@
 -- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message.
 -- Called by: number_fifo_messages, take_groups, repeat_receive, hide_message, delete_fifo, purge_groups, delay_groups,
 --   dead_letter_group, move_group.
-drop function if exists queue.settle_group(bigint);
-drop function if exists queue.update_group_visibility(bigint);
-drop function if exists queue.settle_groups(bigint[]);
-drop function if exists queue.update_or_remove_groups(bigint[]);
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void
 language plpgsql as $$
 declare

@@ -4,7 +4,6 @@
 -- Anna Smith next to a Peter Jones. A key is [names of its path, key]. A name of the message
 -- may have dots; of those that begin alike (a, a.b) the shortest counts. Called by: branch_matches_together and itself,
 -- once a level.
-drop function if exists queue.keys_cohere(jsonb, int[], int, jsonb);
 create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

@@ -3,10 +3,6 @@
 -- empty facts match nothing. Keys whose values are in arrays of objects must also pass together, see
 -- keys_match_together.
 -- Called by: fan_out, matching_bindings.
-drop function if exists queue.former_policy_matches(jsonb, jsonb);
-drop function if exists queue.tests_pass(jsonb, jsonb);
-drop function if exists queue.test_passes(jsonb, jsonb);
-drop function if exists queue.compares(jsonb, numeric);
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
@@ -24,9 +20,6 @@ begin
         for k in 0 .. jsonb_array_length(v_branch) - 1 loop
             v_key := v_branch -> k;
             v_values := p_facts -> (v_key ->> 0);
-            if v_values is null then    -- the previous release, beside this one, neither splits names of facts nor of policies
-                v_values := coalesce(p_facts -> replace(v_key ->> 0, '.', e'\x1f'), p_facts -> replace(v_key ->> 0, e'\x1f', '.'));
-            end if;
             if v_values is null then
                 v_passes := (v_key -> 1)::boolean;
             else

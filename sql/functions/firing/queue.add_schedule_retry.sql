@@ -1,13 +1,6 @@
 -- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation, to be retried as the
 -- schedule's RetryPolicy says, and returns it. The invocation's age counts from the end of the flexible window.
 -- Called by: fire_schedules.
-do $$ begin     -- `create or replace` cannot change what the previous release's function returns
-    if 'void'::regtype = (
-        select prorettype from pg_proc where oid = to_regprocedure('queue.add_schedule_retry(queue.schedule, timestamptz, text, text)'))
-    then
-        drop function queue.add_schedule_retry(queue.schedule, timestamptz, text, text);
-    end if;
-end $$;
 create or replace function queue.add_schedule_retry(
     p_schedule queue.schedule, p_at timestamptz, p_code text, p_error text)
 returns queue.schedule_retry

@@ -8,8 +8,6 @@
 -- Locks: the schedules, skipped when another worker has them. The transaction waits 250 ms for further locks (FIFO
 -- groups).
 -- Index: schedule_account_due. Called by: the worker `fire`.
-drop function if exists queue.claim_schedules(int);
-drop function if exists queue.claim_schedules(int, int);
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
     now timestamptz, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamptz,

@@ -2,14 +2,6 @@
 -- this transaction, each in a savepoint of its own. An invocation that fails again waits 2, 4, 8, … 300 seconds (our
 -- choice; AWS says exponential), or is given up. Returns a row each: outcome "fired", "failed", "exhausted", or "busy"
 -- and "unsigned" as fire_schedules has them; detail. Locks: those of dispatch_schedule. Called by: the worker `fire`.
-drop function if exists queue.fire_schedule_retry(queue.schedule_retry, jsonb);
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_letters' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedule_retries(bigint[], jsonb[])'))::text[])
-    then
-        drop function queue.fire_schedule_retries(bigint[], jsonb[]);
-    end if;
-end $$;
 create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
 returns table (retry_id bigint, outcome text, detail text)
 language plpgsql as $$

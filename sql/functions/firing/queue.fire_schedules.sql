@@ -9,7 +9,6 @@
 --   version that detail names.
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
 -- Locks: those of dispatch_schedule. Called by: the worker `fire`.
-drop function if exists queue.fire_occurrence(queue.schedule, timestamptz, jsonb);
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
     p_at timestamptz[], p_topic_messages jsonb[])

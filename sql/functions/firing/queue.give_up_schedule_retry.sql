@@ -4,9 +4,6 @@
 -- Returns whether it was given up.
 -- Source: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default.
 -- Locks: those of send_messages. Called by: fire_schedules, fire_schedule_retries.
-drop function if exists queue.settle_schedule_retry(queue.schedule_retry);
-drop function if exists queue.bury_schedule_retry(queue.schedule_retry, text);
-drop function if exists queue.dead_letter_schedule_retry(queue.schedule_retry, text);
 create or replace function queue.give_up_schedule_retry(p_retry queue.schedule_retry) returns boolean
 language plpgsql as $$
 declare

@@ -4,7 +4,6 @@
 -- message may have come before. Called by: the long polls of a container.
 -- registered_at is five seconds before a registration ends. A search for watchers begins there, above the dead index
 -- entries of used registrations: long registrations are for queues without traffic.
-drop function if exists queue.watch_queues(text[], uuid);
 create or replace function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds int[] default null)
 returns table (arn text)
 language sql as $$

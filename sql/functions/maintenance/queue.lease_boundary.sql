@@ -3,7 +3,6 @@
 -- farther. Null: there is none.
 -- Leases overlap within 200 messages only (take_fair), so a lease that overlaps another is among the next 200.
 -- Index: lease_pkey. Called by: clean_shard, sweep_shard.
-drop function if exists queue.end_of_leases(int, int, bigint, bigint);
 create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
 returns bigint
 language plpgsql stable as $$

@@ -4,7 +4,6 @@
 -- which owns the tables. Before that it empties the end of the file of queue.lease (move_cursors).
 -- Locks: access exclusive on the table, never waited for, until commit: some milliseconds. Called by: the worker
 -- `maintain`.
-drop function if exists queue.give_back_space();
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare

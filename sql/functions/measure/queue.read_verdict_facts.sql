@@ -14,13 +14,6 @@
 -- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, lane_paused, webhook_waits_for,
 -- event_source_mapping_queue_arn_function_arn_key.
 -- Cost: a look at one waiting delivery of each paused endpoint. Called by: as read_minutes.
-do $$ begin     -- `create or replace` adds no column
-    if not 'failing_result' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.read_verdict_facts(text[])'))::text[])
-    then
-        drop function queue.read_verdict_facts(text[]);
-    end if;
-end $$;
 create or replace function queue.read_verdict_facts(p_arns text[])
 returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,
@@ -29,7 +22,7 @@ returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters 
 language sql stable as $$
 with paused as materialized (
     select w.dead_letter_arn, count(*)::int as endpoints
-    from (select l.lane from queue.lane l where l.host is not null and l.paused_until is not null limit 1000) l
+    from (select l.lane from queue.lane l where l.paused_until is not null limit 1000) l
     cross join lateral (
         select x.dead_letter_arn from queue.webhook x
         where x.waits_for = l.lane and x.state = 'pending' and x.waiting

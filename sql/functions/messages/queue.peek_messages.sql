@@ -3,15 +3,6 @@
 -- those that have p_bytes of bodies and attributes (null: any number). entered_at_ms, entered_by (sent, dead_lettered, moved): when and how it
 -- came into this queue. Takes no lock.
 -- Index: log_pkey, lease_pkey, side_pkey, fifo_message_of_group. Called by: GET /v1/queues/{name}/messages/peek.
-drop function if exists queue.peek_messages(text, text, bigint, int);
-do $$ begin     -- `create or replace` cannot add columns to the result
-    if 'entered_at_ms' <> all ((
-        select proargnames from pg_proc
-        where oid = to_regprocedure('queue.peek_messages(text, text, bigint, int, bigint)'))::text[])
-    then
-        drop function queue.peek_messages(text, text, bigint, int, bigint);
-    end if;
-end $$;
 create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int,
     p_bytes bigint default null)
 returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,

@@ -2,7 +2,6 @@
 -- of a standard queue's message, and the trace that it belongs to. Null when there is neither, as send_messages wants
 -- it.
 -- Called by: publish_to_queue, publish_events, dispatch_schedule, fire_schedule_batch.
-drop function if exists queue.system_of(text, text);
 create or replace function queue.system_attributes(p_group text, p_trace text) returns jsonb
 language sql immutable parallel safe as $$
 select nullif(jsonb_strip_nulls(jsonb_build_object('MessageGroupId', p_group, 'AWSTraceHeader', p_trace)), '{}')

@@ -4,7 +4,6 @@
 -- calls may exceed p_most. Locks: shares the application's row; those of count_platform_endpoints.
 -- Index: platform_endpoint_token, platform_endpoint_count_pkey.
 -- Called by: CreatePlatformEndpoint.
-drop function if exists queue.create_platform_endpoint(text, uuid, text, jsonb);
 create or replace function queue.create_platform_endpoint(
     p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most int)
 returns table (arn text, error text)

@@ -3,7 +3,6 @@
 -- have a carrier, which has yet to get messages of the last six hours (hand_over_outgoing): these stay. Returns rows removed.
 -- Locks: outgoing messages, skipped when locked: it waits for no settle_webhooks that holds others of them.
 -- Index: outgoing_pkey, outgoing_account. Called by: the worker `maintain`.
-drop function if exists queue.clean_outgoing(int, int, int);
 create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint
 language plpgsql as $$
 declare

@@ -5,7 +5,6 @@
 -- One whose destination has become impossible since its publish has failed, and goes to its dead-letter queue.
 -- Locks: outgoing messages, skipped when locked; those of dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
 -- Called by: the worker `deliver`.
-drop function if exists queue.hand_over_outgoing(text[], int);
 create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int, p_confirmations int)
 returns table (handed int)
 language plpgsql as $$

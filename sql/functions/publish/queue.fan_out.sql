@@ -5,7 +5,6 @@
 -- Without envelopes, all standard queues that get all of the messages get the same arrays, which are made once.
 -- Raises 40001 when the messages have no envelopes and a subscription that needs them was added since the caller read
 -- the topic. Index: subscription_topic_id_protocol_endpoint_key. Called by: publish_messages.
-drop function if exists queue.fan_out(queue.topic, queue.publication[]);
 create or replace function queue.fan_out(
     p_topic queue.topic, p_entries queue.publication[], p_enveloped boolean) returns void
 language plpgsql as $$

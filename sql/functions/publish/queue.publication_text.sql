@@ -1,6 +1,5 @@
 -- queue.publication_text(publication, subscription): the envelope that a subscription gets. It names the subscription;
 -- in a FIFO topic it begins with `opening` and the message's number. Called by: publish_to_queue.
-drop function if exists queue.publication_text(queue.publication, queue.subscription, boolean);
 create or replace function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription)
 returns text
 language plpgsql immutable as $$

@@ -14,8 +14,6 @@
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
 --   those of send_messages, queue by queue in the order of their ARNs.
 -- Called by: Publish, PublishBatch (concurrent requests share one call).
-drop function if exists queue.publish_messages(text, text, uuid[], jsonb[], jsonb[], int[], jsonb[], jsonb[], text[], text[], text[], int);
-drop function if exists queue.publish_messages(text, text, uuid[], jsonb[], jsonb[], int[], jsonb[], jsonb[], text[], text[], text[]);
 create or replace function queue.publish_messages(
     p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes int[], p_attribute_facts jsonb[],
     p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes int[],

@@ -6,14 +6,6 @@
 -- PostgreSQL inlines the function into the calling statement, at no cost, while its arguments are neither volatile nor
 -- subqueries.
 -- Called by: take_shard, take_fair, lease_again, take_side, take_groups, move_side, repeat_receive.
-do $$ begin     -- after release 0.0.2, whose calls get the other columns (sql/former)
-    if not exists (
-        select from pg_attribute a
-        where a.attrelid = 'queue.delivery'::regclass and a.attname = 'nonce' and not a.attisdropped)
-    then
-        alter type queue.delivery add attribute nonce int;
-    end if;
-end $$;
 create or replace function queue.delivery_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
     p_first_received_at timestamptz default null, p_visible_at timestamptz default null, p_nonce int default null,

@@ -3,7 +3,6 @@
 -- lease are handed out, the last of them keep it. Messages that were acknowledged before are recorded in the history.
 -- The caller is the shard's reader and holds the lease's row; p_now is above the shard's watermark.
 -- Index: lease_pkey, log_pkey. Called by: take_expired, take_deferred.
-drop function if exists queue.lease_again(queue.lease, int, timestamptz, interval);
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
 returns setof queue.delivery
@@ -14,8 +13,8 @@ declare
     v_all boolean := v_ids = p_lease.ids;
     -- how many messages move to new leases; when all are handed out, the last of them keep this lease
     v_split int := cardinality(v_ids);
-    -- the handles of the receive before still fit; a lease of release 0.0.2 may have no nonce
-    v_nonce int := coalesce(p_lease.nonce, queue.lease_nonce());
+    -- the handles of the receive before still fit
+    v_nonce int := p_lease.nonce;
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
     v_redelivered_at timestamptz[] := case when p_lease.receive_count > 0       -- else they were skipped (take_fair)
         then queue.add_redelivery(p_lease.redelivered_at, p_now) end;

@@ -3,7 +3,6 @@
 -- p_now is a parameter, since a volatile clock cannot be the condition of an index search. The function is STABLE, so
 -- that PostgreSQL inlines it into the calling statement: a new statement sees the newest rows.
 -- Index: lease_pkey, log_pkey, lease_visible_at. Called by: take_log, poll_queues, maintain_queue.
-drop function if exists queue.busy_shards(int, int, timestamptz);
 create or replace function queue.ready_shards(p_queue_id int, p_shards int, p_now timestamptz)
 returns table (shard int, since timestamptz)
 language sql stable as $$

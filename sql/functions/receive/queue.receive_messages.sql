@@ -12,8 +12,6 @@
 --   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED), QU010.
 -- Called by: receive_answer, ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
-drop function if exists queue.receive_messages(text, int, int, int, int, boolean);
-drop function if exists queue.receive_messages(text, int, int, int, int, boolean, text);
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,

@@ -6,7 +6,6 @@
 --   five minutes, or its timeout is over and the messages are unchanged.
 -- The caller has the attempt's advisory lock. Locks: the groups' rows. Index: receive_attempt_pkey, fifo_message_pkey.
 -- Called by: receive_attempt.
-drop function if exists queue.receive_again(int, text, interval, int);
 create or replace function queue.repeat_receive(
     p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int)
 returns setof queue.delivery

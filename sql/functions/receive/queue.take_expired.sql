@@ -2,7 +2,6 @@
 -- were received p_max_receive_count times go to the dead-letter queue instead, when it exists; there they keep their
 -- MessageId, body and time of sending. Leases that are locked, since a consumer acknowledges their messages at this
 -- moment, are skipped. The caller is the shard's reader. Index: lease_visible_at. Called by: take_shard.
-drop function if exists queue.dead_letter(int, int, queue.lease, text);
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text)

@@ -4,7 +4,6 @@
 -- transaction id), and reads no shard (the setting queue.reads, which ends with it). So it cannot deadlock.
 -- p_fair: messages of noisy tenants are skipped.
 -- Locks: advisory, reader of the shard, to the end of the transaction. Called by: receive_messages, move_log.
-drop function if exists queue.take_log(int, int, int, int, interval, int, text);
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_fair boolean default true)

@@ -3,7 +3,6 @@
 -- clock goes back. p_shards: the queue's number of shards, when messages of noisy tenants are to be skipped; null: none
 -- are skipped.
 -- Index: lease_pkey, lease_visible_at, log_pkey. Called by: take_log.
-drop function if exists queue.take_shard(int, int, int, int, interval, int, text);
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_shards int)

@@ -4,7 +4,6 @@
 -- that is busy now and then may have had more arrivals than the row has.
 -- p_zone: whose days, when the windows are days. Index: metrics_window_pkey.
 -- Called by: read_metrics, `penstock metrics report`.
-drop function if exists queue.read_hot_groups(text, text, text, int, timestamptz, timestamptz, int);
 create or replace function queue.read_hot_groups(
     p_account_id text, p_region text, p_name text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_limit int, p_zone text default 'UTC')

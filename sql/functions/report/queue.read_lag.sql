@@ -8,8 +8,7 @@
 -- webhook.
 -- Index: queues_account_id_region_name_key, metrics_latency_pkey. Cost: count_messages for each queue.
 -- Called by: GET /v1/metrics/lag, `penstock metrics report`.
-drop function if exists queue.read_lag(text, text, text, text, int);
-create function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
+create or replace function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
 returns table (name text, from_at timestamptz, to_at timestamptz, computed_at timestamptz, visible bigint,
     in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate float8, drain_rate float8,
     drain_seconds float8, forecast_at timestamptz[], forecast float8[], forecast_low float8[], forecast_high float8[],

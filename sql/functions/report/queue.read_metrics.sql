@@ -5,7 +5,6 @@
 -- measure, see merge_latency; microseconds. p_zone: whose days, when the windows are days.
 -- Index: metrics_window_pkey, metrics_latency_pkey.
 -- Called by: GET /v1/queues/{name}/metrics, `penstock metrics report`.
-drop function if exists queue.read_metrics(text, int, text, timestamptz, timestamptz);
 create or replace function queue.read_metrics(
     p_arn text, p_window_seconds int, p_group_id text, p_from timestamptz, p_to timestamptz,
     p_zone text default 'UTC')

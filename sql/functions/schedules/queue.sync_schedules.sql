@@ -4,14 +4,6 @@
 -- Returns a row a schedule: n, the schedule as JSON by column, created, changed: false when it was so already; and a row
 -- for each deleted one, with n null.
 -- Locks: the schedules, in the order of names. Called by: PUT /v1/schedules.
-do $$ begin     -- `create or replace` cannot add the column `changed` to what the previous release's function returns
-    if 'changed' <> all ((
-        select proargnames from pg_proc
-        where oid = to_regprocedure('queue.sync_schedules(text, text, text[], jsonb[], timestamptz[], boolean)'))::text[])
-    then
-        drop function queue.sync_schedules(text, text, text[], jsonb[], timestamptz[], boolean);
-    end if;
-end $$;
 create or replace function queue.sync_schedules(
     p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamptz[], p_prune boolean)
 returns table (n int, schedule jsonb, created boolean, changed boolean)

@@ -9,7 +9,6 @@
 --   jumps       ids that have yet to jump (check_server)
 --   partitions  days of a history that are not part of it
 -- Called by: `penstock doctor`.
-drop function if exists queue.find_problems();
 create or replace function queue.find_problems(p_service_roles text[] default '{}') returns table (subject text, problem text)
 language plpgsql as $$
 declare

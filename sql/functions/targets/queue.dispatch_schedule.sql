@@ -8,17 +8,6 @@
 -- that the topic message has to be signed with), QU008 (the occurrence had fired before). Locks: those of send_messages,
 -- publish_events, publish_messages, invoke_function. Index: schedule_run_once.
 -- Called by: fire_schedules, fire_schedule_retries, run_schedule.
-drop function if exists queue.invoke_queue(queue.schedule, timestamptz, int, text);
-drop function if exists queue.send_schedule_to_queue(queue.schedule, timestamptz, int, text);
-drop function if exists queue.send_scheduled(text, text, jsonb, text, text);
-drop function if exists queue.send_scheduled(text, text, jsonb, text, text, text);
-do $$ begin     -- `create or replace` cannot change what the previous release's function returns
-    if 'jsonb'::regtype = (
-        select prorettype from pg_proc where oid = to_regprocedure('queue.dispatch_schedule(queue.schedule, timestamptz, boolean, int, jsonb)'))
-    then
-        drop function queue.dispatch_schedule(queue.schedule, timestamptz, boolean, int, jsonb);
-    end if;
-end $$;
 create or replace function queue.dispatch_schedule(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_topic_message jsonb)
 returns queue.schedule_run

@@ -2,7 +2,6 @@
 -- by ARN, as Publish does. p_topic_message: {version, message_id, contents, bytes, facts, trace}, made by
 -- scheduler/firing/topic_messages.py. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
 -- Raises QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages. Called by: dispatch_schedule.
-drop function if exists queue.invoke_topic(jsonb, jsonb);
 create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
 language plpgsql as $$
 declare

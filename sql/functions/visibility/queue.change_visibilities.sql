@@ -5,7 +5,6 @@
 -- Locks: as delete_messages.
 -- Called by: ChangeMessageVisibility, ChangeMessageVisibilityBatch; the container, for messages that it has received for a
 --   client that has gone; the overload for the previous release.
-drop function if exists queue.change_visibilities(int[], smallint[], bigint[], bigint[], int[], int[]);
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[], p_visibility_seconds int[])

@@ -5,7 +5,6 @@
 -- answer ends the pause, a failure doubles it, up to a minute. Failures of other attempts that were still under way do
 -- not count. What somebody paused stays paused.
 -- Locks: rows of queue.lane, in the order of their names. Index: lane_pkey. Called by: queue.settle_webhooks.
-drop function if exists queue.judge_lanes(bigint[], text[], int[]);
 create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns void
 language plpgsql as $$
 declare
@@ -27,7 +26,7 @@ begin
         insert into queue.lane as l (lane, next_at, failures, account_id, host)
         select v_endpoint.lane, v_now + interval '1 hour', v_endpoint.failures, k.account_id,
             queue.webhook_host(k.account_id, split_part(v_endpoint.lane, ' ', 2))
-        from (select substring(v_endpoint.lane from '^([0-9]{12}) ') as account_id) k   -- null: claimed by the previous release
+        from (select substring(v_endpoint.lane from '^([0-9]{12}) ') as account_id) k
         on conflict (lane) do update set failures = l.failures + excluded.failures
         where l.paused_until is null;
         update queue.lane l

@@ -5,14 +5,6 @@
 -- The caller holds the row of queue.lane and leases the webhooks. Returns their ids; {} when there are none.
 -- Locks: webhooks and, of a host, rows of paused endpoints, skipped when locked. Index: webhook_waits_for, lane_paused.
 -- Called by: queue.claim_webhooks.
-drop function if exists queue.claim_lane(queue.lane, int, timestamptz);
-do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
-    if 'p_endpoint' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.claim_endpoint_webhooks(queue.lane, int, timestamptz)'))::text[])
-    then
-        drop function queue.claim_endpoint_webhooks(queue.lane, int, timestamptz);
-    end if;
-end $$;
 create or replace function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare

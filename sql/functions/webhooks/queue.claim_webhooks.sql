@@ -12,13 +12,6 @@
 -- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
 -- order of their names. Index: webhook_account_due, webhook_waits_for, lane_account_next_at.
 -- Called by: the worker `deliver`.
-do $$ begin     -- `create or replace` renames no parameter and adds no column
-    if not 'p_per_host' = any ((
-        select proargnames from pg_proc where oid = to_regprocedure('queue.claim_webhooks(int, uuid, int, text[], int[], int)'))::text[])
-    then
-        drop function queue.claim_webhooks(int, uuid, int, text[], int[], int);
-    end if;
-end $$;
 create or replace function queue.claim_webhooks(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
 returns table (
@@ -44,7 +37,6 @@ begin
         select queue.webhook_host(split_part(b.lane, ' ', 1), split_part(b.lane, ' ', 2))
         from unnest(p_endpoints, p_busy) b(lane, busy), generate_series(1, b.busy));
     if exists (select from queue.lane l where l.next_at <= v_now) then
-        perform queue.end_former_lanes();
         v_free := (p_limit + 1) / 2;
     end if;
     -- Four times p_limit, so that enough webhooks are left when the first ones have to be set aside.

@@ -9,7 +9,6 @@
 -- and how many belonged to another worker by then (lost).
 -- Locks: notices, then webhooks, then subscriptions of mails, then rows of queue.lane, each in order. Index: webhook_pkey, webhook_notice.
 -- Called by: the worker `deliver`.
-drop function if exists queue.settle_webhooks(bigint[], uuid[], text[], int[], text[], int[], int[]);
 create or replace function queue.settle_webhooks(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)

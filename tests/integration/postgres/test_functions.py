@@ -32,8 +32,7 @@ def test_the_catalogue_has_one_function_for_each_file(database: Database) -> Non
 def test_functions_are_read_in_the_order_of_their_names_across_folders() -> None:
     names = [script.name for script in read_functions(sql_directory())]
     functions = sorted(path.name for path in FUNCTIONS.glob("*/*.sql"))
-    first = len(list((sql_directory() / "types").glob("*.sql")))
-    assert names[first : first + len(functions)] == functions
+    assert names[: len(functions)] == functions
     assert len(set(functions)) == len(functions)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import RELEASE, MigrationError, migrate
+from penstock.postgres.migrations import RELEASE, MigrationError, find_missing, migrate, sql_directory
 from penstock.postgres.session_settings import SESSION_SETTINGS
 from tests.support.database import Database, TestServer
 from tests.support.wait import wait_until
@@ -72,6 +73,28 @@ def test_an_applied_migration_must_not_change(empty_database: Database, director
     (directory / "migrations/0001_first.sql").write_text("create table queue.first (id bigint);")
     with pytest.raises(MigrationError, match=r"0001_first\.sql was changed"):
         migrate(empty_database.api_dsn, directory)
+
+
+def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tmp_path: Path) -> None:
+    """Its baseline is another one, and it may have migrations that this commit does not know."""
+    earlier = tmp_path / "earlier"
+    shutil.copytree(sql_directory() / "migrations", earlier / "migrations")
+    write(earlier / "migrations", {"0002_later.sql": "create table queue.second (id int);"})
+    with (earlier / "migrations/0001_baseline.sql").open("a") as file:
+        file.write("create table queue.first (id int);")
+    assert migrate(empty_database.api_dsn, earlier).migrations == ["0001_baseline.sql", "0002_later.sql"]
+    said = (
+        "a commit before release 0.1.0 made this database, by another 0001_baseline.sql, "
+        "and no release migrates it: migrate an empty database instead"
+    )
+    before = rows(empty_database.dsn, "select * from queue.migration order by number")
+    with pytest.raises(MigrationError) as error:
+        migrate(empty_database.api_dsn)
+    assert str(error.value) == said
+    assert rows(empty_database.dsn, "select * from queue.migration order by number") == before
+    with psycopg.connect(empty_database.api_dsn) as connection, pytest.raises(MigrationError) as error:
+        find_missing(connection)
+    assert str(error.value) == said
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,11 @@
-"""The previous release, taken from the history of this repository."""
+"""Two releases for the tests of upgrades: the previous one, and the one after it.
+
+Release 0.1.0 will be the first. Until then the previous release is a copy of this checkout, and the next one is a copy
+of that copy with what a release may change: another migration, a function of another name, and the old name in
+sql/former. Once 0.1.0 is declared, PREVIOUS names its commit, and the next release is this checkout.
+
+    python -m tests.support.upgrade.release FOLDER [COMMIT]     makes both below FOLDER, of a commit or this checkout
+"""
 
 from __future__ import annotations
 
@@ -6,6 +13,7 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -13,21 +21,35 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-# Release 0.0.3. Moves on with each release, together with calls.json and sql/former.
-PREVIOUS = "1d7c22fad1f158cbfb2291b0adba30783ee49af0"
-# Release 0.0.2, the first one with the baseline.
-SECOND = "c8b90da196acd19796960592194c47e384dd09af"
-# Release 0.0.1, whose databases get the record of the baseline.
-FIRST = "f69b3c5c0b37de5db131a697dca1e207a29c803c"
+# The commit of the previous release; "" before the first one. It moves on with each release.
+PREVIOUS = ""
+_PARTS = ("layers", "sql", "infra/pgbouncer")
+
+_MIGRATION = """\
+-- What the next release adds to a table.
+alter table queue.topic add column note text;
+"""
+_FORMER = """\
+-- queue.change_topic(arn, attributes): SetTopicAttributes of the previous release.
+create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
+language sql as $$
+select * from queue.set_topic(p_arn, p_attributes)
+$$;
+"""
 
 
 def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
-    """Its files, in `folder`. Fails where the history does not reach back to it: a proof that was not made is none."""
+    """The files of a commit, in `folder`; without one, those of this checkout.
+
+    Fails where the history lacks the commit: a proof that was not made is none.
+    """
+    if not commit:
+        for part in _PARTS:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, folder / part, ignore=ignored, dirs_exist_ok=True)
+        return folder
     archive = subprocess.run(
-        ["git", "archive", "--format=zip", commit, "layers", "sql", "infra/pgbouncer"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
+        ["git", "archive", "--format=zip", commit, *_PARTS], cwd=ROOT, capture_output=True, check=False
     )
     if archive.returncode != 0:
         reason = archive.stderr.decode().strip()
@@ -37,15 +59,48 @@ def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
     return folder
 
 
+def unpack_next(folder: Path, previous: Path) -> Path:
+    """The release after the previous one: this checkout; before 0.1.0 one that is made in `folder`."""
+    return ROOT if PREVIOUS else make_next(folder, previous)
+
+
+def make_next(folder: Path, previous: Path) -> Path:
+    """A copy of an unpacked release, in `folder`, with a migration more and a function of another name."""
+    shutil.copytree(previous, folder, dirs_exist_ok=True)
+    name_version(folder, f"{version_of(previous)}.post1")
+    (folder / "sql/migrations/0002_next.sql").write_text(_MIGRATION)
+    for path in (folder / "sql/functions").rglob("queue.change_topic.sql"):
+        path.with_name("queue.set_topic.sql").write_text(_renamed(path))
+        path.unlink()
+    statements = folder / "layers/core/penstock/postgres/statements/topics.py"
+    statements.write_text(_renamed(statements))
+    (folder / "sql/former").mkdir(exist_ok=True)
+    (folder / "sql/former/queue.change_topic.sql").write_text(_FORMER)
+    return folder
+
+
+def _renamed(path: Path) -> str:
+    text = path.read_text()
+    assert "queue.change_topic" in text, f"{path} does not have the function that the next release renames"
+    return text.replace("queue.change_topic", "queue.set_topic")
+
+
+def name_version(folder: Path, version: str) -> None:
+    """Makes an unpacked release call itself by another version."""
+    (folder / "layers/core/penstock/__init__.py").write_text(f'__version__ = "{version}"\n')
+
+
+def version_of(folder: Path) -> str:
+    """By which version an unpacked release calls itself."""
+    return (folder / "layers/core/penstock/__init__.py").read_text().split('"')[-2]
+
+
 def environment_of(folder: Path) -> dict[str, str]:
     """In which Python finds the code of an unpacked release before that of this one."""
     layers = folder / "layers"
     return {**os.environ, "PYTHONPATH": f"{layers / 'core'}:{layers / 'web'}"}
 
 
-def some_migrations(release: Path, folder: Path, number: int) -> Path:
-    """The first ones of release 0.0.1, in a folder like sql/."""
-    (folder / "migrations").mkdir(parents=True, exist_ok=True)
-    for path in sorted((release / "sql/migrations").glob("*.sql"))[:number]:
-        shutil.copy(path, folder / "migrations")
-    return folder
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    unpack_next(place / "next", unpack(place / "previous", *sys.argv[2:3]))

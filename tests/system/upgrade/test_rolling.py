@@ -1,7 +1,7 @@
 """A rolling upgrade under load: migrations, then new processes beside the old ones, then the old ones stop.
 
-The old ones are the code of the previous release, out of the history. Clients see nothing of it beyond what their SDK
-repeats, and every message that was acknowledged arrives; those of a FIFO queue once and in order.
+The old ones are the code of the previous release (tests/support/upgrade/release.py). Clients see nothing of it beyond
+what their SDK repeats, and every message that was acknowledged arrives; those of a FIFO queue once and in order.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock import __version__
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 from tests.support.database import memory_directory
 from tests.support.upgrade.customers import OTHERS, WANTED, Customers, set_up
-from tests.support.upgrade.release import environment_of, unpack
+from tests.support.upgrade.release import environment_of, unpack, unpack_next, version_of
 
 WORKERS = 2
 MESSAGES = 300  # deleted of each queue, in each phase
@@ -95,7 +94,7 @@ class Installation:
 
 
 @contextmanager
-def installed(release: Path) -> Iterator[Installation]:
+def installed(release: Path, following: Path) -> Iterator[Installation]:
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
         server = stack.enter_context(running_postgres(state, SystemAccount.choose()))
@@ -103,7 +102,7 @@ def installed(release: Path) -> Iterator[Installation]:
         port = free_port()
         addresses = {"DATABASE_URL": pooler.dsn(), "DATABASE_DIRECT_URL": server.service_dsn()}
         old = Fleet(port, {**environment_of(release), **addresses}, [])
-        new = Fleet(port, {**os.environ, **addresses}, [])
+        new = Fleet(port, {**environment_of(following), **addresses}, [])
         for fleet in (old, new):
             stack.callback(fleet.kill)
         yield Installation(server, old, new)
@@ -137,7 +136,9 @@ def administer(customers: Customers, topic: str, subscriptions: list[str]) -> No
 
 @pytest.mark.slow
 def test_nothing_fails_and_nothing_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with installed(unpack(tmp_path)) as installation:
+    previous = unpack(tmp_path / "previous")
+    following = unpack_next(tmp_path / "next", previous)
+    with installed(previous, following) as installation:
         installation.migrate(installation.old)
         installation.old.start(WORKERS)
         customers = Customers(f"http://127.0.0.1:{installation.old.port}")
@@ -147,7 +148,7 @@ def test_nothing_fails_and_nothing_is_lost(tmp_path: Path, capsys: pytest.Captur
         with customers.busy():
             customers.progress(MESSAGES)
             seconds = installation.migrate(installation.new)
-            assert before != installation.functions() == f"functions {__version__}"
+            assert before != installation.functions() == f"functions {version_of(following)}"
             customers.progress(MESSAGES)
             administer(customers, topic, subscriptions)
             customers.progress(MESSAGES)

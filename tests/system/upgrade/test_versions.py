@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from penstock import __version__
 from tests.support.database import Database
 from tests.support.programs.penstock_up import COMMAND, running
-from tests.support.upgrade.release import ROOT, environment_of
+from tests.support.upgrade.release import environment_of, name_version, unpack
 
 # What the releases differ in.
 FUNCTION = """\
@@ -27,9 +26,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """This tree twice, by version: as it is, and as a release that comes after it."""
     folders = {version: tmp_path_factory.mktemp("release") for version in (__version__, NEWER)}
     for version, folder in folders.items():
-        for part in ("layers", "sql", "infra/pgbouncer"):
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "layers/core/penstock/__init__.py").write_text(f'__version__ = "{version}"\n')
+        name_version(unpack(folder, commit=""), version)
         (folder / "sql/functions/queue.told_release.sql").write_text(FUNCTION.format(version))
     return folders
 

@@ -17,7 +17,6 @@ LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
     "functions/sns": "likewise",
     "sql/functions/api": "what applications may call, a function a file",
-    "sql/migrations": "a step a file, for as long as installations of that release are updated",
 }
 
 # Whoever imports one of these starts a server or uses one that runs.

@@ -56,8 +56,6 @@ def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None
 
 def describe_applied(applied: Applied) -> Iterator[str]:
     """A line for each thing that was done, and the commands that are left to somebody else."""
-    if applied.adopted:
-        yield f"recorded {applied.adopted} instead of the migrations that it replaces"
     for name in applied.migrations:
         yield f"applied {name}"
     if applied.grants:

@@ -1,7 +1,6 @@
 """Brings a database to the schema of this release: tables by numbered migrations, functions whole.
 
     sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
-    sql/types/*.sql                before the functions that return them
     sql/functions/SUBJECT/*.sql    all of them again, in one transaction, whenever one of them has changed
     sql/former/*.sql               with the functions: those that only the previous release still calls
     sql/views/*.sql                with the functions, after them: what readers of the tables see
@@ -15,7 +14,7 @@ service's own statements behind it. The connection must be direct: a pooler in t
 The record of the functions names the release that they are of. An older release leaves the functions of a newer one
 alone and says so, for example a task of the old image that starts in the middle of a rollout: its code can call them.
 
-A database of release 0.0.1 has 20 migrations that 0001_baseline.sql replaces: see adoption.py.
+Until release 0.1.0 the baseline changes in place. A database that another baseline made is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from penstock import __version__
 from penstock.effects import Row
 
-from . import adoption, function_settings, roles
+from . import function_settings, roles
 from .iam_token import with_token
 from .server_check import server_problem
 from .session_settings import SESSION_SETTINGS
@@ -49,6 +48,11 @@ _LOCK_KEY: Final = 0x70656E73746F636B
 _LOCK_TIMEOUT_MS: Final = 2000
 _LOCK_ATTEMPTS: Final = 30
 _FILE_NAME: Final = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_BASELINE: Final = "0001_baseline.sql"
+_OTHER_BASELINE: Final = (
+    "a commit before release 0.1.0 made this database, by another 0001_baseline.sql, and no release migrates it: "
+    "migrate an empty database instead"
+)
 # The row of queue.migration that stands for functions and grants, and names the release that they are of.
 _FUNCTIONS: Final = 0
 _RECORD_PREFIX: Final = "functions "
@@ -103,8 +107,7 @@ class Script:
 class Applied:
     """What a run did: names of the migrations applied, and whether functions and grants were.
 
-    `grants`: the functions were those of this release, but grants were missing, as after a restore. `adopted`: the
-    baseline whose record the database was given instead of those of the migrations before it. `warning`: why the
+    `grants`: the functions were those of this release, but grants were missing, as after a restore. `warning`: why the
     functions of this release were not applied, though they differ. `missing_roles`: commands that the migrating role
     may not run, without which applications have no role for the SQL interface.
     """
@@ -112,7 +115,6 @@ class Applied:
     migrations: list[str] = field(default_factory=list)
     functions: bool = False
     grants: bool = False
-    adopted: str = ""
     warning: str = ""
     missing_roles: list[str] = field(default_factory=list)
 
@@ -167,8 +169,6 @@ def find_missing(connection: Connection) -> Missing:
     if connection.execute("select to_regclass('queue.migration')").fetchone() == (None,):
         return Missing([script.name for script in migrations], functions=True, release="", warning="")
     recorded = _read_recorded(connection)
-    if 1 in recorded and recorded[1] != migrations[0].checksum and adoption.read_replaced(directory):
-        return Missing([migrations[0].name], functions=True, release="", warning="")
     _check_unchanged(migrations, recorded)
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
     return Missing(
@@ -218,7 +218,7 @@ def _set_for_role(connection: Connection, role: str) -> None:
 
 def _apply_missing(connection: Connection, directory: Path) -> Applied:
     migrations = read_migrations(directory)
-    applied = Applied(adopted=_adopt_baseline(connection, directory, migrations))
+    applied = Applied()
     recorded = _read_recorded(connection)
     _check_unchanged(migrations, recorded)
     for script in migrations:
@@ -228,25 +228,6 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
     has_older_tables = max(recorded, default=0) > len(migrations)
     _apply_changed_functions(connection, directory, recorded.get(_FUNCTIONS), has_older_tables, applied)
     return applied
-
-
-def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Script]) -> str:
-    """Records the baseline where the database has the migrations that it replaces; then its name, else ""."""
-    replaced = adoption.read_replaced(directory)
-    recorded = {number: checksum for number, checksum in _read_recorded(connection).items() if number > 0}
-    if not replaced or not recorded or recorded.get(1) == migrations[0].checksum:
-        return ""
-    baseline = migrations[0]
-    if reason := adoption.history_problem(recorded, replaced):
-        raise MigrationError(reason)
-
-    def adopt() -> None:
-        if reason := adoption.schema_problem(connection, _BOOTSTRAP.encode() + baseline.text):
-            raise MigrationError(reason)
-        adoption.record_baseline(connection, baseline.name, baseline.checksum)
-
-    _retry_locked(connection, baseline, adopt)
-    return baseline.name
 
 
 def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
@@ -278,13 +259,13 @@ def read_migrations(directory: Path) -> list[Script]:
 
 
 def read_functions(directory: Path) -> list[Script]:
-    """Types, then all functions by file name, then those of the previous release, then views, then the grants.
+    """All functions by file name, then those of the previous release, then views, then the grants.
 
     The functions lie in folders by subject. Their order, and so the checksum, does not depend on the folder.
     """
     folders = [
         sorted((directory / name).rglob("*.sql"), key=lambda path: path.name)
-        for name in ("types", "functions", "former", "views")
+        for name in ("functions", "former", "views")
     ]
     paths = [*chain.from_iterable(folders), directory / "grants.sql"]
     return [Script(_FUNCTIONS, path.name, path.read_bytes()) for path in paths if path.exists()]
@@ -297,6 +278,8 @@ def _read_recorded(connection: Connection) -> dict[int, str]:
 def _check_unchanged(migrations: list[Script], recorded: dict[int, str]) -> None:
     for script in migrations:
         if recorded.get(script.number, script.checksum) != script.checksum:
+            if script.name == _BASELINE:
+                raise MigrationError(_OTHER_BASELINE)
             raise MigrationError(
                 f"{script.name} was changed after it had been applied here; "
                 "put its text back and write a new migration instead"

@@ -121,19 +121,6 @@ def schema_dump(dsn: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def describe_tables(connection: psycopg.Connection[Row]) -> dict[str, list[str]]:
-    """Tables by name, with indexes and constraints, and types, as lines of the dump. No views: they follow functions.
-
-    It sets the search_path of the transaction that it is called in.
-    """
-    _qualify_names(connection)
-    tables = {"types": _texts(connection, _TYPES)}
-    for row in _tables(connection):
-        if row[2] != "view":
-            tables[f"queue.{row[1]}"] = "\n".join(_table(connection, row)).splitlines()
-    return tables
-
-
 def _qualify_names(connection: psycopg.Connection[Row]) -> None:
     """Names appear with their schema, whatever the role's search_path is."""
     connection.execute("set local search_path = pg_catalog")

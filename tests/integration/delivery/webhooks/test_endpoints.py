@@ -232,21 +232,6 @@ def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: S
     assert len(store.claim(50, {})) == 20
 
 
-def test_what_the_previous_release_has_set_aside_is_not_forgotten(db: Connection, store: Store) -> None:
-    """It sets webhooks aside by URL: here two that wait, and what its workers report of an attempt under way."""
-    publish(db, BAD, copies=2)
-    db.execute("update queue.webhook set waiting = true")
-    db.execute("insert into queue.lane (lane, next_at) values (%s, now())", (BAD,))
-    assert endpoints(store.claim(50, {BAD: 3})) == [BAD] * 2
-    publish(db, GOOD)
-    (claimed,) = store.claim(50, {})
-    former = claimed._replace(delivery=claimed.delivery._replace(endpoint_key=GOOD))
-    settle(store, [former], 503)
-    pass_time(db, 3601)
-    store.claim(50, {})
-    assert number(db, "select count(*) from queue.lane where account_id is null") == 0
-
-
 def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: Store) -> None:
     """5 a second: one each 200 ms, whoever claims; nothing is saved up for more than that."""
     publish(db, BAD, policy=THROTTLED, copies=1)

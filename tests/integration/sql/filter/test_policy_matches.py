@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from unicodedata import ucd_3_2_0
 
@@ -99,7 +98,6 @@ def test_every_operator_with_every_value(db: Connection) -> None:
     assert len(policies) * len(messages) > 20_000
 
 
-MIGRATIONS = Path(__file__).parents[4] / "sql/migrations"
 LIMITS = ("Filter policy is too complex", "Filter policy can not have more than 5 keys")
 
 
@@ -235,46 +233,6 @@ def test_names_with_dots_are_paths(db: Connection, policy: dict[str, Any], accep
     """In policies and in messages, as in AWS's rule engine; also where keys match in one element of an array."""
     text = body(people=DOTTED)
     assert accepts(db, policy, text) is accepted
-
-
-def test_policies_from_before_are_made_so(db: Connection) -> None:
-    """The migration changes compiled policies on the body in which names have dots, and no others."""
-    db.execute("select queue.create_topic('000000000000', 'us-east-1', 't', '{}', '{}')")
-    given = [
-        ("MessageBody", [[["a.b", False, ["in", ["x.y"]]], ["c", True]], [["d.e.f", True]]]),
-        ("MessageBody", [[["a", False, ["in", ["x"]]]]]),
-        ("MessageAttributes", [[["a.b", False, ["in", ["x.y"]]]]]),
-    ]
-    for number, (scope, compiled) in enumerate(given):
-        attributes = {"FilterPolicyScope": scope, "FilterPolicy": json.dumps(compiled)}
-        db.execute(
-            "insert into queue.subscription (subscription_id, topic_id, arn, owner, protocol, endpoint, attributes,"
-            " filter,"
-            " confirmed) select gen_random_uuid(), topic_id, %s, '0', 'sqs', %s, %s, %s, true from queue.topic",
-            (str(number), str(number), json.dumps(attributes), json.dumps(compiled)),
-        )
-    migration = next(MIGRATIONS.glob("*_outgoing.sql")).read_text()
-    db.execute(migration.partition("\n\n")[0])
-    found = [row[0] for row in db.execute("select filter from queue.subscription order by arn")]
-    changed = [[["a\x1fb", False, ["in", ["x.y"]]], ["c", True]], [["d\x1fe\x1ff", True]]]
-    assert found == [changed, *(compiled for _, compiled in given[1:])]
-
-
-MADE_BEFORE = [
-    ('[[["a.b", false, ["in", [1]]]]]', '{"a\\u001fb": [1]}'),
-    ('[[["x\\u001fa.b", false, ["in", [1]]]]]', '{"x\\u001fa\\u001fb": [1]}'),
-    ('[[["a\\u001fb", false, ["in", [1]]]]]', '{"a.b": [1]}'),
-]
-
-
-@pytest.mark.parametrize(("policy", "found"), MADE_BEFORE)
-def test_names_with_dots_from_processes_of_the_previous_release(
-    db: Connection, policy: str, found: str
-) -> None:
-    """While both releases run, one sets a policy and the other publishes: no message is lost."""
-    accepted = "select queue.policy_matches(%s::jsonb, %s::jsonb)"
-    assert value(db, accepted, policy, found) is True
-    assert value(db, accepted, policy, found.replace("[1]", "[2]")) is False
 
 
 def test_keys_of_different_arrays_match_freely(db: Connection) -> None:

@@ -46,7 +46,7 @@ def test_a_delivery_is_due(db: Connection) -> None:
     assert due(db) == ["webhooks"]
     db.execute("update queue.webhook set waiting = true")  # for its endpoint, which is paused
     assert due(db) == []
-    db.execute("insert into queue.lane (lane, next_at) values ('http://127.0.0.1', now())")
+    db.execute("insert into queue.lane (lane, account_id, host, next_at) values ('a', '0', 'a', now())")
     assert due(db) == ["webhooks"]
 
 

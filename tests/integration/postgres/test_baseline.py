@@ -1,0 +1,103 @@
+"""Until release 0.1.0 the baseline changes in place, and nothing in sql/ is about an earlier release; then it is fixed.
+
+CHANGELOG declares the release by the commit in the heading of its section.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.postgres.migrations import sql_directory
+
+ROOT = Path(__file__).parents[3]
+BASELINE = "migrations/0001_baseline.sql"
+_DECLARED = re.compile(r"^## \[0\.1\.0\].*\bcommit ([0-9a-f]{7,40})\b", re.MULTILINE)
+_HISTORY = re.compile(r"^\s*drop (?:function|type|view|table)|^do \$\$", re.MULTILINE | re.IGNORECASE)
+
+
+def released_commit(changelog: str) -> str:
+    """The commit that CHANGELOG names for release 0.1.0; "" before the release."""
+    found = _DECLARED.search(changelog)
+    return found[1] if found else ""
+
+
+def faults(directory: Path, released_baseline: str | None) -> Iterator[str]:
+    """What a folder like sql/ may not have. `released_baseline`: the text of the release; None before it."""
+    if released_baseline is not None:
+        if (directory / BASELINE).read_text() != released_baseline:
+            yield f"{BASELINE} is not that of release 0.1.0: write a migration instead"
+        return
+    for path in sorted((directory / "migrations").iterdir()):
+        if path.name != Path(BASELINE).name:
+            yield f"migrations/{path.name}: edit the baseline instead"
+    for path in sorted((directory / "former").glob("*")):
+        yield f"former/{path.name}: no release calls it"
+    for path in sorted((directory / "functions").rglob("*.sql")):
+        if _HISTORY.search(path.read_text()):
+            yield f"{path.name}: there is no earlier function to drop"
+
+
+def test_sql_is_as_the_changelog_demands() -> None:
+    commit = released_commit((ROOT / "CHANGELOG.md").read_text())
+    released = None
+    if commit:
+        command = ["git", "show", f"{commit}:sql/{BASELINE}"]
+        released = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert list(faults(sql_directory(), released)) == []
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A copy of sql/."""
+    return Path(shutil.copytree(sql_directory(), tmp_path / "sql"))
+
+
+DROP = """\
+drop function if exists queue.a(int);
+create or replace function queue.a() returns int language sql as 'select 1';
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("migrations/0002_next.sql", "select 1;", "migrations/0002_next.sql: edit the baseline instead"),
+        ("former/queue.a.sql", "", "former/queue.a.sql: no release calls it"),
+        ("functions/queue.a.sql", DROP, "queue.a.sql: there is no earlier function to drop"),
+    ],
+)
+def test_before_the_release_they_are_refused_and_then_allowed(
+    directory: Path, name: str, text: str, fault: str
+) -> None:
+    baseline = (directory / BASELINE).read_text()
+    (directory / name).parent.mkdir(exist_ok=True)
+    (directory / name).write_text(text)
+    assert list(faults(directory, None)) == [fault]
+    assert list(faults(directory, baseline)) == []
+
+
+def test_after_the_release_the_baseline_does_not_change(directory: Path) -> None:
+    baseline = (directory / BASELINE).read_text()
+    (directory / BASELINE).write_text(f"{baseline}\n-- More.\n")
+    assert list(faults(directory, None)) == []
+    assert list(faults(directory, baseline)) == [
+        "migrations/0001_baseline.sql is not that of release 0.1.0: write a migration instead"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("heading", "commit"),
+    [
+        ("## [0.1.0] - 2026-12-01, commit 1d7c22fad1f1", "1d7c22fad1f1"),
+        ("## [0.1.0] - 2026-11-28", ""),
+        ("## [0.2.0] - 2027-01-01, commit 1d7c22fad1f1", ""),
+    ],
+)
+def test_the_heading_declares_the_release(heading: str, commit: str) -> None:
+    assert released_commit(f"# Changelog\n\n{heading}\n\nThe first release.\n") == commit
