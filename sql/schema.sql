@@ -712,21 +712,6 @@ create unlogged table queue.poller (
     constraint poller_pkey PRIMARY KEY (poller_id)
 );
 
-create type queue.publication as (
-    n integer,
-    message_id uuid,
-    sequence_number bigint,
-    contents jsonb,
-    attributes jsonb,
-    attribute_bytes integer,
-    attribute_facts jsonb,
-    body_facts jsonb,
-    group_id text,
-    deduplication_id text,
-    subject text,
-    error text
-);
-
 create table queue.queues (
     queue_id integer not null generated always as identity,
     account_id text not null,
@@ -1618,7 +1603,7 @@ function queue.failure_text(p_sqlstate text, p_message text)
     returns text
     language sql immutable;
 
-function queue.fan_out(p_topic queue.topic, p_entries queue.publication[], p_enveloped boolean)
+function queue.fan_out(p_topic queue.topic, p_publications jsonb[], p_enveloped boolean)
     returns void
     language plpgsql;
 
@@ -2134,8 +2119,8 @@ function queue.number_fifo_messages(p_arn text, p_queues text[], p_message_ids u
     returns TABLE(n integer, id bigint, message_id text, group_key bigint, sent_at timestamp with time zone, deduplication_id text, error text, detail text)
     language plpgsql;
 
-function queue.number_publications(p_topic queue.topic, p_entries queue.publication[])
-    returns queue.publication[]
+function queue.number_publications(p_topic queue.topic, p_publications jsonb[])
+    returns jsonb[]
     language plpgsql;
 
 function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds integer)
@@ -2150,7 +2135,7 @@ function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
     returns TABLE(changed boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.outgoing_envelope(p_topic queue.topic, p_subscription queue.subscription, p_entry queue.publication, p_text text)
+function queue.outgoing_envelope(p_topic queue.topic, p_subscription queue.subscription, p_publication jsonb, p_text text)
     returns text
     language sql stable;
 
@@ -2222,7 +2207,7 @@ function queue.public_id(p_shard integer, p_id bigint)
     returns bigint
     language sql immutable;
 
-function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription)
+function queue.publication_text(p_publication jsonb, p_subscription queue.subscription)
     returns text
     language plpgsql immutable;
 
@@ -2234,7 +2219,7 @@ function queue.publish_events(p_account_id text, p_region text, p_routing_key te
     returns TABLE(arn text, id bigint, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.publish_messages(p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes integer[], p_topic text, p_signature_version text)
+function queue.publish_messages(p_publications jsonb[], p_topic text, p_signature_version text)
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -2242,16 +2227,16 @@ function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb)
     returns jsonb
     language plpgsql;
 
-function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
+function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[])
     returns void
     language plpgsql;
 
-function queue.publish_to_outbox(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
+function queue.publish_to_outbox(p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[])
     returns void
     language plpgsql;
 
-function queue.publish_to_queue(p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_entries queue.publication[])
-    returns queue.publication[]
+function queue.publish_to_queue(p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_publications jsonb[])
+    returns jsonb[]
     language plpgsql;
 
 function queue.purge_groups(p_queue_id integer, p_before timestamp with time zone DEFAULT NULL::timestamp with time zone)

@@ -547,22 +547,6 @@ create table queue.topic_deduplication (
 create index topic_deduplication_expires_at on queue.topic_deduplication (expires_at);
 create sequence queue.topic_sequence;
 
--- One message on its way to a topic's subscriptions.
-create type queue.publication as (
-    n int,
-    message_id uuid,
-    sequence_number bigint,         -- FIFO topics
-    contents jsonb,                 -- by protocol, "*" for the others: {raw, head, tail}
-    attributes jsonb,               -- message attributes in the shape of SQS's JSON
-    attribute_bytes int,
-    attribute_facts jsonb,          -- what filter policies compare
-    body_facts jsonb,
-    group_id text,
-    deduplication_id text,
-    subject text,
-    error text
-);
-
 
 -- Phones, mobile apps, e-mail and functions --------------------------------------------------------------------------
 

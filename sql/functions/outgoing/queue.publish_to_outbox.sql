@@ -5,7 +5,7 @@
 -- `head` ends with the link up to the subscription's ARN.
 -- Locks: those of dead_letter_outgoing. Called by: fan_out.
 create or replace function queue.publish_to_outbox(
-    p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[]) returns void
+    p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$
 declare
     v_error text := queue.outgoing_refusal(p_topic.account_id, p_topic.region, p_subscription.protocol, p_subscription.endpoint);
@@ -19,19 +19,20 @@ begin
         insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn, subscription_arn,
             subject, body, attributes, state, error, dead_letter_arn, envelope, unsubscribe_url)
         select p_topic.account_id, p_topic.region, p_subscription.protocol, 'Notification', p_subscription.endpoint,
-            e.message_id, p_topic.arn, p_subscription.arn, e.subject,
+            (u.p ->> 'message_id')::uuid, p_topic.arn, p_subscription.arn, u.p ->> 'subject',
             case when p_subscription.raw or p_subscription.protocol in ('sms', 'application', 'email') then t.text
-                else queue.publication_text(e, p_subscription) end,
-            e.attributes, case when v_error is null then 'kept' else 'failed' end, v_error, v_dead_letters,
+                else queue.publication_text(u.p, p_subscription) end,
+            u.p -> 'attributes', case when v_error is null then 'kept' else 'failed' end, v_error, v_dead_letters,
             case when v_dead_letters is null then null
-                when p_subscription.protocol in ('email-json', 'lambda') then queue.publication_text(e, p_subscription)
-                else queue.outgoing_envelope(p_topic, p_subscription, e, t.text) end,
+                when p_subscription.protocol in ('email-json', 'lambda') then queue.publication_text(u.p, p_subscription)
+                else queue.outgoing_envelope(p_topic, p_subscription, u.p, t.text) end,
             case when p_subscription.protocol in ('email', 'email-json')
                 then right(t.head, strpos(reverse(t.head), '"') - 1) || p_subscription.arn end
-        from unnest(p_entries) e
+        from unnest(p_publications) with ordinality u(p, n)
         cross join lateral (
-            select coalesce(e.contents -> v_text_of, e.contents -> '*') ->> 'raw' as text, e.contents #>> '{*,head}' as head) t
-        order by e.n
+            select coalesce(u.p #>> array['contents', v_text_of, 'raw'], u.p #>> '{contents,*,raw}') as text,
+                u.p #>> '{contents,*,head}' as head) t
+        order by u.n
         returning outgoing_id)
     select array_agg(m.outgoing_id) into v_ids from made m;
     if v_error is not null and v_dead_letters is not null then

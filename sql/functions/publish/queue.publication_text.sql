@@ -1,12 +1,11 @@
 -- queue.publication_text(publication, subscription): the envelope that a subscription gets. It names the subscription;
--- in a FIFO topic it begins with `opening` and the message's number. Called by: publish_to_queue.
-create or replace function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription)
-returns text
+-- in a FIFO topic it begins with `opening` and the message's number. Called by: publish_to_queue, publish_to_outbox.
+create or replace function queue.publication_text(p_publication jsonb, p_subscription queue.subscription) returns text
 language plpgsql immutable as $$
 declare
-    v_content jsonb := coalesce(p_entry.contents -> p_subscription.protocol, p_entry.contents -> '*');
+    v_content jsonb := coalesce(p_publication #> array['contents', p_subscription.protocol],
+        p_publication #> '{contents,*}');
 begin
-    return case when p_entry.sequence_number is null then ''
-            else (v_content ->> 'opening') || lpad(p_entry.sequence_number::text, 20, '0') end
+    return coalesce((v_content ->> 'opening') || lpad(p_publication ->> 'sequence_number', 20, '0'), '')
         || (v_content ->> 'head') || p_subscription.arn || (v_content ->> 'tail');
 end $$;

@@ -1,11 +1,12 @@
 -- queue.publish_messages: publishes messages to a topic: to all of its queues and endpoints, in this transaction.
--- Parameters, one array element a message: id; contents by protocol ("*": the other protocols; "trace": the trace
---   header), each {raw, head, tail, opening}: an envelope is head, the subscription's ARN and tail; in a FIFO topic
---   opening and number come before head; message attributes as SQS keeps them and their size in bytes; the values that
---   filter policies compare, of the attributes and of the body; group, deduplication id, subject; p_bytes: the size of
---   all messages and attributes of its request together, which the topic's MaximumMessageSize limits (262,144 by
---   default; source: PublishBatch, API reference). Then the topic's ARN and the version with which the envelopes were
---   signed; `none`: contents have no envelope, which suffices when all subscriptions are queues with raw delivery.
+-- p_publications: a JSON object a message, the form that it keeps until each subscription has it: message_id; contents by
+--   protocol ("*": the other protocols), each {raw, head, tail, opening}: an envelope is head, the subscription's ARN and
+--   tail; in a FIFO topic opening and number come before head; facts: what filter policies compare, by filter_scope;
+--   attributes as SQS keeps them, and attribute_bytes, their size; request_bytes: the size of all messages and attributes
+--   of its request together, which the topic's MaximumMessageSize limits (262,144 by default; source: PublishBatch, API
+--   reference); where the message has them: group_id, deduplication_id, subject, trace (the trace header).
+-- p_signature_version: the version with which the envelopes were signed; `none`: contents have no envelope, which suffices
+--   when all subscriptions are queues with raw delivery.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
 --   OtherSignatureVersion, RequestThrottled: the account has too many webhooks, or
 --   too many messages for the gateway or the mail server; these for all messages, and nothing is
@@ -14,17 +15,16 @@
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
 --   those of send_messages, queue by queue in the order of their ARNs.
 -- Called by: Publish, PublishBatch (concurrent requests share one call).
-create or replace function queue.publish_messages(
-    p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes int[], p_attribute_facts jsonb[],
-    p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes int[],
-    p_topic text, p_signature_version text)
+create or replace function queue.publish_messages(p_publications jsonb[], p_topic text, p_signature_version text)
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_topic queue.topic;
     v_most_bytes int;
-    v_entries queue.publication[];
+    v_numbers int[];
+    v_publications jsonb[];
+    v_accepted jsonb[];    -- those without an error
     v_error text;
     v_all_raw boolean;     -- no subscription needs an envelope
 begin
@@ -49,33 +49,24 @@ begin
     if v_error is not null then
         return query
         select u.n::int, null::text, null::bigint, v_error, v_topic.signature_version
-        from unnest(p_message_ids) with ordinality u(id, n);
+        from unnest(p_publications) with ordinality u(p, n);
         return;
     end if;
     v_most_bytes := coalesce((v_topic.attributes ->> 'MaximumMessageSize')::int, 262144);
-    v_entries := array(
-        select (u.n, u.message_id, null, u.contents, u.attributes, u.attribute_bytes, u.attribute_facts, u.body_facts,
-            u.group_id, u.deduplication_id, u.subject, null)::queue.publication
-        from unnest(p_message_ids, p_contents, p_attributes, p_attribute_bytes, p_attribute_facts, p_body_facts,
-            p_groups, p_deduplication_ids, p_subjects, p_bytes)
-            with ordinality u(message_id, contents, attributes, attribute_bytes, attribute_facts, body_facts, group_id,
-                deduplication_id, subject, bytes, n)
-        where u.bytes <= v_most_bytes
-        order by u.n);
-    if v_topic.fifo then
-        v_entries := queue.number_publications(v_topic, v_entries);
+    select array_agg(u.n order by u.n), array_agg(u.p order by u.n) into v_numbers, v_publications
+    from unnest(p_publications) with ordinality u(p, n) where (u.p ->> 'request_bytes')::int <= v_most_bytes;
+    v_accepted := v_publications;
+    if v_topic.fifo and v_numbers is not null then
+        v_publications := queue.number_publications(v_topic, v_publications);
+        v_accepted := array(
+            select u.p from unnest(v_publications) with ordinality u(p, n) where u.p -> 'error' is null order by u.n);
     end if;
-    if exists (select from unnest(v_entries) e where e.error is not null) then
-        perform queue.fan_out(v_topic, array(select e from unnest(v_entries) e where e.error is null),
-            p_signature_version <> 'none');
-    else
-        perform queue.fan_out(v_topic, v_entries, p_signature_version <> 'none');
-    end if;
+    perform queue.fan_out(v_topic, v_accepted, p_signature_version <> 'none');
     return query
-    select e.n, e.message_id::text, e.sequence_number, nullif(e.error, 'Duplicate'),
+    select v_numbers[u.n], u.p ->> 'message_id', (u.p ->> 'sequence_number')::bigint, nullif(u.p ->> 'error', 'Duplicate'),
         case when v_all_raw and p_signature_version <> 'none' then 'none' end
-    from unnest(v_entries) e
+    from unnest(v_publications) with ordinality u(p, n)
     union all
     select u.n::int, null, null, 'MessageTooLong', v_most_bytes::text
-    from unnest(p_bytes) with ordinality u(bytes, n) where u.bytes > v_most_bytes;
+    from unnest(p_publications) with ordinality u(p, n) where u.n <> all (coalesce(v_numbers, '{}'));
 end $$;

@@ -1,21 +1,24 @@
 -- queue.publish_to_endpoint(topic, subscription, publications): stores one webhook a message for a subscribed URL. URLs
 -- that get the same text share a row of queue.notice. Index: notice_message. Called by: fan_out.
 create or replace function queue.publish_to_endpoint(
-    p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[]) returns void
+    p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$
 declare
-    v_entry queue.publication;
+    v_publication jsonb;
+    v_message_id uuid;
     v_content jsonb;
     v_notice bigint;
 begin
-    foreach v_entry in array p_entries loop
-        v_content := coalesce(v_entry.contents -> p_subscription.protocol, v_entry.contents -> '*');
+    foreach v_publication in array p_publications loop
+        v_message_id := v_publication ->> 'message_id';
+        v_content := coalesce(v_publication #> array['contents', p_subscription.protocol],
+            v_publication #> '{contents,*}');
         select n.notice_id into v_notice from queue.notice n
-        where n.message_id = v_entry.message_id and n.raw = v_content ->> 'raw';
+        where n.message_id = v_message_id and n.raw = v_content ->> 'raw';
         if v_notice is null then
             insert into queue.notice (kind, topic_arn, message_id, raw, head, tail, attributes, trace)
-            values ('Notification', p_topic.arn, v_entry.message_id, v_content ->> 'raw', v_content ->> 'head',
-                v_content ->> 'tail', v_entry.attributes, v_entry.contents ->> 'trace')
+            values ('Notification', p_topic.arn, v_message_id, v_content ->> 'raw', v_content ->> 'head',
+                v_content ->> 'tail', v_publication -> 'attributes', v_publication ->> 'trace')
             returning notice_id into v_notice;
         end if;
         insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy,

@@ -6,8 +6,8 @@
 -- messages in envelopes.
 -- Locks: those of send_messages. Called by: fan_out.
 create or replace function queue.publish_to_queue(
-    p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_entries queue.publication[])
-returns queue.publication[]
+    p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_publications jsonb[])
+returns jsonb[]
 language plpgsql as $$
 declare
     v_fifo boolean := right(p_queue, 5) = '.fifo';
@@ -24,20 +24,21 @@ begin
         array_agg(queue.system_attributes(k.tenant, k.trace)), array_agg(k.group_id), array_agg(k.deduplication_id)
     into v_numbers, v_bodies, v_sizes, v_attributes, v_system, v_groups, v_deduplication_ids
     from (
-        select e.n,
-            case when r.raw then coalesce(e.contents #>> array[p_subscription.protocol, 'raw'],
-                    e.contents #>> array['*', 'raw'])
-                else queue.publication_text(e, p_subscription) end as body,
-            case when r.raw then e.attribute_bytes else 0 end as bytes, case when r.raw then e.attributes end as attributes,
-            case when not v_fifo and not p_topic.fifo then e.group_id end as tenant, e.contents ->> 'trace' as trace,
-            case when v_fifo then coalesce(e.group_id, p_topic.name) end as group_id,
-            case when v_fifo then coalesce(e.deduplication_id, e.message_id::text) end as deduplication_id
-        from unnest(p_entries) e
+        select u.n,
+            case when r.raw then coalesce(u.p #>> array['contents', p_subscription.protocol, 'raw'],
+                    u.p #>> '{contents,*,raw}')
+                else queue.publication_text(u.p, p_subscription) end as body,
+            case when r.raw then (u.p ->> 'attribute_bytes')::int else 0 end as bytes,
+            case when r.raw then u.p -> 'attributes' end as attributes,
+            case when not v_fifo and not p_topic.fifo then u.p ->> 'group_id' end as tenant, u.p ->> 'trace' as trace,
+            case when v_fifo then coalesce(u.p ->> 'group_id', p_topic.name) end as group_id,
+            case when v_fifo then coalesce(u.p ->> 'deduplication_id', u.p ->> 'message_id') end as deduplication_id
+        from unnest(p_publications) with ordinality u(p, n)
         cross join lateral (
-            select p_subscription.raw and (e.attributes is null
-                or (select count(*) <= 10 from jsonb_object_keys(e.attributes))) as raw) r
+            select p_subscription.raw and (u.p -> 'attributes' is null
+                or (select count(*) <= 10 from jsonb_object_keys(u.p -> 'attributes'))) as raw) r
         where r.raw = p_subscription.raw or p_queue <> p_subscription.endpoint
-        order by e.n) k;
+        order by u.n) k;
     if v_numbers is not null then
         v_failed := array(
             select v_numbers[s.n] from queue.send_messages(array_fill(p_queue, array[cardinality(v_numbers)]),
@@ -45,10 +46,10 @@ begin
                 v_groups, v_deduplication_ids) s
             where s.error is not null);
     end if;
-    if v_failed = '{}' and cardinality(v_numbers) = cardinality(p_entries) then
+    if v_failed = '{}' and cardinality(v_numbers) = cardinality(p_publications) then
         return null;
     end if;
     return (
-        select array_agg(e order by e.n) from unnest(p_entries) e
-        where e.n = any (v_failed) or coalesce(e.n <> all (v_numbers), true));
+        select array_agg(u.p order by u.n) from unnest(p_publications) with ordinality u(p, n)
+        where u.n = any (v_failed) or coalesce(u.n <> all (v_numbers), true));
 end $$;

@@ -1,6 +1,6 @@
 -- queue.publish_schedule_to_topic(target, topic message): publishes to the topic of SNS that a schedule's target names
--- by ARN, as Publish does. p_topic_message: {version, message_id, contents, bytes, facts, trace}, made by
--- scheduler/firing/topic_messages.py. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
+-- by ARN, as Publish does. p_topic_message: {version, publication, trace}, made by scheduler/firing/topic_messages.py; the
+-- publication is as publish_messages takes it. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
 -- Raises QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages. Called by: dispatch_schedule.
 create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
 language plpgsql as $$
@@ -14,11 +14,9 @@ begin
             using errcode = 'QU006', detail = 'InvalidParameter';
     end if;
     select p.message_id, p.error, p.detail into v_row
-    from queue.publish_messages(array[(p_topic_message ->> 'message_id')::uuid],
-        array[(p_topic_message -> 'contents') || jsonb_strip_nulls(jsonb_build_object('trace', p_topic_message -> 'trace'))],
-        array[null::jsonb], array[0], array['{}'::jsonb], array[nullif(p_topic_message -> 'facts', 'null')], array[v_group],
-        array[null::text], array[null::text], array[coalesce((p_topic_message ->> 'bytes')::int, 0)], v_topic,
-        coalesce(p_topic_message ->> 'version', '')) p;
+    from queue.publish_messages(array[(p_topic_message -> 'publication')
+            || jsonb_strip_nulls(jsonb_build_object('trace', p_topic_message -> 'trace', 'group_id', v_group))],
+        v_topic, coalesce(p_topic_message ->> 'version', '')) p;
     if v_row.error = 'OtherSignatureVersion' then
         raise exception 'the message is not signed with the topic''s version'
             using errcode = 'QU007', detail = v_row.detail;

@@ -14,9 +14,13 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
-from penstock.aws.platform_arn import parse_application_arn, parse_endpoint_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
-from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
+from penstock.aws.sns_arn import (
+    parse_application_arn,
+    parse_endpoint_arn,
+    parse_topic_arn,
+    topic_of_subscription,
+)
 from penstock.effects import BatchCall, BatchStatement, Operation
 from penstock.errors import AccessDenied
 from penstock.http import HttpRequest

@@ -12,7 +12,7 @@ import msgspec
 
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
-from penstock.aws.topic_arn import TopicArn
+from penstock.aws.sns_arn import TopicArn
 from penstock.sqs.attributes import KEYS_REFUSED, is_access_policy
 from penstock.sqs.validation import encode_text
 

@@ -1,20 +1,23 @@
 """What Publish and PublishBatch check of a message before the database gets it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from penstock import errors as sqs_errors
-from penstock.aws.message_id import new_message_id
-from penstock.aws.platform_arn import PLATFORMS
-from penstock.aws.topic_arn import TopicArn
+from penstock.aws.message_id import as_text, new_message_id
+from penstock.aws.sns_arn import PLATFORMS, TopicArn
+from penstock.effects import Operation, compute
 from penstock.sqs import digests, validation
 from penstock.sqs.types import MessageAttributeValue
 
 from . import errors
 from . import types as sns
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
+from .targets import Recipient
 
 MOST_SUBJECT = 99
 MOST_ENTRIES = 10
@@ -39,43 +42,76 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 
 Entry = sns.PublishRequest | sns.PublishBatchRequestEntry
+Target = TopicArn | Recipient
+T = TypeVar("T")
 
 
-def length_of(entry: Entry) -> int:
+# --- messages --------------------------------------------------------------------------------------------------------
+def check_message(request: sns.PublishRequest, target: Target) -> Operation[OutgoingMessage]:
+    """The message of a Publish, checked and measured. Raises InvalidParameter, ParameterValueInvalid."""
+    characters = count_characters(request)
+    return (yield from compute(lambda: make_message(request, target), characters))
+
+
+def check_entries(
+    entries: Sequence[sns.PublishBatchRequestEntry], topic: TopicArn
+) -> Operation[list[tuple[str, OutgoingMessage | sqs_errors.AwsError]]]:
+    """By the id of each entry: its message, or the error for which it cannot be accepted.
+
+    Raises ParameterValueInvalid for a bad attribute.
+    """
+    characters = sum(map(count_characters, entries))
+    return (
+        yield from compute(
+            lambda: [(entry.id, make_message_or_error(entry, topic)) for entry in entries], characters
+        )
+    )
+
+
+def count_characters(entry: Entry) -> int:
     """Characters of a message and of its attributes' values."""
     attributes = (entry.message_attributes or {}).values()
     return len(entry.message) + sum(len(attribute.string_value or "") for attribute in attributes)
 
 
-def outgoing_message(entry: Entry, topic: TopicArn | None, platform: str | None = None) -> OutgoingMessage:
-    """A message of a request, checked and measured.
+def make_message_or_error(
+    entry: sns.PublishBatchRequestEntry, topic: TopicArn
+) -> OutgoingMessage | sqs_errors.AwsError:
+    """An entry's message, or the error that does not fail the other entries. Raises ParameterValueInvalid."""
+    try:
+        return make_message(entry, topic)
+    except errors.ParameterValueInvalid:
+        raise
+    except sqs_errors.AwsError as error:
+        return error
 
-    `topic`: None for one that goes to no topic. `platform`: of the mobile app that alone gets the message; a
-    text for it makes the default one needless.
-    """
+
+def make_message(entry: Entry, target: Target) -> OutgoingMessage:
+    """A message of a request, checked and measured. Raises InvalidParameter, ParameterValueInvalid."""
     if not entry.message:
         raise errors.InvalidParameter.named("Empty message")
     if entry.subject is not None:
         check_subject(entry.subject)
     attributes = check_attributes(entry.message_attributes or {})
-    if topic is not None:
-        check_ids(entry, topic)
+    platform = None
+    if isinstance(target, Recipient):
+        platform = target.platform
+    else:
+        check_ids(entry, target)
+    texts = make_texts(entry, platform)
     attribute_bytes = digests.size_of_attributes(attributes) if attributes else 0
     return OutgoingMessage(
-        new_message_id(), texts_of(entry, platform), attributes, attribute_bytes,
+        as_text(new_message_id()), texts, attributes, attribute_bytes,
         len(entry.message.encode()) + attribute_bytes, entry.subject, entry.message_group_id,
         entry.message_deduplication_id,
     )  # fmt: skip
 
 
-def too_long() -> errors.InvalidParameter:
-    """The error for a message longer than the topic's MaximumMessageSize, or than MOST_BYTES."""
-    return errors.InvalidParameter.named("Message too long")
-
-
-def texts_of(entry: Entry, platform: str | None = None) -> dict[str, str]:
+# --- parts of a message ----------------------------------------------------------------------------------------------
+def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     """The text for each protocol. With MessageStructure `json` the message has a text for each, or its `default`.
 
+    `platform`: of the mobile app that alone gets the message; a text for it makes the default one needless.
     `string` is what programs write for a message that is a text (aws-sdk-js 1368).
     """
     if entry.message_structure is None or entry.message_structure.lower() == "string":
@@ -89,7 +125,7 @@ def texts_of(entry: Entry, platform: str | None = None) -> dict[str, str]:
             "Message Structure - JSON message body failed to parse"
         ) from error
     texts = {
-        name: text for name in ("default", *PROTOCOLS) if (text := text_of(members.get(name))) is not None
+        name: text for name in ("default", *PROTOCOLS) if (text := decode_text(members.get(name))) is not None
     }
     if platform in texts:
         texts.setdefault("default", texts[platform])
@@ -99,24 +135,14 @@ def texts_of(entry: Entry, platform: str | None = None) -> dict[str, str]:
     return {name: check_text(text) for name, text in ({DEFAULT_TEXT: texts["default"]} | chosen).items()}
 
 
-def no_default(platform: str | None) -> errors.InvalidParameter:
-    """The error for a message of MessageStructure `json` that has no text for those who get it."""
-    if platform is None:
-        return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
-    return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.")
-
-
-def text_of(member: msgspec.Raw | None) -> str | None:
+def decode_text(member: msgspec.Raw | None) -> str | None:
     """A member that is a text, decoded."""
     return _text(member) if member is not None and bytes(memoryview(member)[:1]) == b'"' else None
 
 
 def check_text(text: str) -> str:
     """A text that SQS can carry. Raises InvalidParameter."""
-    try:
-        validation.check_message_body(text)
-    except sqs_errors.AwsError as error:
-        raise errors.InvalidParameter.named("Message", error.message) from error
+    apply_sqs_rule(validation.check_message_body, text, partial(errors.InvalidParameter.named, "Message"))
     return text
 
 
@@ -138,14 +164,9 @@ def check_attributes(given: dict[str, sns.MessageAttributeValue]) -> dict[str, M
         for name, value in given.items()
     }
     for name, value in attributes.items():
-        try:
-            texts = value.data_type == "Number.Array"
-            checked = name.removeprefix("AWS.") if name.startswith(RESERVED) else name
-            validation.check_message_attributes(
-                {checked: replace(value, data_type="String") if texts else value}
-            )
-        except sqs_errors.AwsError as error:
-            raise errors.ParameterValueInvalid(error.message) from error
+        checked = name.removeprefix("AWS.") if name.startswith(RESERVED) else name
+        as_sqs = replace(value, data_type="String") if value.data_type == "Number.Array" else value
+        apply_sqs_rule(validation.check_message_attributes, {checked: as_sqs}, errors.ParameterValueInvalid)
     return attributes
 
 
@@ -163,11 +184,43 @@ def check_ids(entry: Entry, topic: TopicArn) -> None:
         ("MessageGroupId", group, validation.check_group_id),
         ("MessageDeduplicationId", deduplication, validation.check_deduplication_id),
     ):
-        try:
-            if value is not None:
-                check(value)
-        except sqs_errors.AwsError as error:
-            raise errors.InvalidParameter.named(name, error.message) from error
+        if value is not None:
+            apply_sqs_rule(check, value, partial(errors.InvalidParameter.named, name))
+
+
+def apply_sqs_rule(
+    check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]
+) -> None:
+    """Checks a value as SQS does. Raises SNS's error, with SQS's text, for a value that SQS refuses."""
+    try:
+        check(value)
+    except sqs_errors.AwsError as error:
+        raise make_error(error.message) from error
+
+
+def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
+    """1-10 entries under distinct ids of 1-80 characters."""
+    if not entries:
+        raise errors.TopicEmptyBatchRequest
+    if len(entries) > MOST_ENTRIES:
+        raise errors.TopicTooManyEntriesInBatchRequest
+    if not all(map(validation.is_entry_id, (entry.id for entry in entries))):
+        raise errors.TopicInvalidBatchEntryId
+    if len({entry.id for entry in entries}) < len(entries):
+        raise errors.TopicBatchEntryIdsNotDistinct
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+def too_long() -> errors.InvalidParameter:
+    """The error for a message longer than the topic's MaximumMessageSize, or than MOST_BYTES."""
+    return errors.InvalidParameter.named("Message too long")
+
+
+def no_default(platform: str | None) -> errors.InvalidParameter:
+    """The error for a message of MessageStructure `json` that has no text for those who get it."""
+    if platform is None:
+        return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
+    return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.")
 
 
 def group_required() -> errors.InvalidParameter:
@@ -181,15 +234,3 @@ def deduplication_id_required() -> errors.InvalidParameter:
         "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
         "provided explicitly"
     )
-
-
-def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
-    """1-10 entries under distinct ids of 1-80 characters."""
-    if not entries:
-        raise errors.TopicEmptyBatchRequest
-    if len(entries) > MOST_ENTRIES:
-        raise errors.TopicTooManyEntriesInBatchRequest
-    if not all(map(validation.is_entry_id, (entry.id for entry in entries))):
-        raise errors.TopicInvalidBatchEntryId
-    if len({entry.id for entry in entries}) < len(entries):
-        raise errors.TopicBatchEntryIdsNotDistinct

@@ -11,7 +11,7 @@ DEFAULT_TEXT = "*"
 class OutgoingMessage(NamedTuple):
     """A message that passed its checks. `texts` by protocol; `size`: bytes of the message as sent, and attributes."""
 
-    message_id: bytes
+    message_id: str
     texts: dict[str, str]
     attributes: dict[str, MessageAttributeValue]
     attribute_bytes: int

@@ -4,7 +4,7 @@ import msgspec
 
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import is_account_id
-from penstock.aws.topic_arn import TopicArn
+from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.topics import REPLACE_TOPIC_POLICY
@@ -14,12 +14,13 @@ from penstock.sqs.permissions import Policy, Statements, single_or_list
 from . import errors
 from . import types as sns
 from .attributes import default_policy
-from .topics import describe_topic, read_stored_attributes, topic_arn
+from .targets import read_topic_arn
+from .topics import describe_topic, read_stored_attributes
 
 
 def add_permission(request: sns.AddPermissionRequest, context: Context) -> Operation[None]:
     """Allows other accounts some actions on the topic, under a label."""
-    arn = topic_arn(request.topic_arn, context)
+    arn = read_topic_arn(request.topic_arn, context)
     check_grant(request)
     while True:
         old, policy, statements = yield from read_policy(arn)
@@ -32,7 +33,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
 
 def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Operation[None]:
     """Removes the statement with that label; a missing one is no error."""
-    arn = topic_arn(request.topic_arn, context)
+    arn = read_topic_arn(request.topic_arn, context)
     check_label(request.label)
     while True:
         old, policy, statements = yield from read_policy(arn)

@@ -13,8 +13,7 @@ from penstock.access.functions import function_refusal
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.function_arn import parse_function_arn
-from penstock.aws.platform_arn import parse_endpoint_arn
-from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
+from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, topic_of_subscription
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.mail_address import is_email_address
@@ -37,7 +36,8 @@ from . import types as sns
 from .delivery_policy import effective_policy, readable_policy
 from .mobile.platform_endpoints import check_platform_endpoint
 from .sms.phone_numbers import is_phone_number
-from .topics import LARGE_MESSAGES, as_json, describe_topic, topic_arn
+from .targets import read_topic_arn
+from .topics import LARGE_MESSAGES, as_json, describe_topic
 
 PAGE = 100
 CONFIRMED_BY_ENDPOINT = frozenset(("http", "https", "email", "email-json"))
@@ -67,7 +67,7 @@ _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
     """Subscribes an endpoint: at once, or, for URLs and e-mail, when it has confirmed."""
-    topic = topic_arn(request.topic_arn, context)
+    topic = read_topic_arn(request.topic_arn, context)
     attributes = topic_attributes.plain_booleans(request.attributes or {})
     try:
         endpoint = check_endpoint(request.protocol, request.endpoint or "", topic, context)
@@ -117,7 +117,7 @@ def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
 ) -> Operation[sns.ConfirmSubscriptionResult]:
     """Confirms the subscription whose endpoint got this token. AuthenticateOnUnsubscribe needs a signed request."""
-    topic = topic_arn(request.topic_arn, context)
+    topic = read_topic_arn(request.topic_arn, context)
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
@@ -168,7 +168,7 @@ def list_subscriptions_by_topic(
     request: sns.ListSubscriptionsByTopicRequest, context: Context
 ) -> Operation[sns.ListSubscriptionsByTopicResult]:
     """A topic's subscriptions, 100 a page."""
-    topic = topic_arn(request.topic_arn, context)
+    topic = read_topic_arn(request.topic_arn, context)
     found, token = yield from page(str(topic), request.next_token, context)
     if not found:
         yield from describe_topic(topic)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from penstock.access.quotas import check_quota
-from penstock.aws.topic_arn import TopicArn, is_topic_name, parse_topic_arn
+from penstock.aws.sns_arn import TopicArn, is_topic_name
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.topics import (
@@ -24,6 +24,7 @@ from penstock.sqs.validation import encode_text
 from . import attributes as topic_attributes
 from . import errors, paging
 from . import types as sns
+from .targets import read_topic_arn
 
 PAGE = 100
 
@@ -59,7 +60,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
 
 def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation[None]:
     """Deletes a topic and its subscriptions; a missing topic is no error."""
-    yield from Call(DROP_TOPIC, (str(topic_arn(request.topic_arn, context)),))
+    yield from Call(DROP_TOPIC, (str(read_topic_arn(request.topic_arn, context)),))
 
 
 def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[sns.ListTopicsResult]:
@@ -76,7 +77,7 @@ def get_topic_attributes(
     request: sns.GetTopicAttributesRequest, context: Context
 ) -> Operation[sns.GetTopicAttributesResult]:
     """All attributes of a topic."""
-    arn = topic_arn(request.topic_arn, context)
+    arn = read_topic_arn(request.topic_arn, context)
     topic = yield from describe_topic(arn)
     values = topic_attributes.readable_topic(
         arn, read_stored_attributes(topic), topic.confirmed, topic.pending
@@ -86,7 +87,7 @@ def get_topic_attributes(
 
 def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Context) -> Operation[None]:
     """Changes one attribute; a missing or empty value removes it."""
-    arn = topic_arn(request.topic_arn, context)
+    arn = read_topic_arn(request.topic_arn, context)
     name = request.attribute_name
     value = topic_attributes.plain_booleans({name: request.attribute_value or ""})[name]
     if not topic_attributes.is_topic_attribute(name):
@@ -123,7 +124,7 @@ DEFAULTS: Mapping[str, str] = {
 # --- tags ------------------------------------------------------------------------------------------------------------
 def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation[sns.TagResourceResult]:
     """Adds tags; an existing tag gets the new value."""
-    arn = topic_arn(request.resource_arn, context)
+    arn = read_topic_arn(request.resource_arn, context)
     tags = check_tags(request.tags)
     (row,) = yield from Call(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
     raise_tag_error(row.error)
@@ -132,7 +133,7 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
 
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
     """Removes tags; a missing tag is no error."""
-    arn = topic_arn(request.resource_arn, context)
+    arn = read_topic_arn(request.resource_arn, context)
     if any(
         encode_text(key) is None for key in request.tag_keys
     ):  # no tag has such a key, and PostgreSQL no text with NUL
@@ -146,7 +147,7 @@ def list_tags_for_resource(
     request: sns.ListTagsForResourceRequest, context: Context
 ) -> Operation[sns.ListTagsForResourceResult]:
     """All tags of a topic."""
-    rows = yield from Call(DESCRIBE_TOPIC, (str(topic_arn(request.resource_arn, context)),))
+    rows = yield from Call(DESCRIBE_TOPIC, (str(read_topic_arn(request.resource_arn, context)),))
     if not rows:
         raise errors.TopicResourceNotFound
     (topic,) = rows
@@ -183,7 +184,7 @@ def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
 ) -> Operation[sns.GetDataProtectionPolicyResult]:
     """An empty policy: no topic has one."""
-    yield from describe_topic(topic_arn(request.resource_arn, context))
+    yield from describe_topic(read_topic_arn(request.resource_arn, context))
     return sns.GetDataProtectionPolicyResult()
 
 
@@ -191,7 +192,7 @@ def put_data_protection_policy(
     request: sns.PutDataProtectionPolicyRequest, context: Context
 ) -> Operation[None]:
     """Refused, as by AWS for new customers ("Message data protection availability change", SNS Developer Guide)."""
-    yield from describe_topic(topic_arn(request.resource_arn, context))
+    yield from describe_topic(read_topic_arn(request.resource_arn, context))
     raise data_protection_unavailable()
 
 
@@ -201,18 +202,6 @@ def data_protection_unavailable() -> errors.AuthorizationError:
 
 
 # --- the topic of a request ------------------------------------------------------------------------------------------
-def topic_arn(text: str, context: Context) -> TopicArn:
-    """The request's topic. Raises InvalidParameter for a text that is no ARN of a topic, or one of another region."""
-    arn = parse_topic_arn(text)
-    if arn is None:
-        elements = text.count(":") + 1
-        reason = f"An ARN must have at least 6 elements, not {elements}" if elements < 6 else ""
-        raise errors.InvalidParameter.named("TopicArn", reason)
-    if arn.region != context.region:
-        raise errors.InvalidParameter.named("TopicArn")
-    return arn
-
-
 def describe_topic(arn: TopicArn) -> Operation[TopicRow]:
     """The topic. Raises NotFound."""
     rows = yield from Call(DESCRIBE_TOPIC, (str(arn),))

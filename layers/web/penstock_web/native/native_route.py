@@ -14,7 +14,7 @@ from penstock.access.authorization import ANY, authorize_one, check_user
 from penstock.access.request_rate import check_rate, count_answer
 from penstock.audit import Act, record_act
 from penstock.aws.arn import is_region
-from penstock.aws.topic_arn import TopicArn
+from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment

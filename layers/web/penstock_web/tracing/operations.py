@@ -24,7 +24,7 @@ from penstock.postgres.statements.messages import (
     SentRow,
     VisibilityEntry,
 )
-from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishedRow
 from penstock.reports import (
     Deleted,
     EventPublished,
@@ -44,13 +44,12 @@ T = TypeVar("T")
 MAX_LINKS: Final = 32
 """Of a receive: SQS returns at most ten messages, but the REST API up to 1,000."""
 
-ENTRIES: Final[dict[str, Callable[..., SendEntry | PublishEntry | ReceiptHandle | VisibilityEntry]]] = {
+ENTRIES: Final[dict[str, Callable[..., SendEntry | ReceiptHandle | VisibilityEntry]]] = {
     SEND_MESSAGES.name: SendEntry,
-    PUBLISH_MESSAGES.name: PublishEntry,
     DELETE_MESSAGES.name: ReceiptHandle,
     CHANGE_VISIBILITIES.name: VisibilityEntry,
 }
-"""What entries of calls are, whose messages have an id."""
+"""What entries of calls are, which have a message's id."""
 
 _system = msgspec.json.Decoder(dict[str, str])
 
@@ -159,13 +158,12 @@ def record_message_id(effect: Effect[object], rows: object, request: RecordedSpa
     (entry,) = effect.entries
     kind = ENTRIES.get(effect.statement.name)
     message_id = None if kind is None else kind(*entry).message_id
-    if message_id is None:
-        return
-    text = str(UUID(bytes=message_id))
-    if effect.statement is SEND_MESSAGES:
-        (row,) = cast("list[SentRow]", rows)
+    text = None if message_id is None else str(UUID(bytes=message_id))
+    if effect.statement in (SEND_MESSAGES, PUBLISH_MESSAGES):
+        (row,) = cast("list[SentRow | PublishedRow]", rows)
         text = row.message_id or text  # that of an earlier message with the same deduplication id
-    request.set("messaging.message.id", text)
+    if text is not None:
+        request.set("messaging.message.id", text)
 
 
 def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> None:

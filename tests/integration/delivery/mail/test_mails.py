@@ -219,8 +219,9 @@ def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
     for _ in range(2):
         publish(db, reader, "hello")
     db.execute("select queue.hand_over_outgoing('{email}', 10, 0)")
-    again = """select error from queue.publish_messages(array[gen_random_uuid()], array['{"*": {"raw": "no"}}'::jsonb],
-        '{null}', '{0}', array['{}'::jsonb], '{null}', '{null}', '{null}', '{null}', '{5}', %s, '1')"""
+    again = """select error from queue.publish_messages(array[jsonb_build_object('message_id', gen_random_uuid(),
+        'contents', '{"*": {"raw": "no"}}'::jsonb, 'facts', '{"MessageAttributes": {}}'::jsonb, 'attribute_bytes', 0,
+        'request_bytes', 5)], %s, '1')"""
     text = (
         "select error from queue.send_outgoing(%s, %s, 'sms', 'Notification', '+15550100123', gen_random_uuid(), null,"
         " 'hello', null)"

@@ -71,8 +71,9 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
 
 ADD_SUBSCRIPTION = """select arn from queue.add_subscription(
     %s, gen_random_uuid(), %s, 'sms', %s, %s, null, null, null, 0, 0, null, null)"""
-PUBLISH = """select error from queue.publish_messages(array[gen_random_uuid()], array[%s::jsonb], '{null}', '{0}',
-    array['{}'::jsonb], '{null}', '{null}', '{null}', '{null}', '{5}', %s, '1')"""
+PUBLISH = """select error from queue.publish_messages(array[jsonb_build_object('message_id', gen_random_uuid(),
+    'contents', %s::jsonb, 'facts', '{"MessageAttributes": {}}'::jsonb, 'attribute_bytes', 0,
+    'request_bytes', 5)], %s, '1')"""
 
 
 def topic_arn(topic: str) -> str:

@@ -28,9 +28,9 @@ from tests.support.sql.calls import (
 TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
 SUBSCRIBE = """select queue.add_subscription(
     %s, gen_random_uuid(), '000000000000', 'sqs', %s, %s, null, null, null, 200, 10000, null, null)"""
-PUBLISH = """select queue.publish_messages(
-    array[gen_random_uuid()], array['{"*": {"raw": "m"}}'::jsonb], array[null::jsonb], array[0], array['{}'::jsonb],
-    array[null::jsonb], array[null::text], array[null::text], array[null::text], array[1], %s, %s)"""
+PUBLISH = """select queue.publish_messages(array[jsonb_build_object('message_id', gen_random_uuid(),
+    'contents', '{"*": {"raw": "m"}}'::jsonb, 'facts', '{"MessageAttributes": {}}'::jsonb, 'attribute_bytes', 0,
+    'request_bytes', 1)], %s, %s)"""
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 
 Look = tuple[set[str], str | None, int | None]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 
+import msgspec
 import psycopg
 import pytest
 
 from penstock.postgres.statements.subscriptions import ADD_SUBSCRIPTION
 from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
+from penstock.sns.publications import Publication
 from tests.support.sql.calls import Connection, Counts, bodies, call, call_batch, counts, create, receive
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
@@ -36,12 +37,12 @@ def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple
     """Error and detail of each message."""
     entries = [
         PublishEntry(
-            message_id=uuid.uuid4().bytes, contents=json.dumps({"*": {"raw": text}}).encode(), attributes=None,
-            attribute_bytes=0, attribute_facts=b"{}", body_facts=None, group_id=None, deduplication_id=None,
-            subject=None, request_bytes=100,
+            msgspec.json.encode(
+                Publication(str(uuid.uuid4()), {"*": {"raw": text}}, {"MessageAttributes": {}}, 0, 100)
+            )
         )
         for text in texts
-    ]  # fmt: skip
+    ]
     rows = call_batch(db, PUBLISH_MESSAGES, entries, topic, version)
     return [(row.error, row.detail) for row in sorted(rows)]
 
@@ -79,10 +80,7 @@ def test_a_subscription_that_changes_meanwhile_undoes_the_publication(db: Connec
     """Between the look at the subscriptions and the second one, which hands messages out."""
     subscribe(db, topic, create(db), "{}")
     with pytest.raises(psycopg.errors.SerializationFailure):
-        db.execute(
-            "select queue.fan_out(t, array[row(1, gen_random_uuid(), null, '{}', null, 0, '{}', null, null, null, null,"
-            " null)]::queue.publication[], false) from queue.topic t"
-        )
+        db.execute("select queue.fan_out(t, array['{}'::jsonb], false) from queue.topic t")
 
 
 def test_all_raw_queues_get_the_same(db: Connection, topic: str) -> None:

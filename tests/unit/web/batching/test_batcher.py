@@ -154,7 +154,7 @@ def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
 
 
 def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Batch:
-    entry = PublishEntry(bytes(16), b"{}", b"{}", 0, b"{}", b"{}", None, None, None, size * count)
+    entry = PublishEntry(b"{}")
     options = (topic, version)
     return BatchCall(PUBLISH_MESSAGES, [entry] * count, options, merge_key=topic, size_bytes=2 * size * count)
 
@@ -175,7 +175,7 @@ def test_publications_for_one_topic_go_together() -> None:
         await settle()
         database.release()
         await asyncio.gather(first, *others, *large)
-        calls = [(len(arguments[9]), *arguments[10:]) for _, arguments in database.calls]
+        calls = [(len(arguments[0]), *arguments[1:]) for _, arguments in database.calls]
         assert sorted(calls) == sorted([
             (2, "a", "1"), (4, "a", "1"), (2, "a", "2"), (2, "b", "1"), *[(10, "c", "1")] * 9,
         ])  # fmt: skip

@@ -72,22 +72,9 @@ UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"), TopicErrorRow)
 
 
 class PublishEntry(NamedTuple):
-    """A message to publish. All bytes but `message_id` are UTF-8 JSON.
+    """A message to publish, as JSON in UTF-8: `sns.publications.Publication`."""
 
-    `contents`: texts and envelopes by protocol. `attribute_facts`, `body_facts`: what filter policies are compared
-    with. `request_bytes`: the size of the whole request, which the topic's limit is about.
-    """
-
-    message_id: bytes
-    contents: bytes
-    attributes: bytes | None
-    attribute_bytes: int
-    attribute_facts: bytes
-    body_facts: bytes | None
-    group_id: str | None
-    deduplication_id: str | None
-    subject: str | None
-    request_bytes: int
+    publication: bytes
 
 
 class PublishedRow(NamedTuple):
@@ -106,11 +93,10 @@ class PublishedRow(NamedTuple):
 
 PUBLISH_MESSAGES = BatchStatement(
     "queue.publish_messages",
-    ("uuid[]", "jsonb[]", "jsonb[]", "int4[]", "jsonb[]", "jsonb[]", "text[]", "text[]", "text[]", "int4[]", "text",
-     "text"),
+    ("jsonb[]", "text", "text"),
     PublishedRow,
     entry=PublishEntry,
-)  # fmt: skip
+)
 
 
 # --- pages of the console --------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from penstock.postgres.statements.firing import (
     ClaimedScheduleRow,
     NextScheduleRow,
 )
-from penstock.sns import envelopes
+from penstock.sns.publications import TopicCache
 from penstock.trace_context import Tracer
 
 from .plan import Plan, plan
@@ -160,4 +160,4 @@ class Store:
         return drivers.run(sign_drafts(drafts, self._environment), self._calls)
 
     def _learn(self, topic: str | None, version: str | None) -> None:
-        self._environment.cache(envelopes.TopicCache).learn_signature_version(str(topic), str(version))
+        self._environment.cache(TopicCache).learn_signature_version(str(topic), str(version))

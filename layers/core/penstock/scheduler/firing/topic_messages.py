@@ -6,16 +6,15 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.aws.message_id import as_text, new_message_id
-from penstock.aws.topic_arn import TopicArn, parse_topic_arn
+from penstock.aws.sns_arn import TopicArn, parse_topic_arn
 from penstock.context import Context
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.http import HttpRequest
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
-from penstock.sns import envelopes
-from penstock.sns.filter_policy.facts import body_facts
 from penstock.sns.outgoing_message import DEFAULT_TEXT, OutgoingMessage
+from penstock.sns.publications import TopicCache, encode_publication, make_contents
 
 _json = msgspec.json.Encoder()
 
@@ -50,19 +49,12 @@ def sign_drafts(
 
 def topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
     """One message, signed by the version that this process knows; the database answers QU007 when it has changed."""
-    version = environment.cache(envelopes.TopicCache).signature_version(str(topic))
-    size = len(text.encode())
-    message = OutgoingMessage(new_message_id(), {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
-    contents = yield from envelopes.envelope_contents(
-        topic, message, version, make_context(topic, environment)
-    )
-    return _json.encode({
-        "version": version,
-        "message_id": as_text(message.message_id),
-        "contents": contents,
-        "bytes": size,
-        "facts": body_facts(text),
-    })  # fmt: skip
+    version = environment.cache(TopicCache).signature_version(str(topic))
+    size, message_id = len(text.encode()), as_text(new_message_id())
+    message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
+    contents = yield from make_contents(topic, message, version, make_context(topic, environment))
+    publication = encode_publication(message, contents, size, None)
+    return _json.encode({"version": version, "publication": msgspec.Raw(publication)})
 
 
 def make_context(topic: TopicArn, environment: Environment) -> Context:

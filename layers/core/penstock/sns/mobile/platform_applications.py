@@ -11,10 +11,8 @@ from hashlib import sha256
 import msgspec
 
 from penstock.access.quotas import check_quota
-from penstock.aws.platform_arn import (
+from penstock.aws.sns_arn import (
     PLATFORMS,
-    PlatformArn,
-    arn_reason,
     is_application_name,
     parse_application_arn,
 )
@@ -29,6 +27,7 @@ from penstock.postgres.statements.mobile import (
 )
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
+from penstock.sns.targets import read_application_arn
 from penstock.sqs.validation import encode_text
 
 PAGE = 100
@@ -79,7 +78,7 @@ def delete_platform_application(
     request: sns.DeletePlatformApplicationRequest, context: Context
 ) -> Operation[None]:
     """Deletes an application with its endpoints; a missing one is no error."""
-    application_arn(request.platform_application_arn, context)
+    read_application_arn(request.platform_application_arn, context)
     yield from Call(DROP_PLATFORM_APPLICATION, (request.platform_application_arn,))
 
 
@@ -87,7 +86,7 @@ def get_platform_application_attributes(
     request: sns.GetPlatformApplicationAttributesRequest, context: Context
 ) -> Operation[sns.GetPlatformApplicationAttributesResult]:
     """What was set, but the credentials."""
-    application_arn(request.platform_application_arn, context)
+    read_application_arn(request.platform_application_arn, context)
     stored = yield from describe_application(request.platform_application_arn)
     return sns.GetPlatformApplicationAttributesResult(attributes=readable(stored))
 
@@ -96,7 +95,7 @@ def set_platform_application_attributes(
     request: sns.SetPlatformApplicationAttributesRequest, context: Context
 ) -> Operation[None]:
     """Changes the given attributes; an empty value removes one."""
-    application_arn(request.platform_application_arn, context)
+    read_application_arn(request.platform_application_arn, context)
     check_attributes(request.attributes)
     changed = {name: value or None for name, value in kept(request.attributes).items()}
     credentials = digest(request.attributes) if any(name in request.attributes for name in SECRETS) else None
@@ -166,14 +165,6 @@ def as_json(value: Mapping[str, object]) -> str:
 
 
 # --- the application of a request ------------------------------------------------------------------------------------
-def application_arn(text: str, context: Context) -> PlatformArn:
-    """The request's application. Raises InvalidParameter for a text that is none, or one of another region."""
-    arn = parse_application_arn(text)
-    if arn is None or arn.region != context.region:
-        raise errors.InvalidParameter.named("PlatformApplicationArn", arn_reason(text))
-    return arn
-
-
 def describe_application(arn: str) -> Operation[str]:
     """The stored attributes of an application, JSON. Raises NotFound."""
     rows = yield from Call(DESCRIBE_PLATFORM_APPLICATION, (arn,))

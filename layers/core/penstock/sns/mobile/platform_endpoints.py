@@ -11,8 +11,7 @@ import msgspec
 
 from penstock.access.deliveries import policies_decide
 from penstock.access.quotas import read_quota, too_many
-from penstock.aws.platform_arn import PlatformArn, arn_reason, parse_endpoint_arn
-from penstock.aws.topic_arn import is_subscription_id
+from penstock.aws.sns_arn import is_subscription_id, parse_endpoint_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.mobile import (
@@ -24,11 +23,11 @@ from penstock.postgres.statements.mobile import (
 )
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
+from penstock.sns.targets import read_application_arn, read_endpoint_arn
 from penstock.sqs.validation import encode_text
 
 from .platform_applications import (
     PAGE,
-    application_arn,
     as_json,
     describe_application,
     no_application,
@@ -45,7 +44,7 @@ def create_platform_endpoint(
     request: sns.CreatePlatformEndpointRequest, context: Context
 ) -> Operation[sns.CreatePlatformEndpointResult]:
     """Makes an endpoint, or finds the one of this token if it has the same attributes."""
-    arn = application_arn(request.platform_application_arn, context)
+    arn = read_application_arn(request.platform_application_arn, context)
     given = dict(request.attributes or {})
     if request.custom_user_data is not None:
         given["CustomUserData"] = request.custom_user_data
@@ -70,7 +69,7 @@ def create_platform_endpoint(
 
 def delete_endpoint(request: sns.DeleteEndpointRequest, context: Context) -> Operation[None]:
     """Deletes an endpoint; a missing one is no error. Its subscriptions stay."""
-    endpoint_arn(request.endpoint_arn, context)
+    read_endpoint_arn(request.endpoint_arn, context)
     yield from Call(DROP_PLATFORM_ENDPOINT, (request.endpoint_arn,))
 
 
@@ -78,7 +77,7 @@ def get_endpoint_attributes(
     request: sns.GetEndpointAttributesRequest, context: Context
 ) -> Operation[sns.GetEndpointAttributesResult]:
     """Token, Enabled and CustomUserData."""
-    endpoint_arn(request.endpoint_arn, context)
+    read_endpoint_arn(request.endpoint_arn, context)
     rows = yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (request.endpoint_arn,))
     if not rows:
         raise no_endpoint()
@@ -88,7 +87,7 @@ def get_endpoint_attributes(
 
 def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: Context) -> Operation[None]:
     """Changes the given attributes."""
-    arn = endpoint_arn(request.endpoint_arn, context)
+    arn = read_endpoint_arn(request.endpoint_arn, context)
     given = dict(request.attributes)
     check_attributes(given)
     token = given.pop("Token", None)
@@ -106,7 +105,7 @@ def list_endpoints_by_platform_application(
 ) -> Operation[sns.ListEndpointsByPlatformApplicationResult]:
     """The endpoints of an application, 100 a page."""
     application = request.platform_application_arn
-    application_arn(application, context)
+    read_application_arn(application, context)
     after = paging.read_token(request.next_token, is_subscription_id)
     rows = yield from Call(LIST_PLATFORM_ENDPOINTS, (application, after, PAGE + 1))
     if not rows:
@@ -164,14 +163,6 @@ def readable(token: str, stored: str) -> dict[str, str]:
 
 
 # --- the endpoint of a request ---------------------------------------------------------------------------------------
-def endpoint_arn(text: str, context: Context) -> PlatformArn:
-    """The request's endpoint. Raises InvalidParameter for a text that is none, or one of another region."""
-    arn = parse_endpoint_arn(text)
-    if arn is None or arn.region != context.region:
-        raise errors.InvalidParameter.named("EndpointArn", arn_reason(text))
-    return arn
-
-
 def no_endpoint() -> errors.NotFound:
     """The error for an endpoint that does not exist."""
     return errors.NotFound("Endpoint does not exist")

@@ -6,7 +6,7 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from penstock.audit import Act
-from penstock.aws.topic_arn import TopicArn
+from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.topics import (
@@ -18,6 +18,7 @@ from penstock.postgres.statements.topics import (
 )
 from penstock.sns import publish as publishing
 from penstock.sns.filter_policy import facts
+from penstock.sns.publications import encode_body_facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue
@@ -51,7 +52,7 @@ class Test(NamedTuple):
         if not self.is_wanted:
             return None, None
         given = {self.name: MessageAttributeValue(self.kind or "String", self.value)} if self.name else {}
-        of_body = publishing.as_facts(self.body)
+        of_body = encode_body_facts(self.body)
         return _json.encode(
             facts.attribute_facts(given)
         ).decode(), None if of_body is None else of_body.decode()

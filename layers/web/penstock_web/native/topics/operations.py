@@ -3,7 +3,7 @@
 import msgspec
 
 from penstock import errors
-from penstock.aws.topic_arn import TopicArn
+from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Operation
 from penstock.sns import publish as publishing

@@ -1,0 +1,159 @@
+"""Messages of a topic as the database takes them: with their envelopes, and with what filter policies compare.
+
+A process caches for each topic what the database last answered: the signature version, and whether any subscription
+needs envelopes (raw delivery to queues has none, and a signature is half of what a Publish costs). The call that
+publishes checks both against the database, so a stale entry costs a second call and nothing else.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from penstock.aws.sns_arn import TopicArn
+from penstock.context import Context
+from penstock.effects import Operation, compute
+from penstock.postgres.statements.topics import PublishEntry
+from penstock.sqs.types import MessageAttributeValue
+
+from . import notification
+from .envelopes import signing_context
+from .filter_policy.facts import attribute_facts, body_facts
+from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
+
+MOST_TOPICS = 4096
+
+NO_ENVELOPE = "none"
+"""Used instead of a signature version when all subscriptions are queues with raw delivery: there is no envelope."""
+
+MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter queue gets the envelope
+
+ENVELOPED = frozenset((DEFAULT_TEXT, "sqs", "http", "https", "email-json", "lambda", "firehose"))
+"""Protocols whose messages have envelopes; to phones, mobile apps and readers of e-mail only the text goes."""
+
+Attributes = Mapping[str, MessageAttributeValue]
+Contents = dict[str, dict[str, str]]
+
+_json = msgspec.json.Encoder()
+
+
+# --- signature versions ----------------------------------------------------------------------------------------------
+class TopicCache:
+    """The database's last answers about topics; `Environment.cache` has one cache for the process."""
+
+    __slots__ = ("_versions", "_without_envelope")
+
+    def __init__(self) -> None:
+        self._versions: dict[str, str] = {}
+        self._without_envelope: set[str] = set()
+
+    def signature_version(self, topic: str) -> str:
+        """The topic's version, as far as this process knows; 1 is AWS's default."""
+        return self._versions.get(topic, "1")
+
+    def learn_signature_version(self, topic: str, version: str) -> str:
+        """Stores the version that the database answered, which also means that a subscription needs envelopes."""
+        if len(self._versions) >= MOST_TOPICS:
+            self._versions.clear()
+        self._versions[topic] = version
+        self._without_envelope.discard(topic)
+        return version
+
+    def learn_no_envelope(self, topic: str) -> None:
+        """Stores that no subscription needs envelopes."""
+        if len(self._without_envelope) >= MOST_TOPICS:
+            self._without_envelope.clear()
+        self._without_envelope.add(topic)
+
+    def version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
+        """The topic's signature version, or NO_ENVELOPE, for publishing these, as far as this process knows."""
+        if topic in self._without_envelope and all(
+            len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
+        ):
+            return NO_ENVELOPE
+        return self.signature_version(topic)
+
+
+# --- publications ----------------------------------------------------------------------------------------------------
+class Publication(msgspec.Struct, omit_defaults=True):
+    """A message to publish, in the form of `queue.publish_messages`.
+
+    `contents`, by protocol (`*`: the others): the text as it is, `raw`, and the parts of its envelope, `head`, `tail`
+    and `opening` (`notification.EnvelopeParts`). `facts`: what filter policies are compared with, by the policy's
+    scope, MessageAttributes or MessageBody. `trace`: the trace header of the request. `request_bytes`: the size of
+    all messages and attributes of the request together, which the topic's limit is about.
+    """
+
+    message_id: str
+    contents: Mapping[str, Mapping[str, str]]
+    facts: Mapping[str, object]
+    attribute_bytes: int
+    request_bytes: int
+    attributes: Attributes | None = None
+    group_id: str | None = None
+    deduplication_id: str | None = None
+    subject: str | None = None
+    trace: str | None = None
+
+
+def encode_publications(
+    topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, size: int, context: Context
+) -> Operation[list[PublishEntry]]:
+    """The messages of a request as the database takes them. `size`: bytes of the messages and attributes together."""
+    entries = []
+    for message in messages:
+        contents = yield from make_contents(topic, message, version, context)
+        encode = partial(encode_publication, message, contents, size, context.trace_header)
+        entries.append(PublishEntry((yield from compute(encode, message.size))))
+    return entries
+
+
+def make_contents(
+    topic: TopicArn, message: OutgoingMessage, version: str, context: Context
+) -> Operation[Contents]:
+    """By protocol: the text itself, and the parts of its envelope, if it has one."""
+    if version == NO_ENVELOPE:
+        return {protocol: {"raw": text} for protocol, text in message.texts.items()}
+    envelope: Callable[[str, str, str, str | None, str, Attributes], notification.EnvelopeParts]
+    if topic.fifo:
+        envelope = partial(notification.build_fifo_notification, context.link_base_url)
+    else:
+        envelope = partial(notification.notification, (yield from signing_context(version, context)))
+    contents: Contents = {}
+    at = notification.timestamp()
+    for protocol, text in message.texts.items():
+        contents[protocol] = {"raw": text}
+        if protocol in ENVELOPED:
+            parts = envelope(str(topic), message.message_id, text, message.subject, at, message.attributes)
+            contents[protocol] |= parts._asdict()
+    return contents
+
+
+def encode_publication(
+    message: OutgoingMessage, contents: Contents, request_bytes: int, trace: str | None
+) -> bytes:
+    """The message as JSON, with its texts and envelopes by protocol, and its facts for filter policies."""
+    facts: dict[str, object] = {"MessageAttributes": attribute_facts(message.attributes)}
+    of_body = encode_body_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT]))
+    if of_body is not None:
+        facts["MessageBody"] = msgspec.Raw(of_body)
+    return _json.encode(
+        Publication(
+            message_id=message.message_id,
+            contents=contents,
+            attributes=message.attributes or None,
+            attribute_bytes=message.attribute_bytes,
+            facts=facts,
+            group_id=message.group_id,
+            deduplication_id=message.deduplication_id,
+            subject=message.subject,
+            trace=trace,
+            request_bytes=request_bytes,
+        )
+    )
+
+
+def encode_body_facts(text: str) -> bytes | None:
+    """The facts with which a policy on the body is compared, as JSON; None when the body is no JSON object."""
+    facts = body_facts(text)
+    return None if facts is None else _json.encode(facts)
