@@ -1,4 +1,4 @@
-"""The native REST API, below /v1, and the console."""
+"""the REST API, below /v1, and the console."""
 
 from penstock_web.rest_function import rest_handler
 

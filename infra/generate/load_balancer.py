@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.actions import Action
 
-# The priorities of each service's rules. 200 is the rule of the native REST API, which is written by hand.
+# The priorities of each service's rules. 200 is the rule of the REST API, which is written by hand.
 PRIORITIES: dict[str, Sequence[int]] = {
     "sqs": range(1, 51),
     "sns": (*range(51, 91), *range(151, 200)),

@@ -28,7 +28,7 @@ from penstock.http import HttpRequest
 from penstock.settings import Settings
 from penstock.sns.errors import ValidationError
 from penstock.sqs import types as sqs
-from penstock_web.native.errors import error_response
+from penstock_web.rest.errors import error_response
 
 ENVIRONMENT = Environment(Settings.read({}), None)  # type: ignore[arg-type] # no request here has a receipt
 SEND = b'{"QueueUrl":"http://h/000000000000/q","MessageBody":"b"}'

@@ -3,11 +3,11 @@
     POST|GET / and a queue's path ──────► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled; any path
                                           outside /v1 with an action
     /schedules, /schedule-groups, /tags ► aws_application: EventBridge Scheduler
-    everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics,
+    everything else                   ──► FastAPI: /v1 (REST), /v1/openapi.json, /livez, /readyz, /metrics,
                                           /console
 
 FastAPI's middleware and routing cost more than a whole SQS request, so the AWS paths never reach them. Nor do
-transactions, the one action of the native API that consumers call for each message: the application calls their route
+transactions, the one action of the REST API that consumers call for each message: the application calls their route
 itself.
 """
 
@@ -39,19 +39,19 @@ from penstock_web.http.request_memory import (
     bytes_to_reserve,
 )
 from penstock_web.metrics.page import metrics_router
-from penstock_web.native.api import bearer_key
-from penstock_web.native.application import RestApplication
-from penstock_web.native.errors import error_response
-from penstock_web.native.native_route import run_native_route
-from penstock_web.native.openapi import EVERY_ROUTE, error_responses
-from penstock_web.native.request_id import name_request
-from penstock_web.native.scraping import admit_scraper
+from penstock_web.rest.api import bearer_key
+from penstock_web.rest.application import RestApplication
+from penstock_web.rest.errors import error_response
+from penstock_web.rest.openapi import EVERY_ROUTE, error_responses
+from penstock_web.rest.request_id import name_request
+from penstock_web.rest.rest_route import run_rest_route
+from penstock_web.rest.scraping import admit_scraper
 
 from . import welcome
 from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from .driver import Resources, run_operation
 from .logged_exchange import LoggedExchange
-from .native import transactions
+from .rest import transactions
 
 T = TypeVar("T")
 
@@ -189,7 +189,7 @@ class Application(RestApplication):
         scope["app"], scope["route"] = self, route
         request = Request(scope, receive)
         try:
-            response = await run_native_route(route, request)
+            response = await run_rest_route(route, request)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             kinds = self.exception_handlers
             handler = next(kinds[kind] for kind in type(error).__mro__ if kind in kinds)

@@ -9,8 +9,8 @@ from penstock.settings import Settings
 
 from .access_log.lines import Answered
 from .access_log.writer import AccessLog
-from .native.native_route import RUNNER_KEY, OperationRunner
-from .native.request_id import KEY
+from .rest.request_id import KEY
+from .rest.rest_route import RUNNER_KEY, OperationRunner
 
 
 class LoggedExchange:

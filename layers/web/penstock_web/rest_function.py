@@ -1,4 +1,4 @@
-"""The function `rest` of Lambda: the native REST API, and the console.
+"""The function `rest` of Lambda: the REST API, and the console.
 
     handler = rest_handler()                            # functions/rest.py
 
@@ -22,9 +22,9 @@ from penstock.errors import AwsError, ResponseTooLarge
 from penstock.lambda_runtime import events
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 
-from .native.application import RestApplication
-from .native.errors import error_response
-from .native.native_route import RunOperation
+from .rest.application import RestApplication
+from .rest.errors import error_response
+from .rest.rest_route import RunOperation
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ def lambda_adapter(app: ASGI) -> Mangum:
 
 
 def rest_handler() -> RestHandler:
-    """The handler of the native REST API."""
+    """The handler of the REST API."""
     return RestHandler(ExecutionEnvironment(bounds_waits=True))
 
 

@@ -50,7 +50,7 @@ UNUSED = {
     ("ConfirmSubscription", ("AuthenticateOnUnsubscribe",)),  # anything but true is false
     ("Publish", ("TargetArn",)),  # it counts without a TopicArn alone
 }
-QUEUE = {**sqs_attributes.STANDARD, **sqs_attributes.FIFO, **sqs_attributes.NATIVE}
+QUEUE = {**sqs_attributes.STANDARD, **sqs_attributes.FIFO, **sqs_attributes.EXTENSIONS}
 TOPIC = {**sns_attributes.TOPIC, **sns_attributes.FIFO_TOPIC}
 # How an action takes an attribute: by which members, and which there are.
 ATTRIBUTES: dict[str, tuple[str, Any]] = {

@@ -19,7 +19,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
-import penstock_web.native.application  # noqa: F401
+import penstock_web.rest.application  # noqa: F401
 from infra.local_lambda.events import EventForm
 from penstock import drivers
 from penstock.lambda_runtime import events

@@ -1,4 +1,4 @@
-"""The native REST API as a function: every form of event, real HTTP. Shapes: /v1/openapi.json."""
+"""the REST API as a function: every form of event, real HTTP. Shapes: /v1/openapi.json."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
-import penstock_web.native.application  # noqa: F401
+import penstock_web.rest.application  # noqa: F401
 from infra.local_lambda.events import EVENT_FORMS, Request, event_of, response_of
 from tests.support import plain_http
 from tests.support.database import Database

@@ -1,4 +1,4 @@
-"""What native schedules do when they are due: docs/schedules.md."""
+"""What schedules of the REST API do when they are due: docs/schedules.md."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from fastapi.routing import APIRoute
 
 from penstock.access.users import user_arn
 from penstock_web.cli import main
-from penstock_web.native.actions import ACTIONS, OF_A_QUEUE
-from penstock_web.native.api import MODULES
-from penstock_web.native.native_route import NativeRoute
-from penstock_web.native.scraping import ROUTE
+from penstock_web.rest.actions import ACTIONS, OF_A_QUEUE
+from penstock_web.rest.api import MODULES
+from penstock_web.rest.rest_route import RestRoute
+from penstock_web.rest.scraping import ROUTE
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
@@ -65,7 +65,7 @@ def test_every_route_has_an_action() -> None:
         for route in module.router.routes
         if isinstance(route, APIRoute)
     }
-    assert all(isinstance(route, NativeRoute) for route in routes.values())
+    assert all(isinstance(route, RestRoute) for route in routes.values())
     assert routes.keys() | {ROUTE, MCP} == ACTIONS.keys()
     assert {name for name, route in routes.items() if "/queues/{name}" in route.path} == OF_A_QUEUE
 

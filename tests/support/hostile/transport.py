@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_from_bytes
 from tests.support.hostile import values
 from tests.support.hostile.attack import FORM, Attack, by_form, by_json, request
 from tests.support.hostile.invalid_members import Target
-from tests.support.hostile.native_requests import native
+from tests.support.hostile.rest_requests import rest_request
 
 # --- where it goes ---------------------------------------------------------------------------------------------------
 METHODS = (b"PUT", b"DELETE", b"PATCH", b"OPTIONS", b"TRACE", b"PROPFIND", b"LOCK", b"PURGE")
@@ -74,7 +74,7 @@ def headers(rng: Random, target: Target) -> Attack:
 
 
 def rest_api(rng: Random, target: Target) -> Attack:
-    method, path, body = native(rng, target.url.rpartition("/")[2])
+    method, path, body = rest_request(rng, target.url.rpartition("/")[2])
     shown = f"rest {method} {path[:40]}"
     headers = (b"Content-Type: application/json",)
     return Attack(shown, request(body, *headers, method=method.encode(), path=path.encode()), http=False)

@@ -29,8 +29,8 @@ from penstock.postgres.statements.messages import (
     SentRow,
     VisibilityEntry,
 )
-from penstock.postgres.statements.native_messages import CHANGE_VISIBILITY_BY_ID, DELETE_BY_ID
 from penstock.postgres.statements.queues import CREATE_QUEUE, DESCRIBE_QUEUE, PURGE_MESSAGES
+from penstock.postgres.statements.stored_messages import CHANGE_VISIBILITY_BY_ID, DELETE_BY_ID
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 Connection = psycopg.Connection[Any]

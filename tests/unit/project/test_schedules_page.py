@@ -10,8 +10,8 @@ from msgspec.structs import fields
 from penstock.actions import ACTIONS
 from penstock.scheduler import errors as errors_scheduler
 from penstock.scheduler.errors import COMMON, SchedulerError
-from penstock_web.native.schedules.documents import NewSchedule, ShownSchedule
-from penstock_web.native.schedules.routes import router
+from penstock_web.rest.schedules.documents import NewSchedule, ShownSchedule
+from penstock_web.rest.schedules.routes import router
 
 PAGE = (Path(__file__).parents[3] / "docs/schedules.md").read_text()
 REST, _, AWS = PAGE.partition("\n## REST API\n")[2].partition("\n## EventBridge Scheduler\n")

@@ -104,10 +104,10 @@ def test_the_type_of_a_queue_is_given_once() -> None:
 
 def test_our_own_attributes_belong_to_the_native_api() -> None:
     given = {"archive": "true", "archive_seconds": "3600", "history": "false"}
-    assert check_queue_attributes(given, fifo=False, native=True) == given
+    assert check_queue_attributes(given, fifo=False, extensions=True) == given
     for bad in ({"archive": "yes"}, {"archive_seconds": "0"}, {"history": ""}):
         with pytest.raises(InvalidAttributeValue):
-            check_queue_attributes(bad, fifo=False, native=True)
+            check_queue_attributes(bad, fifo=False, extensions=True)
 
 
 def test_one_kind_of_encryption_at_a_time() -> None:

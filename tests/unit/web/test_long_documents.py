@@ -23,8 +23,8 @@ from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http import aws_protocols
-from penstock_web.native.documents import MAX_MESSAGES, read_event, read_messages, read_transaction
-from penstock_web.native.schedules.documents import read_patch, read_schedule, read_schedules
+from penstock_web.rest.documents import MAX_MESSAGES, read_event, read_messages, read_transaction
+from penstock_web.rest.schedules.documents import read_patch, read_schedule, read_schedules
 from tests.support.web.fake_database import FakeDatabase
 from tests.unit.web.test_driver import resources_on
 
@@ -159,7 +159,7 @@ def test_long_bodies_are_read_in_a_thread(
         raise InvalidParameterValue("seen")
 
     module, _, name = reader.rpartition(".")
-    monkeypatch.setattr(import_module(f"penstock_web.native.{module}"), name, read)
+    monkeypatch.setattr(import_module(f"penstock_web.rest.{module}"), name, read)
     for length in (10, 100_000):
         assert asyncio.run(ask(method, path, body(length).encode())) == 400
     assert [thread.startswith("compute") for thread in threads] == [False, True]

@@ -116,7 +116,7 @@ class AccessRule(Protocol):
         Returns a function that makes the guarded operation of a call; None: there is no more to check.
         """
 
-    def check_native_request(self, context: RequestContext) -> Operation[None]:
+    def check_rest_request(self, context: RequestContext) -> Operation[None]:
         """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
 
@@ -147,7 +147,7 @@ class RequireCredentials:
             raise MissingAuthenticationToken
         return run_public_link
 
-    def check_native_request(self, context: RequestContext) -> Operation[None]:
+    def check_rest_request(self, context: RequestContext) -> Operation[None]:
         """Accepts any Authorization header. Raises AccessDenied, which is 403: the specification's rule."""
         if not context.http.headers.get(b"authorization"):
             raise AccessDenied(MissingAuthenticationToken.default_message)
@@ -260,7 +260,7 @@ class RequireSignature:
         yield from authorize(decoded.action.service, decoded.action.name, decoded.request, context)
         return (yield from decoded.action.operation(decoded.request, context))
 
-    def check_native_request(self, context: RequestContext) -> Operation[None]:
+    def check_rest_request(self, context: RequestContext) -> Operation[None]:
         """Requires `Authorization: Bearer <id>.<secret>` with a bearer key of ours."""
         header = context.http.headers.get(b"authorization")
         if not header:

@@ -1,4 +1,4 @@
-"""Schedules as SQL functions return them: by column, for AWS's API and the native one; and when they fire next.
+"""Schedules as SQL functions return them: by column, for AWS's API and the REST API; and when they fire next.
 
 Python computes occurrences from the database's time and stores the next one with the schedule. So an operation that
 writes a schedule first reads that time (`read`), which makes two round trips.

@@ -1,6 +1,6 @@
 """Schedules of EventBridge Scheduler: create, get, update, delete, list.
 
-Its schedules and those of the native REST API are the same rows: each API shows all of them in its own terms (`shown`).
+Its schedules and those of the REST API are the same rows: each API shows all of them in its own terms (`shown`).
 """
 
 from datetime import UTC, datetime
@@ -221,7 +221,7 @@ def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
 
 
 def expression_text(row: ScheduleRow) -> str:
-    """The expression in AWS's form. One of the native API becomes `at()` or `cron()`, with its own cron fields."""
+    """The expression in AWS's form. One of the REST API becomes `at()` or `cron()`, with its own cron fields."""
     if row.door == "aws":
         return row.expression
     if row.form == "fire_at":
@@ -230,7 +230,7 @@ def expression_text(row: ScheduleRow) -> str:
 
 
 def describe_target(row: ScheduleRow) -> scheduler.Target:
-    """The target. One of the native API gets the ARN of its queue or topic, and no role."""
+    """The target. One of the REST API gets the ARN of its queue or topic, and no role."""
     if row.door == "aws":
         return msgspec.convert(row.target, scheduler.Target)
     service, name = ("sqs", row.target["queue"]) if "queue" in row.target else ("sns", row.target["topic"])

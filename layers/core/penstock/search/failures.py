@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from penstock import errors
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.native_messages import GROUP_FAILURES, FailureRow
+from penstock.postgres.statements.stored_messages import GROUP_FAILURES, FailureRow
 
 from .filters import AttributeFilter, MessageFilter
 from .messages import estimate

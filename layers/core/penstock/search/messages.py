@@ -5,7 +5,7 @@ from typing import NamedTuple
 from penstock import errors
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.native_messages import SEARCH_MESSAGES, FoundRow
+from penstock.postgres.statements.stored_messages import SEARCH_MESSAGES, FoundRow
 
 from .filters import MessageFilter
 

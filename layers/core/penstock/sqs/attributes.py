@@ -3,7 +3,7 @@
 Values stay the strings that the client sent: Terraform and other tools wait until they read back what they set. But
 booleans are written in small letters, however they came: AWS accepts `True`, which is what Python's `str` makes.
 Sources: CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
-docs/compatibility.md. `archive`, `archive_seconds`, `history` and `paused` are ours and belong to the native API alone.
+docs/compatibility.md. `archive`, `archive_seconds`, `history` and `paused` are ours and belong to the REST API alone.
 """
 
 import json
@@ -83,7 +83,7 @@ FIFO: Mapping[str, Check] = {
     "DeduplicationScope": _accept_only("messageGroup", "queue"),
     "FifoThroughputLimit": _accept_only("perQueue", "perMessageGroupId"),
 }
-NATIVE: Mapping[str, Check] = {
+EXTENSIONS: Mapping[str, Check] = {
     "archive": _is_boolean,
     "archive_seconds": _between(1, 315_360_000),
     "history": _is_boolean,
@@ -118,14 +118,14 @@ MESSAGE_SYSTEM = frozenset(
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 def check_queue_attributes(
-    attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, native: bool = False
+    attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, extensions: bool = False
 ) -> dict[str, str]:
     """The attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked; booleans in small letters.
 
     Raises InvalidAttributeName for one that does not exist, cannot be written or is not for this type of queue;
     InvalidAttributeValue for a value out of range; InvalidParameterValue for a bad redrive policy.
     """
-    known = {**STANDARD, **(FIFO if fifo else {}), **(NATIVE if native else {})}
+    known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else {})}
     for name, value in attributes.items():
         if name not in known or (name == "FifoQueue" and not creating):
             raise fifo_attribute(name) if _is_for_fifo(name, creating) else unknown_attribute(name)
@@ -190,7 +190,7 @@ def with_implied(values: Mapping[str, str]) -> dict[str, str]:
 
 def readable(stored: Mapping[str, str]) -> dict[str, str]:
     """A queue's attributes as GetQueueAttributes shows them. A reuse period is shown with a KMS key only."""
-    values = {name: value for name, value in stored.items() if name not in NATIVE}
+    values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
     if "KmsMasterKeyId" in values:
         values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
     else:

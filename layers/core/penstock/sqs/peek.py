@@ -7,7 +7,7 @@ ReceiveMessage with all attributes, which changes nothing.
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock.postgres.statements.native_messages import PEEK_MESSAGES, PeekedRow
+from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, PeekedRow
 
 from . import handles
 from .attributes import ALL_ATTRIBUTES

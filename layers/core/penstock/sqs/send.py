@@ -255,5 +255,5 @@ def report_entry(
 
 
 def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
-    """A text attribute; the native API makes these from headers."""
+    """A text attribute; the REST API makes these from headers."""
     return MessageAttributeValue(data_type=data_type, string_value=text)

@@ -35,7 +35,7 @@ from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
 from penstock_web.local.chosen_database import choose_folder
 from penstock_web.local.encryption_key import right_key, with_encryption_key
-from penstock_web.native.access.policies import user_policy_problem
+from penstock_web.rest.access.policies import user_policy_problem
 from penstock_web.system_account import LocalError
 
 from .database import service_database

@@ -14,7 +14,7 @@ from penstock.postgres.statements.schedules import (
 )
 from penstock.scheduler.expressions.expression import ScheduleInvalid, read_stored
 from penstock.scheduler.rows import Period, next_fire
-from penstock_web.native.schedules.operations import group_key
+from penstock_web.rest.schedules.operations import group_key
 
 DAYS: Final = 7
 DAY: Final = timedelta(days=1)

@@ -25,9 +25,9 @@ from penstock.errors import (
     RequestEntityTooLarge,
 )
 from penstock_web.metrics.negotiation import takes_gzip
-from penstock_web.native.errors import status_and_code
-from penstock_web.native.native_route import OperationRunner, authorize_actions, authorize_topic
-from penstock_web.native.request_id import request_id_of
+from penstock_web.rest.errors import status_and_code
+from penstock_web.rest.request_id import request_id_of
+from penstock_web.rest.rest_route import OperationRunner, authorize_actions, authorize_topic
 
 from .readings import Readings
 from .refreshing import Refresher

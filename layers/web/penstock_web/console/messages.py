@@ -10,12 +10,12 @@ import msgspec
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.native_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
+from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import Search, search_messages
 from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.native.operations import arn_of
+from penstock_web.rest.operations import arn_of
 
 from .snippets import Attribute
 

@@ -17,11 +17,11 @@ from penstock.mappings.targets import parse_target
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sqs.attributes import check_queue_attributes
-from penstock_web.native.documents import decode_document
-from penstock_web.native.mappings.documents import new_mapping
-from penstock_web.native.mappings.operations import create_request
-from penstock_web.native.schedules.checks import checked_name, new_schedule_fields
-from penstock_web.native.schedules.documents import read_schedule
+from penstock_web.rest.documents import decode_document
+from penstock_web.rest.mappings.documents import new_mapping
+from penstock_web.rest.mappings.operations import create_request
+from penstock_web.rest.schedules.checks import checked_name, new_schedule_fields
+from penstock_web.rest.schedules.documents import read_schedule
 from penstock_web.system_account import LocalError
 
 from .model import Document, Manifest, Mapping, Queue, Topic
@@ -55,7 +55,7 @@ def _parts(manifest: Manifest) -> Iterator[Part]:
 
 
 def _queue_parts(place: Place, name: str, queue: Queue) -> Iterator[Part]:
-    check_attributes = partial(check_queue_attributes, fifo=name.endswith(".fifo"), native=True)
+    check_attributes = partial(check_queue_attributes, fifo=name.endswith(".fifo"), extensions=True)
     attributes = {key: text(value) for key, value in queue.attributes.items()}
     yield (*place, "attributes"), partial(check_attributes, attributes)
     if isinstance(queue.policy, dict):

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from penstock.sns.attributes import FIFO_TOPIC, TOPIC
-from penstock.sqs.attributes import FIFO, NATIVE, STANDARD
+from penstock.sqs.attributes import EXTENSIONS, FIFO, STANDARD
 from penstock_web.system_account import LocalError
 
 from .endpoint import Endpoint
@@ -102,7 +102,7 @@ def read_endpoint(endpoint: Endpoint, rest: Rest | None, warn: Warn, *, strict: 
         queue.tags = tell(partial(endpoint.queue_tags, name), no_tags)
         found.messages[name] = int(attributes.get("ApproximateNumberOfMessages") or 0)
         if rest:
-            _read_native(found, name, rest)
+            _read_extensions(found, name, rest)
     for arn in tell(endpoint.topic_arns, no_topics):
         topic = found.manifest.topics[arn.rpartition(":")[2]] = Topic()
         _read_topic(topic, endpoint.topic_attributes(arn))
@@ -151,12 +151,12 @@ def _read_queue(queue: Queue, attributes: Mapping[str, str], names: References) 
     queue.events = []
 
 
-def _read_native(found: Current, name: str, rest: Rest) -> None:
+def _read_extensions(found: Current, name: str, rest: Rest) -> None:
     queue = found.manifest.queues[name]
     path = f"/queues/{quote(name, safe='')}"
     shown = rest.call("GET", path).get("attributes")
-    native = shown if isinstance(shown, dict) else {}
-    queue.attributes |= {key: str(value) for key, value in native.items() if key in NATIVE}
+    extensions = shown if isinstance(shown, dict) else {}
+    queue.attributes |= {key: str(value) for key, value in extensions.items() if key in EXTENSIONS}
     rows = msgspec.convert(
         rest.call("GET", f"{path}/subscriptions", limit=1_000)["subscriptions"], list[Binding]
     )

@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
 from penstock.mappings.checks import DEFAULT_BATCH
-from penstock_web.native.mappings.documents import BatchSize, Concurrency, Function, WindowSeconds
-from penstock_web.native.schedules.documents import NewSchedule
+from penstock_web.rest.mappings.documents import BatchSize, Concurrency, Function, WindowSeconds
+from penstock_web.rest.schedules.documents import NewSchedule
 
 Value = str | int | bool
 Document = dict[str, object]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from penstock.sqs.attributes import NATIVE
+from penstock.sqs.attributes import EXTENSIONS
 from penstock_web.system_account import LocalError
 
 from .current import SCHEDULE_DEFAULTS, Current, Rest
@@ -161,7 +161,7 @@ class Planner:
         }
 
     def _queue_steps(self, name: str, changed: Differences, wanted: Queue, *, new: bool) -> list[Step]:
-        attributes, references, native = self._queue_attributes(changed)
+        attributes, references, extensions = self._queue_attributes(changed)
         tags = wanted.tags if isinstance(wanted.tags, dict) else {}
         endpoint, rest, path = self.endpoint, self.rest, f"/queues/{quote(name, safe='')}"
         steps: list[Step] = []
@@ -171,8 +171,8 @@ class Planner:
             steps.append((Phase.QUEUES, partial(endpoint.set_queue, name, attributes)))
         if references:
             steps.append((Phase.REFERENCES, partial(endpoint.set_queue, name, references)))
-        if native:
-            steps.append((Phase.QUEUES, partial(rest.call, "PATCH", path, {"attributes": native})))
+        if extensions:
+            steps.append((Phase.QUEUES, partial(rest.call, "PATCH", path, {"attributes": extensions})))
         if "tags" in changed and not new:
             gone = sorted(_keys(changed["tags"][0]) - tags.keys())
             steps.append((Phase.QUEUES, partial(endpoint.tag_queue, name, tags, gone)))
@@ -184,10 +184,10 @@ class Planner:
         self, changed: Differences
     ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
         """Attributes of SQS, those that name other queues, and Penstock's own."""
-        arn, attributes, references, native = self.endpoint.references.queue_arn, {}, {}, {}
+        arn, attributes, references, extensions = self.endpoint.references.queue_arn, {}, {}, {}
         for key, (_, value) in changed.items():
-            if key in NATIVE:
-                native[key] = str(value)
+            if key in EXTENSIONS:
+                extensions[key] = str(value)
             elif key == "policy":
                 references["Policy"] = json.dumps(value) if value else ""
             elif key == "dead_letters":
@@ -203,7 +203,7 @@ class Planner:
                 references["RedriveAllowPolicy"] = _allow_policy(value, arn)
             elif key not in ("tags", "events"):
                 attributes[key] = str(value)
-        return attributes, references, native
+        return attributes, references, extensions
 
     def _event_steps(self, name: str, wanted: list[EventBinding]) -> Iterator[Step]:
         there = self.found.manifest.queues.get(name)

@@ -17,15 +17,15 @@ from starlette.types import Message, Receive, Scope, Send
 
 from penstock import __version__
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock_web.native.actions import ACTIONS
-from penstock_web.native.documents import decode_document
-from penstock_web.native.native_route import RUNNER_KEY, NativeRoute, OperationRunner, authorize_actions
-from penstock_web.native.openapi import schema_of
+from penstock_web.rest.actions import ACTIONS
+from penstock_web.rest.documents import decode_document
+from penstock_web.rest.openapi import schema_of
+from penstock_web.rest.rest_route import RUNNER_KEY, OperationRunner, RestRoute, authorize_actions
 
 from .tools import TOOLS
 
 logging.getLogger("mcp").setLevel(logging.WARNING)  # it notes the beginning and the end of each request
-router = APIRouter(route_class=NativeRoute)
+router = APIRouter(route_class=RestRoute)
 
 
 class ProtocolResponse(Response):

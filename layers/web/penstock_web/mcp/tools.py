@@ -11,11 +11,11 @@ from penstock.effects import Operation
 from penstock.search.failures import Grouping, group_failures
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
-from penstock_web.native.documents import FoundMessage
-from penstock_web.native.metrics.documents import QueueLag
-from penstock_web.native.metrics.operations import lag_page, queue_minutes
-from penstock_web.native.operations import arn_of, describe_queue
-from penstock_web.native.search import PLACE, SearchRequest, ShownGroup, find, shown_group
+from penstock_web.rest.documents import FoundMessage
+from penstock_web.rest.metrics.documents import QueueLag
+from penstock_web.rest.metrics.operations import lag_page, queue_minutes
+from penstock_web.rest.operations import arn_of, describe_queue
+from penstock_web.rest.search import PLACE, SearchRequest, ShownGroup, find, shown_group
 
 LONGEST_BODY: Final = 4_000
 """Characters of a body that are shown."""

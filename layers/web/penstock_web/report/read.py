@@ -10,8 +10,8 @@ from penstock.drivers import run
 from penstock.postgres.database import Database
 from penstock.postgres.statements.metrics import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
 from penstock.settings import Settings
-from penstock_web.native.metrics.documents import LagPage, QueueMetrics, lag_page_of, utc
-from penstock_web.native.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, queue_windows
+from penstock_web.rest.metrics.documents import LagPage, QueueMetrics, lag_page_of, utc
+from penstock_web.rest.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, queue_windows
 
 from .groups import Bar, HotGroups
 from .heat import Cell, HeatMap

@@ -15,7 +15,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 
-from penstock_web.native.errors import HTTP_CODES
+from penstock_web.rest.errors import HTTP_CODES
 from tests.support.conformance.access_keys import OWNER, PARTNER, PRESENCE, SIGV4, allow
 from tests.support.conformance.raw_requests import Raw, error, refused
 from tests.support.conformance.sqs import ACCOUNT, REGION

@@ -21,7 +21,7 @@ from penstock.response_limit import HEAD_BYTES
 from penstock.sqs.attributes import ALL_ATTRIBUTES
 from penstock.sqs.receive import message_result
 from penstock.sqs.types import ReceiveMessageResult
-from penstock_web.native.documents import StoredMessage, format_timestamp, json_or_string, to_headers
+from penstock_web.rest.documents import StoredMessage, format_timestamp, json_or_string, to_headers
 from tests.support.sql.calls import Connection, arn_of, value
 
 FORMATS = ("json", "xml", "function-json", "function-xml", "function-json-ascii", "function-xml-ascii")

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from penstock.postgres.statements.native_messages import READ_ARCHIVE
+from penstock.postgres.statements.stored_messages import READ_ARCHIVE
 from tests.support.sql.calls import Connection, Counts, arn_of, call, counts, send, value
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.postgres.statements.long_polls import POLL_QUEUES, READY_QUEUES, WATCH_QUEUES
-from penstock.postgres.statements.native_messages import PEEK_MESSAGES
+from penstock.postgres.statements.stored_messages import PEEK_MESSAGES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,

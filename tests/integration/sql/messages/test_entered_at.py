@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from penstock.postgres.statements.native_messages import PEEK_MESSAGES
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
+from penstock.postgres.statements.stored_messages import PEEK_MESSAGES
 from tests.support.sql.calls import (
     Connection,
     Delivery,

@@ -15,7 +15,7 @@ from penstock.postgres.statements.move_tasks import (
     START_MOVE_TASK,
     MoveRow,
 )
-from penstock.postgres.statements.native_messages import SEARCH_MESSAGES
+from penstock.postgres.statements.stored_messages import SEARCH_MESSAGES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (

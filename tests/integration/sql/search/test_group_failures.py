@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from penstock.postgres.statements.native_messages import GROUP_FAILURES, FailureRow
+from penstock.postgres.statements.stored_messages import GROUP_FAILURES, FailureRow
 from tests.support.sql.calls import Connection, Entry, call, create, receive, send, send_entries, value
 from tests.support.sql.move_tasks import BOTH, dead_queue, poison
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.postgres.statements.native_messages import SEARCH_MESSAGES, FoundRow
+from penstock.postgres.statements.stored_messages import SEARCH_MESSAGES, FoundRow
 from tests.support.sql.calls import (
     Connection,
     Counts,

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from penstock.postgres.statements.installation import MAINTAIN_QUEUE
-from penstock.postgres.statements.native_messages import DELETE_BY_ID
+from penstock.postgres.statements.stored_messages import DELETE_BY_ID
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,

@@ -14,7 +14,7 @@ import pytest
 from penstock.effects import Row, Statement, Transact
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock_web.batching.batcher import Batcher
-from tests.integration.web.native.test_native import receive
+from tests.integration.web.rest.test_rest import receive
 from tests.support import plain_http
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import Service, running_service

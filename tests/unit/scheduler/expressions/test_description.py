@@ -1,4 +1,4 @@
-"""The texts for people. The first nine are given by the native API ("Schedules")."""
+"""The texts for people. The first nine are given by the REST API ("Schedules")."""
 
 import locale
 
@@ -23,7 +23,7 @@ from penstock.scheduler.expressions.expression import parse, parse_aws, read_sto
         ("cron", "0 0 13 * 5", "UTC", "At 00:00, on day 13 of the month, or on Friday"),
     ],
 )  # fmt: skip
-def test_native(form: str, written: str, zone: str, text: str) -> None:
+def test_rest(form: str, written: str, zone: str, text: str) -> None:
     assert parse(**{form: written}, timezone=zone).description() == text
 
 

@@ -103,7 +103,7 @@ def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, messag
 
 @pytest.mark.parametrize(("length", "then"), [(100, 100), (100_000, 42)])
 def test_who_asks_for_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
-    """As consumers of the native API do. Then its messages may prove to be long."""
+    """As consumers of the REST API do. Then its messages may prove to be long."""
 
     async def scenario() -> None:
         batcher = Batcher(FakeDatabase(Queue(stored=1000, body="x" * length)).call, limit=10_000)

@@ -1,7 +1,7 @@
 """The outcome of an attempt: delivered, retried after some seconds, or given up.
 
 SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are retried by the delivery policy, all other
-statuses except 2xx are permanent failures; no answer is a failed attempt. Events of the native API: every status except
+statuses except 2xx are permanent failures; no answer is a failed attempt. Events of the REST API: every status except
 2xx is retried after 10, 30, 60 and 300 seconds. A gateway is retried as text messages and mobile push are ("Amazon SNS
 message delivery retries": customer managed endpoints, 50 attempts over 6 hours), and so is e-mail (SMTP).
 """

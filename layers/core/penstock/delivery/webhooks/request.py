@@ -1,7 +1,7 @@
 """A delivery and the bytes of its HTTP request.
 
 SNS: the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` for raw messages. Events of
-the native API: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
+the REST API: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
 The worker decodes no answer: `Accept-Encoding` is AWS's for messages of SNS, `identity` for events.
 """
 
@@ -24,7 +24,7 @@ from penstock.trace_context import CURRENT_TRACE, as_traceparent
 from .endpoint import Endpoint
 
 EVENT: Final = "event"
-"""`kind` of events of the native API; every other kind but those below is a message type of SNS."""
+"""`kind` of events of the REST API; every other kind but those below is a message type of SNS."""
 GATEWAY: Final = "gateway"
 """`kind` of text messages and pushes that the gateway of the installation carries."""
 MAIL: Final = "mail"

@@ -1,4 +1,4 @@
-"""Events of the native API, and the bindings that they are routed by."""
+"""Events of the REST API, and the bindings that they are routed by."""
 
 from typing import Literal, NamedTuple, TypeAlias
 

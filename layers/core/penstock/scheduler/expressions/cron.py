@@ -1,6 +1,6 @@
 """Cron expressions: 5 fields, or 6 with seconds first; and AWS's `cron()` of six with the year last.
 
-    native   [second] minute hour day-of-month month day-of-week
+    crontab  [second] minute hour day-of-month month day-of-week
     AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
 
 The result is a `Cron`: sets of values, which next_time.py evaluates. Only these fields are accepted: croniter would
@@ -45,9 +45,9 @@ class Cron:
     years: frozenset[int] | None = None
 
 
-def read_native(text: str) -> Cron:
+def read_crontab(text: str) -> Cron:
     """The values of an expression of 5 or 6 fields. Raises Flaw."""
-    parts = _native_fields(text)
+    parts = _crontab_fields(text)
     seconds = parse_values(fields.SECOND, parts.pop(0)) if len(parts) == 6 else frozenset((0,))
     minute, hour, day_of_month, month, day_of_week = parts
     return Cron(
@@ -74,7 +74,7 @@ def read_aws(text: str) -> Cron:
     )
 
 
-def canonical_native(text: str) -> str:
+def canonical_crontab(text: str) -> str:
     """The expression as it is stored: one space between fields, names in capitals, `*` for `?`."""
     return " ".join("*" if field == "?" else field.upper() for field in text.split())
 
@@ -93,7 +93,7 @@ def _days(
 
 
 # --- splitting -------------------------------------------------------------------------------------------------------
-def _native_fields(text: str) -> list[Part]:
+def _crontab_fields(text: str) -> list[Part]:
     parts = Part(text, 0).split(None)
     if not parts:
         raise Flaw(f"a cron expression has 5 fields ({_NAMES}); this one is empty", 0)

@@ -58,7 +58,7 @@ class MonthDays:
 
 @dataclass(frozen=True, slots=True)
 class WeekDays:
-    """The day-of-week field; 0 is Sunday, in cron of AWS and of the native API."""
+    """The day-of-week field; 0 is Sunday, in cron of AWS and of the REST API."""
 
     days: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()

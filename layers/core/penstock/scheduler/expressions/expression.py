@@ -83,7 +83,7 @@ def parse(
     fire_at: str | None = None,
     timezone: str = "UTC",
 ) -> Expression:
-    """The expression of a native schedule, given in exactly one form. Raises ScheduleInvalid."""
+    """The expression of a schedule of the REST API, given in exactly one form. Raises ScheduleInvalid."""
     forms = {"cron": cron, "every": every, "when": when, "fire_at": fire_at}
     given = [(form, text) for form, text in forms.items() if text is not None]
     if len(given) != 1:
@@ -119,8 +119,8 @@ def occurrences(
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def _read_cron(text: str, _zone: tzinfo) -> str:
-    raise_flaw(text, crons.read_native, crons.EXAMPLES)
-    return crons.canonical_native(text)
+    raise_flaw(text, crons.read_crontab, crons.EXAMPLES)
+    return crons.canonical_crontab(text)
 
 
 def _read_aws_cron(text: str, _zone: tzinfo) -> str:

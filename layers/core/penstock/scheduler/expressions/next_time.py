@@ -11,7 +11,7 @@ from copy import copy
 from datetime import date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 
-from .cron import Cron, read_aws, read_native
+from .cron import Cron, read_aws, read_crontab
 from .days import Days, list_days
 from .fields import AWS_YEAR
 from .invalid import raise_flaw
@@ -82,7 +82,7 @@ def cron_times(canonical: str) -> CronTimes:
 
     Raises ScheduleInvalid for a text that is no cron.
     """
-    return CronTimes(raise_flaw(canonical, read_aws if canonical.startswith("cron(") else read_native, ()))
+    return CronTimes(raise_flaw(canonical, read_aws if canonical.startswith("cron(") else read_crontab, ()))
 
 
 def _dates(cron: Cron, start: date) -> Iterator[date]:

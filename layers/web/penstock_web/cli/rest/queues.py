@@ -19,8 +19,8 @@ from .printing import counted, print_described, print_json, print_messages, prin
 from .values import accept_only, json_or_text, whole_number
 
 if TYPE_CHECKING:
-    from penstock_web.native.documents import StoredMessage
-    from penstock_web.native.shapes import Attributes
+    from penstock_web.rest.documents import StoredMessage
+    from penstock_web.rest.shapes import Attributes
 
     from .client import Document
 
@@ -290,7 +290,7 @@ def _delete_messages(client: Client, name: str, wanted: dict[str, object], json:
 def _same_queue(client: Client, name: str, wanted: Attributes) -> Document:
     """The queue that is there. Raises LocalError, as CreateQueue does, if it has other attributes than these."""
     from penstock.sqs.attributes import check_queue_attributes
-    from penstock_web.native.operations import attributes_as_text
+    from penstock_web.rest.operations import attributes_as_text
 
     there = client.call("GET", queue_path(name))
     present = there["attributes"]
@@ -298,7 +298,7 @@ def _same_queue(client: Client, name: str, wanted: Attributes) -> Document:
     texts, fifo = attributes_as_text(wanted), name.endswith(".fifo")
     if fifo:
         texts["FifoQueue"] = "true"
-    checked = check_queue_attributes(texts, fifo, creating=True, native=True)
+    checked = check_queue_attributes(texts, fifo, creating=True, extensions=True)
     other = [
         f"{key} is {present[key]}, not {value}" if key in present else f"it has no {key}"
         for key, value in checked.items()

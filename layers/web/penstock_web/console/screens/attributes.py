@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
-from penstock_web.native.operations import arn_of, change_queue, describe_queue
-from penstock_web.native.shapes import Attributes
+from penstock_web.rest.operations import arn_of, change_queue, describe_queue
+from penstock_web.rest.shapes import Attributes
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 

@@ -11,7 +11,7 @@ from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import Seen, to_datetime
 from penstock_web.console.rendering import plural
 from penstock_web.console.snippets import as_markdown
-from penstock_web.native.operations import arn_of
+from penstock_web.rest.operations import arn_of
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 

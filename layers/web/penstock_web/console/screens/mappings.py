@@ -9,9 +9,9 @@ from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.rendering import segment
-from penstock_web.native.documents import decode_document, parse_timestamp
-from penstock_web.native.mappings import operations
-from penstock_web.native.mappings.documents import MappingPatch, NewMapping, new_mapping
+from penstock_web.rest.documents import decode_document, parse_timestamp
+from penstock_web.rest.mappings import operations
+from penstock_web.rest.mappings.documents import MappingPatch, NewMapping, new_mapping
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 

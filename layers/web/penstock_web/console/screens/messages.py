@@ -13,9 +13,9 @@ from penstock_web.console.console_route import HEADERS, ConsoleRoute, CurrentPag
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
 from penstock_web.console.snippets import as_markdown, message_snippets
-from penstock_web.native.errors import MessageNotFound
-from penstock_web.native.operations import arn_of, delete_ids
-from penstock_web.native.search import found_message
+from penstock_web.rest.errors import MessageNotFound
+from penstock_web.rest.operations import arn_of, delete_ids
+from penstock_web.rest.search import found_message
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 

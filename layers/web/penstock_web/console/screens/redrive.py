@@ -16,8 +16,8 @@ from penstock.search.filters import MessageFilter
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import to_datetime
-from penstock_web.native.moves import NewMove, checked, count_nothing, move_act, moved, start
-from penstock_web.native.operations import arn_of
+from penstock_web.rest.moves import NewMove, checked, count_nothing, move_act, moved, start
+from penstock_web.rest.operations import arn_of
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 

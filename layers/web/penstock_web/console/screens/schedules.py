@@ -14,10 +14,10 @@ from penstock.scheduler.rows import ScheduleRow, read_row
 from penstock_web.console.calendar import read_calendar
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
 from penstock_web.console.rendering import segment
-from penstock_web.native.documents import parse_timestamp
-from penstock_web.native.schedules import operations as scheduling
-from penstock_web.native.schedules.documents import SchedulePatch, ShownSchedule
-from penstock_web.native.schedules.views import to_shown_schedule
+from penstock_web.rest.documents import parse_timestamp
+from penstock_web.rest.schedules import operations as scheduling
+from penstock_web.rest.schedules.documents import SchedulePatch, ShownSchedule
+from penstock_web.rest.schedules.views import to_shown_schedule
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 

@@ -10,18 +10,18 @@ from penstock.delivery.webhooks.endpoint import MAXIMUM_URL_CHARACTERS
 from penstock.errors import InvalidParameterValue
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.rendering import query
-from penstock_web.native.documents import parse_timestamp
-from penstock_web.native.errors import DeliveryNotFound
-from penstock_web.native.webhooks.attempts import URL, attempts
-from penstock_web.native.webhooks.deliveries import (
+from penstock_web.rest.documents import parse_timestamp
+from penstock_web.rest.errors import DeliveryNotFound
+from penstock_web.rest.webhooks.attempts import URL, attempts
+from penstock_web.rest.webhooks.deliveries import (
     GivenUp,
     list_webhooks,
     retry_act,
     retry_given_up,
     retry_webhook,
 )
-from penstock_web.native.webhooks.endpoint_test import send_test
-from penstock_web.native.webhooks.endpoints import endpoints, pause, resume
+from penstock_web.rest.webhooks.endpoint_test import send_test
+from penstock_web.rest.webhooks.endpoints import endpoints, pause, resume
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 

@@ -1,0 +1,140 @@
+"""Messages by their public ids: the REST API."""
+
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class PeekedRow(NamedTuple):
+    """A message that was looked at and not received. `attributes`, `system`: JSON.
+
+    `entered_at_ms`, `entered_by`: when and how it came into this queue: sent, dead_lettered, moved.
+    """
+
+    public_id: int
+    receive_count: int
+    message_id: str
+    sent_at_ms: int
+    visible_at_ms: int
+    body: str
+    attributes: str | None
+    system: str | None
+    group_id: str | None
+    entered_at_ms: int
+    entered_by: str
+
+
+PEEK_MESSAGES = Statement(
+    "queue.peek_messages", ("text", "text", "int8", "int4", "int8"), PeekedRow, named=("p_bytes",)
+)
+
+
+class DeletedIdRow(NamedTuple):
+    """The public id of a message that was deleted."""
+
+    id: int
+
+
+DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"), DeletedIdRow)
+
+
+class NewVisibilityRow(NamedTuple):
+    """When the message becomes visible."""
+
+    visible_at_ms: int
+
+
+CHANGE_VISIBILITY_BY_ID = Statement(
+    "queue.change_visibility_by_id", ("text", "int8", "int4"), NewVisibilityRow
+)
+
+
+class ArchivedRow(NamedTuple):
+    """A deleted message of the archive. `attributes`, `system`: JSON."""
+
+    archive_id: int
+    public_id: int
+    message_id: str
+    sent_at_ms: int
+    archived_at_ms: int
+    receive_count: int
+    body: str
+    attributes: str | None
+    system: str | None
+
+
+READ_ARCHIVE = Statement(
+    "queue.read_archive", ("text", "int8", "int4", "int8"), ArchivedRow, named=("p_bytes",)
+)
+
+
+class FoundRow(NamedTuple):
+    """A message that passes a filter; in the last row, which is none, all is None but the last three.
+
+    `receive_count`: in this queue; `total_receive_count`: in all. `source_arn`: the queue that a dead letter came from.
+    `looked_at`, `messages`, `next`: at how many of how many the search looked, and where it goes on.
+    """
+
+    public_id: int
+    receive_count: int
+    message_id: str
+    sent_at_ms: int
+    visible_at_ms: int
+    body: str
+    attributes: str | None
+    system: str | None
+    group_id: str | None
+    entered_at_ms: int
+    entered_by: str
+    state: str
+    total_receive_count: int
+    source_arn: str | None
+    looked_at: int | None
+    next: str | None
+    messages: int | None
+
+
+SEARCH_MESSAGES = Statement(
+    "queue.search_messages", ("text", "jsonb", "text", "int4", "int4", "int8"), FoundRow
+)
+
+
+class FailureRow(NamedTuple):
+    """A sample of a group of messages, with what the group has in common; the last row of an answer has no group.
+
+    `group_messages`, `oldest_ms`, `newest_ms`: how many there are, and when the first and the last came into the queue.
+    `body`: its first 16,384 characters; `body_length`: all its bytes. The others as in `FoundRow`.
+    """
+
+    group_number: int
+    group_source_arn: str | None
+    group_receive_count: int | None
+    group_attribute: str | None
+    group_shape: str | None
+    group_messages: int
+    oldest_ms: int
+    newest_ms: int
+    public_id: int
+    receive_count: int
+    message_id: str
+    sent_at_ms: int
+    visible_at_ms: int
+    body: str
+    body_length: int
+    attributes: str | None
+    system: str | None
+    group_id: str | None
+    entered_at_ms: int
+    entered_by: str
+    state: str
+    total_receive_count: int
+    source_arn: str | None
+    looked_at: int | None
+    next: str | None
+    messages: int | None
+    groups: int | None
+
+
+GROUP_FAILURES = Statement(
+    "queue.group_failures", ("text", "text[]", "text", "jsonb", "text", "int4", "int4", "int4"), FailureRow
+)

@@ -1,1 +1,0 @@
-"""The native REST API: plain JSON over the same operations. It uses FastAPI and pydantic, which core never imports."""

@@ -1,1 +1,0 @@
-"""Users and keys in the native REST API."""

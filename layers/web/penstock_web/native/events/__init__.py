@@ -1,1 +1,0 @@
-"""Routed events in the native REST API."""

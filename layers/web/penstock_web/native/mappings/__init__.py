@@ -1,1 +1,0 @@
-"""Event source mappings in the native REST API."""

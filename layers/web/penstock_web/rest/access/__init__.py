@@ -1,0 +1,1 @@
+"""Users and keys in the REST API."""

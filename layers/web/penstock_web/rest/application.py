@@ -1,0 +1,55 @@
+"""the REST API as an application: a part of the container's, and of the function `rest` (`rest_function`)."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
+
+from penstock import __version__
+from penstock.environment import Environment
+
+from .api import add_rest_api
+from .certificates import certificates_router
+from .openapi import remove_validation_errors
+from .request_id import KEY, name_request
+from .rest_route import RunOperation
+
+
+async def entrance() -> dict[str, str]:
+    """What is at /v1, for who looks there first: public, as the document that it names."""
+    return {
+        "service": "Penstock",
+        "version": __version__,
+        "openapi": "/v1/openapi.json",
+        "queues": "/v1/queues",
+    }
+
+
+class RestApplication(FastAPI):
+    """Has the routes below /v1, the certificates and the OpenAPI document. `run_operation` runs operations."""
+
+    def __init__(self, environment: Environment, run_operation: RunOperation) -> None:
+        super().__init__(
+            title="Penstock",
+            version=__version__,
+            description="Queues on plain PostgreSQL: the REST API. The SQS API is on `/`.",
+            openapi_url="/v1/openapi.json",
+            docs_url=None,  # FastAPI's pages load scripts from elsewhere
+            redoc_url=None,
+            redirect_slashes=False,
+        )
+        self._environment = environment
+        for path in ("/v1", "/v1/"):
+            self.add_api_route(path, entrance, include_in_schema=False)
+        self.include_router(certificates_router(run_operation))
+        add_rest_api(self, environment, run_operation)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; its answer has its id, unless whoever calls has seen to that."""
+        if scope["type"] == "http" and KEY not in scope:
+            send = name_request(scope, send, self._environment)
+        await super().__call__(scope, receive, send)
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document, which is made once."""
+        return remove_validation_errors(super().openapi())

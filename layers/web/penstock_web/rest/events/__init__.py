@@ -1,0 +1,1 @@
+"""Routed events in the REST API."""

@@ -1,0 +1,1 @@
+"""Event source mappings in the REST API."""

@@ -1,0 +1,157 @@
+"""Operations of /v1/mappings: those of AWS Lambda's API, with the names and documents of the REST API."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from penstock.context import Context
+from penstock.effects import Operation
+from penstock.mappings import checks
+from penstock.mappings import operations as mappings
+from penstock.mappings import types as aws
+from penstock.mappings.batches import Mapping
+from penstock_web.rest.operations import arn_of
+
+from .documents import Filter, MappingList, MappingPatch, NewMapping, ShownMapping
+
+_json = msgspec.json.Encoder()
+_pattern_of = msgspec.json.Decoder(Filter)
+
+
+def create(new: NewMapping, context: Context) -> Operation[ShownMapping]:
+    """Makes a mapping; it works from now on. Raises what CreateEventSourceMapping refuses."""
+    checks.check_served(context)
+    return to_shown((yield from mappings.create(create_request(new, _queue(new.queue, context)), context)))
+
+
+def list_mappings(
+    queue: str | None, function: str | None, after: str | None, context: Context
+) -> Operation[MappingList]:
+    """A page of the account's mappings, of a queue or a function if it is given."""
+    checks.check_served(context)
+    request = aws.ListEventSourceMappingsRequest(
+        event_source_arn=None if queue is None else _queue(queue, context),
+        function_name=function,
+        marker=after,
+    )
+    found, following = yield from mappings.page(request, context)
+    return MappingList([to_shown(one) for one in found], following)
+
+
+def describe(mapping_id: str, context: Context) -> Operation[ShownMapping]:
+    """A mapping. Raises ResourceNotFoundException."""
+    checks.check_served(context)
+    return to_shown((yield from mappings.read(mapping_id, context)))
+
+
+def change(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
+    """Changes the given members; from now on the rights of the caller count, unless only tags change.
+
+    Raises what UpdateEventSourceMapping refuses.
+    """
+    checks.check_served(context)
+    given = msgspec.structs.asdict(patch)
+    changed = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+    tags = changed.pop("tags", None)
+    if tags is not None:
+        checks.check_tags(tags)
+    if changed or tags is None:
+        yield from mappings.update(_update_request(mapping_id, patch), context)
+    if tags is not None:
+        old = yield from mappings.read(mapping_id, context)
+        arn = mappings.build_arn(old)
+        yield from mappings.change_tags(arn, tags, sorted(old.tags.keys() - tags.keys()), context)
+    return to_shown((yield from mappings.read(mapping_id, context)))
+
+
+def delete(mapping_id: str, context: Context) -> Operation[None]:
+    """Deletes a mapping. Raises ResourceNotFoundException."""
+    checks.check_served(context)
+    yield from mappings.drop(aws.DeleteEventSourceMappingRequest(uuid=mapping_id), context)
+
+
+def to_shown(mapping: Mapping) -> ShownMapping:
+    """A mapping as the REST API shows it."""
+    options = mapping.options
+    scaling, criteria = options.scaling_config, options.filter_criteria
+    filters = (criteria.filters if criteria is not None else None) or []
+    return ShownMapping(
+        id=str(mapping.mapping_id),
+        queue=mapping.queue_arn.rpartition(":")[2],
+        function=mapping.function_arn,
+        state="enabled" if mapping.enabled else "disabled",
+        reason=mapping.reason,
+        last_result=mapping.last_result,
+        batch_size=mapping.batch_size,
+        window_secs=mapping.window_seconds,
+        max_concurrency=scaling.maximum_concurrency if scaling is not None else None,
+        filters=[_pattern_of.decode(one.pattern or "{}") for one in filters],
+        report_failures=mapping.reports_items,
+        tags=mapping.tags,
+        user=mapping.user_name,
+        updated_at=_rfc_3339(mapping.updated_at),
+        invocations=mapping.invocations,
+        failed_invocations=mapping.failed_invocations,
+        failing_since=None if mapping.failing_since is None else _rfc_3339(mapping.failing_since),
+    )
+
+
+def create_request(new: NewMapping, queue_arn: str) -> aws.CreateEventSourceMappingRequest:
+    """The request of AWS's API. Raises InvalidParameterValueException."""
+    return aws.CreateEventSourceMappingRequest(
+        function_name=new.function,
+        event_source_arn=queue_arn,
+        enabled=new.enabled,
+        batch_size=new.batch_size,
+        maximum_batching_window_in_seconds=new.window_secs,
+        scaling_config=_scaling(new.max_concurrency),
+        filter_criteria=_criteria(new.filters),
+        function_response_types=_response_types(new.report_failures),
+        tags=new.tags,
+    )
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+def _rfc_3339(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _update_request(mapping_id: str, patch: MappingPatch) -> aws.UpdateEventSourceMappingRequest:
+    request = aws.UpdateEventSourceMappingRequest(uuid=mapping_id)
+    if patch.function is not msgspec.UNSET:
+        request.function_name = patch.function
+    if patch.enabled is not msgspec.UNSET:
+        request.enabled = patch.enabled
+    if patch.batch_size is not msgspec.UNSET:
+        request.batch_size = patch.batch_size
+    if patch.window_secs is not msgspec.UNSET:
+        request.maximum_batching_window_in_seconds = patch.window_secs
+    if patch.max_concurrency is not msgspec.UNSET:
+        request.scaling_config = aws.ScalingConfig(patch.max_concurrency)
+    if patch.filters is not msgspec.UNSET:
+        request.filter_criteria = _criteria(patch.filters)
+    if patch.report_failures is not msgspec.UNSET:
+        request.function_response_types = _response_types(patch.report_failures)
+    return request
+
+
+def _scaling(concurrency: int | None) -> aws.ScalingConfig | None:
+    return None if concurrency is None else aws.ScalingConfig(concurrency)
+
+
+def _criteria(filters: list[Filter]) -> aws.FilterCriteria:
+    return aws.FilterCriteria([aws.Filter(_pattern(one)) for one in filters])
+
+
+def _pattern(pattern: Filter) -> str:
+    text = _json.encode(pattern).decode()
+    checks.check_pattern(text)
+    return text
+
+
+def _response_types(reports: bool) -> list[aws.ResponseType]:
+    return ["ReportBatchItemFailures"] if reports else []
+
+
+def _queue(given: str, context: Context) -> str:
+    return given if given.startswith("arn:") else arn_of(given, context)

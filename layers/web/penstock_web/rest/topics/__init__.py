@@ -1,0 +1,1 @@
+"""Topics and their subscriptions in the REST API."""

@@ -1,0 +1,111 @@
+"""/v1/deliveries/attempts: what became of each attempt to deliver a webhook."""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime, BaseModel
+
+from penstock.access.authorization import ANY, is_user_allowed
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.webhooks import LIST_WEBHOOK_ATTEMPTS, WebhookAttemptRow
+from penstock_web.rest.documents import format_timestamp
+from penstock_web.rest.rest_route import RestRoute, Runner
+
+router = APIRouter(prefix="/deliveries/attempts", tags=["deliveries"], route_class=RestRoute)
+
+URL: Final = "^[!-~]{1,2048}$"
+"""What the address of a webhook consists of; more of it is checked when somebody subscribes it."""
+MOST_LOOKED_AT: Final = 10_000
+"""At how many attempts one request looks."""
+
+
+class Attempt(BaseModel):
+    """An attempt. `outcome`: delivered; retried (another attempt follows); given_up.
+
+    `status`: null when no answer came. `duration_ms`: with connecting. `sent_bytes`: the request with its head.
+    `answer`: its first 256 bytes, where WEBHOOK_LOG_ANSWERS is on, for who may do `penstock:ReadAnswers`.
+    """
+
+    id: int
+    at: str
+    delivery_id: int
+    message_id: str
+    topic_arn: str | None
+    subscription_arn: str | None
+    endpoint: str
+    attempt: int
+    outcome: Literal["delivered", "retried", "given_up"]
+    status: int | None
+    error: str | None
+    duration_ms: int | None
+    sent_bytes: int | None
+    answer: str | None
+
+
+class AttemptPage(BaseModel):
+    """Attempts, the newest first. `next`: give it as `before` for those that follow; null: there are no more.
+
+    `looked_at`: at how many attempts the request looked, at most 10,000: after a page with few attempts, or none, there
+    may be more.
+    """
+
+    attempts: list[Attempt]
+    looked_at: int
+    next: int | None
+
+
+@router.get("")
+async def list_attempts(
+    runner: Runner,
+    endpoint: Annotated[str | None, Query(pattern=URL)] = None,
+    failed: bool = False,
+    since: AwareDatetime | None = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
+) -> AttemptPage:
+    """Attempts to deliver, the newest first. `failed`: only those without success."""
+    return await runner.run(
+        attempts(runner.context, endpoint=endpoint, failed=failed, since=since, limit=limit, before=before)
+    )
+
+
+def attempts(
+    context: Context,
+    *,
+    endpoint: str | None = None,
+    failed: bool = False,
+    since: datetime | None = None,
+    limit: int = 100,
+    before: int | None = None,
+) -> Operation[AttemptPage]:
+    """A page of the account's attempts."""
+    header, *rows = yield from Call(
+        LIST_WEBHOOK_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MOST_LOOKED_AT)
+    )
+    answers = is_user_allowed("penstock", "ReadAnswers", ANY, context)
+    return AttemptPage(
+        attempts=[_shown(row, answers=answers) for row in rows],
+        looked_at=header.looked_at or 0,
+        next=header.attempt_id,
+    )
+
+
+def _shown(row: WebhookAttemptRow, *, answers: bool) -> Attempt:
+    return Attempt(
+        id=row.attempt_id or 0,
+        at=format_timestamp(row.recorded_at_ms),
+        delivery_id=row.webhook_id,
+        message_id=str(row.message_id),
+        topic_arn=row.subscription_arn and row.subscription_arn.rpartition(":")[0],
+        subscription_arn=row.subscription_arn,
+        endpoint=row.endpoint,
+        attempt=row.attempt,
+        outcome=row.outcome,
+        status=row.status,
+        error=row.error,
+        duration_ms=row.duration_ms,
+        sent_bytes=row.sent_bytes,
+        answer=row.answer if answers else None,
+    )

@@ -1,0 +1,121 @@
+"""Runs over a real service, and the same schedules through the other door. Shapes: docs/schedules.md."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+
+from tests.integration.web.rest.test_rest import receive
+from tests.support.database import Database
+from tests.support.programs.penstock_service import Service, until_row
+from tests.support.schedules.rest_documents import MILLISECONDS, SECONDS, create, names, refused
+from tests.support.sql.calls import call_pattern
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+def test_a_run_is_out_of_band(http: httpx.Client) -> None:
+    target = {"queue": "orders", "message": {"do": "it"}, "headers": {"trace": "t", "n": 1}}
+    before = create(http, target=target, status="paused")
+    answer = http.post("/v1/schedules/nightly/runs")
+    assert answer.status_code == 202
+    run = answer.json()
+    assert MILLISECONDS(run["fired_at"])
+    assert SECONDS(run["scheduled_for"])
+    (message,) = receive(http, "orders")
+    assert run == {
+        "schedule_name": "nightly",
+        "fired_at": run["fired_at"],
+        "scheduled_for": run["scheduled_for"],
+        "out_of_band": True,
+        "msg_ids": [message["id"]],
+    }
+    told = {"name": "nightly", "scheduled_for": run["scheduled_for"], "out_of_band": True}
+    assert message["message"] == {"do": "it"}
+    assert message["headers"] == {"trace": "t", "n": 1, "_schedule": told}
+    after = http.get("/v1/schedules/nightly").json()
+    assert (after["next_fire_at"], after["status"]) == (before["next_fire_at"], "paused")
+    assert (after["fire_count"], after["last_fired_at"]) == (1, run["fired_at"])
+
+
+def test_runs_are_listed_the_newest_first(http: httpx.Client) -> None:
+    create(http)
+    assert http.get("/v1/schedules/nightly/runs").json() == {"runs": []}
+    made = [http.post("/v1/schedules/nightly/runs").json() for _ in range(3)]
+    first = http.get("/v1/schedules/nightly/runs", params={"limit": 2}).json()
+    second = http.get("/v1/schedules/nightly/runs", params={"limit": 2, "before": first["next"]}).json()
+    assert "next" not in second
+    found = [*first["runs"], *second["runs"]]
+    assert [{key: run[key] for key in made[0]} for run in found] == made[::-1]
+    assert {(run["attempts"], run["error"]) for run in found} == {(1, None)}
+
+
+def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, database: Database) -> None:
+    create(http)
+    with ThreadPoolExecutor(1) as pool, service.http() as other:
+        polling = pool.submit(receive, other, "orders", wait=20)
+        until_row(
+            database.dsn, f"select from pg_stat_activity where query ~ '{call_pattern('queue.poll_queues')}'"
+        )
+        http.post("/v1/schedules/nightly/runs").raise_for_status()
+        assert [message["message"] for message in polling.result()] == [{"do": "it"}]
+
+
+def test_a_run_reaches_whom_a_topic_reaches(http: httpx.Client) -> None:
+    """By routing key, and filter policies look at the message."""
+    for pattern, policy in (("orders.*", {"do": ["it"]}), ("orders.#", {"do": ["else"]})):
+        http.post(
+            f"/v1/events/{pattern.replace('#', '%23')}/subscriptions",
+            json={"queue_name": "orders", "filter_policy": policy},
+        ).raise_for_status()
+    create(http, target={"topic": "orders.created", "message": {"do": "it"}})
+    run = http.post("/v1/schedules/nightly/runs").json()
+    (message,) = receive(http, "orders", max=10)
+    assert run["msg_ids"] == [message["id"]]
+    assert message["headers"]["_schedule"]["name"] == "nightly"
+
+
+def test_a_run_without_its_queue(http: httpx.Client) -> None:
+    create(http, target={"queue": "never", "message": 1})
+    answer = http.post("/v1/schedules/nightly/runs")
+    assert refused(answer) == (409, "schedule_conflict")
+    assert "'never'" in answer.json()["error"]["message"]
+    assert http.get("/v1/schedules/nightly/runs").json() == {"runs": []}
+
+
+# --- the other door --------------------------------------------------------------------------------------------------
+def test_schedules_of_eventbridge_scheduler_are_seen(http: httpx.Client, service: Service) -> None:
+    """A second door to the same rows."""
+    of_aws = service.client("scheduler")
+    queue = "arn:aws:sqs:us-east-1:000000000000:orders"
+    given = {
+        "Name": "Of.AWS",
+        "ScheduleExpression": "cron(0 3 * * ? *)",
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "Target": {"Arn": queue, "RoleArn": "arn:aws:iam::000000000000:role/r", "Input": "text"},
+    }
+    of_aws.create_schedule(**given)
+    found = http.get("/v1/schedules/Of.AWS").json()
+    assert (found["expression"], found["target"]) == ("cron(0 3 * * ? *)", {"arn": queue, "input": "text"})
+    assert http.post("/v1/schedules/Of.AWS/runs").status_code == 202
+    assert [message["message"] for message in receive(http, "orders")] == ["text"]
+    assert http.patch("/v1/schedules/Of.AWS", json={"status": "paused"}).json()["status"] == "paused"
+    assert of_aws.get_schedule(Name="Of.AWS")["State"] == "DISABLED"
+    refusal = http.patch("/v1/schedules/Of.AWS", json={"cron": "* * * * *"})
+    assert refused(refusal) == (409, "schedule_conflict")
+    assert http.delete("/v1/schedules/Of.AWS").status_code == 204
+
+
+def test_eventbridge_scheduler_sees_schedules_made_here(http: httpx.Client, service: Service) -> None:
+    create(http)
+    create(
+        http, name="once", cron=None, fire_at="2036-01-02T03:04:05Z", target={"topic": "a.b", "message": 1}
+    )
+    of_aws = service.client("scheduler")
+    found = of_aws.get_schedule(Name="nightly")
+    assert (found["ScheduleExpression"], found["State"]) == ("cron(0 3 * * *)", "ENABLED")
+    assert found["Target"]["Arn"] == "arn:aws:sqs:us-east-1:000000000000:orders"
+    listed = of_aws.list_schedules()["Schedules"]
+    arns = ["arn:aws:sqs:us-east-1:000000000000:orders", "arn:aws:sns:us-east-1:000000000000:a.b"]
+    assert [one["Target"]["Arn"] for one in listed] == arns
+    assert of_aws.get_schedule(Name="once")["ScheduleExpression"] == "at(2036-01-02T03:04:05)"
+    of_aws.delete_schedule(Name="nightly")
+    assert names(http) == ["once"]

@@ -1,0 +1,214 @@
+"""Routed events and transactions over a real service. Shapes: docs/topics.md, "Events"."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.web.rest.test_rest import error_of, receive, send
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import Service, running_service
+
+MANY = [f"q{number}" for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def service(postgres: TestServer) -> Iterator[Service]:
+    settings = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
+    with postgres.database() as database, running_service(database.api_dsn, **settings) as service:
+        yield service
+
+
+@pytest.fixture
+def http(service: Service) -> Iterator[httpx.Client]:
+    """A client; three queues are there and empty, nothing is bound."""
+    with service.http() as http:
+        for queue in http.get("/v1/queues").json()["queues"]:
+            for one in http.get(f"/v1/queues/{queue['name']}/subscriptions").json()["subscriptions"]:
+                unbind(http, one)
+            http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
+        for name in MANY:
+            http.post("/v1/queues", json={"name": name}).raise_for_status()
+        yield http
+
+
+def bind(http: httpx.Client, pattern: str, **what: Any) -> dict[str, Any]:
+    answer = http.post(f"/v1/events/{pattern.replace('#', '%23')}/subscriptions", json=what)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def unbind(http: httpx.Client, binding: dict[str, Any]) -> httpx.Response:
+    pattern = binding["pattern"].replace("#", "%23")
+    return http.delete(f"/v1/events/{pattern}/subscriptions/{binding['id']}")
+
+
+def publish(http: httpx.Client, key: str, message: Any, **others: Any) -> dict[str, Any]:
+    answer = http.post(f"/v1/events/{key}", json={"message": message, **others})
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
+    bind(http, "orders.*", queue_name="q0")
+    bind(http, "orders.created", queue_name="q1")
+    bind(http, "bills.#", queue_name="q2")
+    answer = publish(http, "orders.created", {"id": 1}, headers={"trace": "t"})
+    assert (answer["queues_matched"], answer["webhooks_matched"]) == (2, 0)
+    assert [one["queue_name"] for one in answer["messages"]] == ["q0", "q1"]
+    for name, told in zip(("q0", "q1"), answer["messages"], strict=True):
+        (message,) = receive(http, name)
+        assert (message["id"], message["message"], message["headers"]) == (
+            told["msg_id"],
+            {"id": 1},
+            {"trace": "t"},
+        )
+    assert receive(http, "q2") == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "key", "matches"),
+    [
+        ("logs.#", "logs", True), ("logs.#", "logs.a.b", True), ("#", "a.b", True), ("#.b", "b", True),
+        ("a.#.c", "a.c", True), ("a.#.c", "a.x.y.c", True), ("a.#.c", "a.x", False), ("*", "a", True),
+        ("*", "a.b", False), ("a.*", "a", False), ("a.*.#", "a.b", True), ("a.*.#", "a", False),
+        ("#.a.#.b", "x.a.a.b", True), ("#.a.#.b", "x.b.a", False), ("a", "A", False), ("a-_1", "a-_1", True),
+    ],
+)  # fmt: skip
+def test_patterns(http: httpx.Client, pattern: str, key: str, matches: bool) -> None:
+    """As in AMQP: `*` is one segment, `#` none or more. A look tells what a publish then does."""
+    made = bind(http, pattern, queue_name="q0")
+    dry = http.get(f"/v1/events/{key}/matches").json()["subscriptions"]
+    assert [one["id"] for one in dry] == ([made["id"]] if matches else [])
+    assert publish(http, key, 1)["queues_matched"] == int(matches)
+
+
+def test_a_queue_that_is_bound_twice_gets_one_message(http: httpx.Client) -> None:
+    for pattern in ("a.*", "a.b", "#"):
+        bind(http, pattern, queue_name="q0")
+    assert publish(http, "a.b", "m")["queues_matched"] == 1
+    assert len(receive(http, "q0", max=10)) == 1
+
+
+def test_a_binding_is_made_once(http: httpx.Client) -> None:
+    first = bind(http, "a.#", queue_name="q0")
+    assert bind(http, "a.#", queue_name="q0") == first
+    assert http.get("/v1/events/a.%23/subscriptions").json()["subscriptions"] == [first]
+    assert http.get("/v1/queues/q0/subscriptions").json()["subscriptions"] == [first]
+    assert unbind(http, first).status_code == 204
+    assert error_of(unbind(http, first)) == (404, "subscription_not_found")
+
+
+def test_a_url_gets_a_delivery(http: httpx.Client) -> None:
+    made = bind(http, "a.b", protocol="https", endpoint="https://example.com/hook", envelope=True)
+    assert (made["endpoint"], made["envelope"], "queue_name" in made) == (
+        "https://example.com/hook",
+        True,
+        False,
+    )
+    assert publish(http, "a.b", "m")["webhooks_matched"] == 1
+    assert unbind(http, made).status_code == 204
+
+
+def test_a_url_says_its_protocol(http: httpx.Client) -> None:
+    made = bind(http, "a.b", endpoint="http://example.com/hook")
+    assert (made["protocol"], made["endpoint"]) == ("http", "http://example.com/hook")
+    assert unbind(http, made).status_code == 204
+
+
+def test_a_delayed_event(http: httpx.Client) -> None:
+    bind(http, "a.b", queue_name="q0")
+    publish(http, "a.b", "m", delay=900)
+    assert http.get("/v1/queues/q0").json()["delayed"] == 1
+
+
+@pytest.mark.parametrize("key", ["a..b", ".a", "a.", "a b", "ü", "a.*", "%23", "x" * 256])
+def test_bad_routing_keys(http: httpx.Client, key: str) -> None:
+    assert error_of(http.post(f"/v1/events/{key}", json={"message": 1})) == (400, "bad_request")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, {"queue_name": "q0", "protocol": "http", "endpoint": "http://x/"}, {"protocol": "http"},
+        {"protocol": "ftp", "endpoint": "ftp://x/"}, {"protocol": "http", "endpoint": "https://x/"},
+        {"protocol": "http", "endpoint": "http:// x/"}, {"queue_name": "q0", "surplus": 1},
+    ],
+)  # fmt: skip
+def test_bad_bindings(http: httpx.Client, body: dict[str, Any]) -> None:
+    assert error_of(http.post("/v1/events/a/subscriptions", json=body)) == (400, "bad_request")
+    assert error_of(http.post("/v1/events/a..b/subscriptions", json={"queue_name": "q0"})) == (
+        400,
+        "bad_request",
+    )
+
+
+def test_unknown_queues(http: httpx.Client) -> None:
+    assert error_of(http.post("/v1/events/a/subscriptions", json={"queue_name": "none"})) == (
+        404,
+        "queue_not_found",
+    )
+    assert error_of(http.get("/v1/queues/none/subscriptions")) == (404, "queue_not_found")
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+def test_a_transaction_does_everything(http: httpx.Client) -> None:
+    bind(http, "done.*", queue_name="q2")
+    send(http, "work", "q0")
+    (message,) = receive(http, "q0")
+    answer = http.post("/v1/transactions", json={
+        "ack": [{"queue": "q0", "receipt": message["receipt"]}],
+        "send": [{"queue": "q1", "message": {"next": 1}}, {"queue": "q1", "message": 2, "delay": 60}],
+        "publish": [{"routing_key": "done.work", "message": "event"}, {"routing_key": "nobody", "message": 1}],
+    })  # fmt: skip
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert told["acked"] == 1
+    assert [one["queue"] for one in told["sent"]] == ["q1", "q1"]
+    assert [one["queues_matched"] for one in told["published"]] == [1, 0]
+    (received,) = receive(http, "q1")
+    assert (received["id"], received["message"]) == (told["sent"][0]["id"], {"next": 1})
+    assert receive(http, "q2")[0]["message"] == "event"
+    assert http.get("/v1/queues/q0").json()["queue_length"] == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ({"send": [{"queue": "none", "message": 1}]}, (404, "queue_not_found")),
+        ({"send": [{"queue": "q1", "message": "x" * 2000}]}, (413, "payload_too_large")),
+        ({"publish": [{"routing_key": "a..b", "message": 1}]}, (400, "bad_request")),
+        ({"send": [{"queue": "q1", "message": 1, "delay": 31_536_001}]}, (400, "bad_request")),
+        ({"surplus": []}, (400, "bad_request")),
+    ],
+)
+def test_what_cannot_be_done_undoes_the_rest(
+    http: httpx.Client, part: dict[str, Any], expected: tuple[int, str]
+) -> None:
+    http.patch("/v1/queues/q1", json={"attributes": {"MaximumMessageSize": 1024}}).raise_for_status()
+    bind(http, "#", queue_name="q2")
+    send(http, "work", "q0")
+    (message,) = receive(http, "q0", vt=600)
+    body = {"ack": [{"queue": "q0", "receipt": message["receipt"]}], "send": [{"queue": "q0", "message": "more"}],
+            "publish": [{"routing_key": "x", "message": 1}]}  # fmt: skip
+    for name, value in part.items():
+        body[name] = [*body.get(name, []), *value]
+    assert error_of(http.post("/v1/transactions", json=body)) == expected
+    counts = {name: http.get(f"/v1/queues/{name}").json()["queue_length"] for name in MANY}
+    assert counts == {"q0": 1, "q1": 0, "q2": 0}
+
+
+def test_a_stale_receipt_fails_the_whole(http: httpx.Client) -> None:
+    send(http, "work", "q0")
+    (message,) = receive(http, "q0")
+    ack = {"queue": "q0", "receipt": message["receipt"]}
+    assert http.post("/v1/transactions", json={"ack": [ack]}).json()["acked"] == 1
+    again = http.post("/v1/transactions", json={"ack": [ack], "send": [{"queue": "q1", "message": 1}]})
+    assert error_of(again) == (409, "stale_receipt")
+    assert http.get("/v1/queues/q1").json()["queue_length"] == 0
+
+
+def test_an_empty_transaction(http: httpx.Client) -> None:
+    assert http.post("/v1/transactions", json={}).json() == {"acked": 0, "sent": [], "published": []}

@@ -1,0 +1,281 @@
+"""Verdicts on queues by every way to them: REST by each deployment, /metrics, the command line; and their minutes.
+
+What each queue must be called is what docs/verdicts.md says of such minutes.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+# Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
+import penstock_web.rest.application  # noqa: F401
+from infra.local_lambda.events import EVENT_FORMS
+from penstock.settings import DRIVERS
+from penstock.verdicts import Minute
+from penstock_web.cli import main
+from tests.support import plain_http
+from tests.support.database import Database, TestServer
+from tests.support.functions.server import FunctionServer
+from tests.support.programs.penstock_service import running_service
+from tests.support.sql.metric_rows import new_queue
+from tests.support.sql.minute_rows import Connection, add_messages, add_minutes, current_minute
+from tests.support.web.prometheus_text import scrape
+
+MINUTE = timedelta(minutes=1)
+KINDS = {
+    "behind": "falling_behind",
+    "dead-letters": "idle",
+    "draining": "draining",
+    "keeps-up": "ok",
+    "nothing": "idle",
+    "stopped": "stalled",
+}
+
+
+@dataclass
+class Queues:
+    """A database whose queues have minutes up to `now`, the start of the minute that is not over."""
+
+    database: Database
+    now: datetime
+
+
+def fill(db: Connection, now: datetime) -> None:
+    """Half an hour of each queue, and as many messages as its last minute says."""
+    for name in KINDS:
+        add_minutes(db, new_queue(db, name), MINUTES[name](now))
+    for name, count in {"behind": 3600, "draining": 3600, "stopped": 200, "dead-letters": 5}.items():
+        add_messages(db, name, count, now - 20 * MINUTE)
+    redrive = json.dumps(
+        {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead-letters", "maxReceiveCount": 3}
+    )
+    statement = (
+        "update queue.queues set attributes = attributes || jsonb_build_object('RedrivePolicy', %s::text)"
+    )
+    db.execute(f"{statement} where name = 'behind'".encode(), (redrive,))
+
+
+def busy(now: datetime, ago: int, **columns: Any) -> Minute:
+    """The minute so long ago."""
+    start = now - ago * MINUTE
+    known = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight": 5, "delayed": 0}
+    return Minute(start, last_received_at=start + MINUTE, **{**known, **columns})
+
+
+def behind(now: datetime) -> list[Minute]:
+    """Twenty minutes ago the arrivals rose by 180 a minute."""
+    before = [busy(now, ago) for ago in range(60, 20, -1)]
+    return before + [busy(now, ago, sent=480, visible=180 * (21 - ago)) for ago in range(20, 0, -1)]
+
+
+def draining(now: datetime) -> list[Minute]:
+    """For ten minutes 300 messages more were deleted than sent: twelve minutes are left."""
+    peak = [busy(now, 11, sent=300, visible=6600)]
+    return peak + [
+        busy(now, ago, received=600, deleted=600, visible=3600 + 300 * (ago - 1)) for ago in range(10, 0, -1)
+    ]
+
+
+def stopped(now: datetime) -> list[Minute]:
+    """The last receive was ten minutes ago."""
+    before = [busy(now, ago, sent=20, received=20, deleted=20, in_flight=0) for ago in range(30, 10, -1)]
+    last = now - 10 * MINUTE
+    return before + [
+        Minute(now - ago * MINUTE, sent=20, visible=20 * (11 - ago), in_flight=0, delayed=0,
+               oldest_at=last, last_received_at=last)
+        for ago in range(10, 0, -1)
+    ]  # fmt: skip
+
+
+MINUTES: dict[str, Callable[[datetime], list[Minute]]] = {
+    "behind": behind,
+    "draining": draining,
+    "stopped": stopped,
+    "keeps-up": lambda now: [busy(now, ago, in_flight=0) for ago in range(30, 0, -1)],
+    "nothing": lambda _now: [],
+    "dead-letters": lambda now: [Minute(now - 20 * MINUTE, sent=5, visible=5, in_flight=0, delayed=0)],
+}
+
+
+@pytest.fixture(scope="module")
+def queues(postgres: TestServer) -> Iterator[Queues]:
+    with postgres.database() as database:
+        with psycopg.connect(database.api_dsn, autocommit=True) as db:
+            db.execute(f"alter database {database.name} set timezone = 'Asia/Kolkata'".encode())
+            now = current_minute(db)
+            fill(db, now)
+        yield Queues(database, now)
+
+
+@pytest.fixture(scope="module", params=["container", *DRIVERS])
+def http(queues: Queues, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
+    """The container's deployment, and that of the functions with either driver."""
+    if request.param == "container":
+        with running_service(queues.database.api_dsn) as service, service.http() as http:
+            yield http
+        return
+    variables = {"QUEUE_DATABASE_DRIVER": request.param}
+    with (
+        FunctionServer(queues.database.pooled_dsn, EVENT_FORMS[0], variables) as deployment,
+        plain_http.Client(base_url=deployment.endpoint_url) as http,
+    ):
+        yield http
+
+
+def verdicts(http: httpx.Client, **query: Any) -> dict[str, dict[str, Any]]:
+    answer = http.get("/v1/metrics/lag", params=query)
+    assert answer.status_code == 200, answer.text
+    return {queue["name"]: queue["verdict"] for queue in answer.json()["queues"]}
+
+
+# --- GET /v1/metrics/lag ---------------------------------------------------------------------------------------------
+def test_each_queue_has_its_verdict(http: httpx.Client) -> None:
+    found = verdicts(http)
+    assert {name: verdict["kind"] for name, verdict in found.items()} == KINDS
+
+
+def test_since_when_and_why(http: httpx.Client, queues: Queues) -> None:
+    found = verdicts(http)
+    stopped, behind = found["stopped"], found["behind"]
+    assert datetime.fromisoformat(stopped["since"]) == queues.now - 10 * MINUTE
+    assert (stopped["cause"], stopped["cause_text"]) == (
+        "nobody_receives",
+        "Messages wait and no consumer receives them.",
+    )
+    assert stopped["since"].endswith("Z")
+    assert stopped["seconds_since_receive"] >= 600
+    assert abs(datetime.fromisoformat(behind["since"]) - (queues.now - 20 * MINUTE)) <= MINUTE
+    assert (behind["cause"], behind["empties_at"], behind["since_or_before"]) == (
+        "arrivals_rose",
+        None,
+        False,
+    )
+
+
+def test_when_it_will_be_empty(http: httpx.Client, queues: Queues) -> None:
+    """3,600 messages at 300 a minute: in twelve minutes."""
+    verdict = verdicts(http)["draining"]
+    low, at, high = (datetime.fromisoformat(verdict[f"empties_{name}"]) for name in ("low", "at", "high"))
+    assert low <= at <= high
+    assert timedelta(minutes=9) < at - queues.now < timedelta(minutes=18)
+    assert (verdict["backlog"], verdict["cause"]) == (3600, None)
+
+
+def test_consumers_for_a_target(http: httpx.Client) -> None:
+    """Five are busy and do 300 messages a minute, a second each. The backlog of 3,600 in a minute takes 60 more."""
+    slow, quick = (verdicts(http, target_lag_seconds=n)["behind"] for n in (3600, 60))
+    assert (slow["consumers_now"], slow["target_lag_seconds"]) == (5, 3600)
+    assert 8 <= slow["consumers_needed"] < 15
+    assert 60 <= quick["consumers_needed"] < 75
+
+
+def test_verdicts_as_csv(http: httpx.Client) -> None:
+    answer = http.get("/v1/metrics/lag", params={"format": "csv", "limit": 5, "target_lag_seconds": 60})
+    rows = {row["name"]: row for row in csv.DictReader(answer.text.splitlines(), strict=True)}
+    assert (rows["behind"]["verdict_kind"], rows["behind"]["verdict_cause"]) == (
+        "falling_behind",
+        "arrivals_rose",
+    )
+    assert (rows["nothing"]["verdict_kind"], rows["nothing"]["verdict_cause"]) == ("idle", "")
+    assert "target_lag_seconds=60" in answer.links["next"]["url"]
+
+
+@pytest.mark.parametrize("seconds", ["0", "86401", "x"])
+def test_bad_targets(http: httpx.Client, seconds: str) -> None:
+    answer = http.get("/v1/metrics/lag", params={"target_lag_seconds": seconds})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
+
+
+# --- GET /v1/queues/{name}/minutes -----------------------------------------------------------------------------------
+def test_minutes(http: httpx.Client, queues: Queues) -> None:
+    start = (queues.now - 11 * MINUTE).isoformat()
+    answer = http.get("/v1/queues/draining/minutes", params={"from": start, "to": queues.now.isoformat()})
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert (found["queue"], len(found["minutes"])) == ("draining", 11)
+    first = found["minutes"][0]
+    assert datetime.fromisoformat(first["starts_at"]) == queues.now - 11 * MINUTE
+    assert first["starts_at"].endswith("Z")
+    assert [first[name] for name in ("sent", "received", "deleted", "visible", "oldest_at")] == [
+        300,
+        300,
+        300,
+        6600,
+        None,
+    ]
+
+
+def test_minutes_as_csv(http: httpx.Client, queues: Queues) -> None:
+    query = {"from": (queues.now - 2 * MINUTE).isoformat(), "to": queues.now.isoformat(), "format": "csv"}
+    answer = http.get("/v1/queues/stopped/minutes", params=query)
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8; header=present"
+    first, last = csv.DictReader(answer.text.splitlines(), strict=True)
+    assert (first["sent"], last["visible"], last["received"]) == ("20", "200", "0")
+
+
+def test_minutes_that_cannot_be_asked_for(http: httpx.Client) -> None:
+    for path, code in {"none/minutes": 404, "stopped/minutes?from=yesterday": 400}.items():
+        assert http.get(f"/v1/queues/{path}").status_code == code
+    late = http.get("/v1/queues/stopped/minutes?from=2026-03-28T00:00:00Z&to=2026-03-29T00:01:00Z")
+    assert "more than 1440" in late.json()["error"]["message"]
+
+
+def test_both_are_in_the_document(http: httpx.Client) -> None:
+    paths = http.get("/v1/openapi.json").json()["paths"]
+    forms = paths["/v1/queues/{name}/minutes"]["get"]["responses"]["200"]["content"]
+    assert set(forms) == {"application/json", "text/csv"}
+    assert "target_lag_seconds" in {one["name"] for one in paths["/v1/metrics/lag"]["get"]["parameters"]}
+
+
+# --- /metrics and the command line -----------------------------------------------------------------------------------
+def test_metrics(queues: Queues) -> None:
+    with running_service(queues.database.api_dsn) as service:
+        found = scrape(service.url)
+    for name, kind in KINDS.items():
+        assert found.value("penstock_queue_verdict", queue=name, verdict=kind) == 1
+    assert len(found.values("penstock_queue_verdict", "queue")) == len(KINDS)
+    assert 500 < found.value("penstock_queue_until_empty_seconds", queue="draining") < 1100
+    assert not found.has("penstock_queue_until_empty_seconds", queue="behind")
+    assert found.value("penstock_queue_since_receive_seconds", queue="stopped") >= 600
+    assert found.values("penstock_queue_is_dead_letter_queue", "queue") == {"dead-letters": 1}
+
+
+def test_no_more_queues_than_the_limit(queues: Queues) -> None:
+    with running_service(queues.database.api_dsn, QUEUE_METRICS_MAX_QUEUES="2") as service:
+        found = scrape(service.url)
+    assert len(found.values("penstock_queue_verdict", "queue")) == 2
+
+
+def test_the_command_shows_the_worst_first(
+    queues: Queues, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", queues.database.api_dsn)
+    assert main(["metrics", "lag", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["name"] for line in lines][:3] == ["stopped", "behind", "draining"]
+    assert {line["name"]: line["verdict"]["kind"] for line in lines} == KINDS
+    assert main(["metrics", "lag", "--limit", "1"]) == 0
+    title, stopped, rest = capsys.readouterr().out.splitlines()
+    assert title.split() == [
+        "queue",
+        "verdict",
+        "since",
+        "why",
+        "backlog",
+        "in/s",
+        "out/s",
+        "empty",
+        "consumers",
+    ]
+    assert stopped.split()[:2] == ["stopped", "stalled"]
+    assert "Messages wait and no consumer receives them." in stopped
+    assert rest == "5 more queues"

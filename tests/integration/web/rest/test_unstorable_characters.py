@@ -1,0 +1,218 @@
+"""NUL and lone surrogates in the REST API: the client's mistake, or data that is stored as JSON writes it; never ours.
+
+PostgreSQL has no error to write down either, in which texts of clients would stand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from penstock_web.rest import outbox
+from penstock_web.rest.api import MODULES
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import running_service
+
+UNSTORABLE = ("a\0b", "a\ud800b")
+JSON = {"content-type": "application/json"}
+MESSAGE = {"message": {"a": "b"}, "headers": {"text": "t", "object": {"a": ["b"]}}}
+SCHEDULE = {
+    "cron": "0 0 * * *", "timezone": "UTC", "start_at": "2036-01-01T00:00:00Z", "end_at": "2037-01-01T00:00:00Z",
+    "overlap": "skip", "status": "paused", "target": {"queue": "q", **MESSAGE},
+}  # fmt: skip
+MOVE = "00000000-0000-4000-8000-000000000000"
+DELETABLE, BINDING = "/queues/{other}", "/events/{key}/subscriptions"
+TIMES = "from={2026-01-01T00:00:00Z}&to={2026-01-02T00:00:00Z}"
+
+# Where nobody is asked for a key, they are refused; `test_access_over_rest` tries them where somebody is.
+ACCESS: list[tuple[str, str, Any]] = [
+    ("GET", "/users", None),
+    ("PUT", "/users/{ann}", {"policies": ["read"]}),
+    ("DELETE", "/users/{ann}", None),
+    ("GET", "/keys", None),
+    ("POST", "/keys", {"user": "ann", "description": "d", "expires_at": "2099-01-01T00:00:00Z"}),
+    ("PATCH", "/keys/{PSTBIVLK22BJRDAZVJ4X}", {"expires_at": "2099-01-01T00:00:00Z"}),
+    ("DELETE", "/keys/{PSTBIVLK22BJRDAZVJ4X}", None),
+]
+
+PART = re.compile(r"\{[^}]*\}")
+
+# Method, path and body. What is between braces is tried with other texts.
+REQUESTS: list[tuple[str, str, Any]] = [
+    ("POST", "/queues", {"name": "new", "attributes": {"Policy": {"a": "b"}, "DelaySeconds": "1"}, "tags": {"a": "b"}}),
+    ("GET", "/queues?next={x}", None),
+    ("GET", "/queues/{q}", None),
+    ("PATCH", "/queues/{q}", {"attributes": {"Policy": {"a": "b"}, "KmsMasterKeyId": "k"}}),
+    ("DELETE", DELETABLE, None),
+    ("POST", f"{DELETABLE}/purge", None),
+    ("GET", "/queues/{q}/subscriptions", None),
+    ("POST", "/queues/{q}/messages", {**MESSAGE, "group_id": "g", "dedup_id": "d"}),
+    ("POST", "/queues/{q}/messages", [MESSAGE, MESSAGE]),
+    ("GET", "/queues/{q}/messages?max={1}", None),
+    ("DELETE", "/queues/{q}/messages", {"receipts": ["x"]}),
+    ("GET", "/queues/{q}/messages/peek?state={visible}", None),
+    ("POST", "/queues/{q}/messages/search", {"after": "0:1:g", "filter": {
+        "text": "a", "json": {"path": ["a"], "equals": "b"}, "attribute": {"name": "a", "equals": "b"}, "group_id": "g",
+        "source_queue": "q"}}),
+    ("GET", "/queues/{q}/failures?by={attribute}&attribute={a}&after={0:1:g}", None),
+    ("POST", "/queues/{q}/moves", {"filter": {"text": "a", "source_queue": "q"}, "to": "q"}),
+    ("GET", "/queues/{q}/moves", None),
+    ("GET", f"/queues/{{q}}/moves/{{{MOVE}}}", None),
+    ("POST", f"/queues/{{q}}/moves/{{{MOVE}}}/continue", None),
+    ("POST", f"/queues/{{q}}/moves/{{{MOVE}}}/cancel", None),
+    ("DELETE", "/queues/{q}/messages/{1}", None),
+    ("PATCH", "/queues/{q}/messages/{1}", {"vt": 1}),
+    ("GET", "/queues/{q}/archive", None),
+    ("GET", f"/queues/{{q}}/metrics?{TIMES}&group={{g}}&format={{csv}}&window={{1m}}", None),
+    ("GET", f"/queues/{{q}}/minutes?{TIMES}&format={{csv}}", None),
+    ("GET", "/metrics/lag?next={x}&target_lag_seconds={1}", None),
+    ("POST", "/events/{bound}", MESSAGE),
+    ("GET", "/events/{bound}/matches", None),
+    ("POST", BINDING, {"queue_name": "q", "filter_policy": {"a": ["b", {"prefix": "c"}]}}),
+    ("POST", BINDING, {"protocol": "http", "endpoint": "http://example.com/", "filter_policy": {"a": ["b"]}}),
+    ("GET", BINDING, None),
+    ("DELETE", f"{BINDING}/{{1}}", None),
+    ("POST", "/transactions", {
+        "ack": [{"queue": "q", "receipt": "x"}], "send": [{"queue": "q", **MESSAGE}],
+        "publish": [{"routing_key": "bound", **MESSAGE}],
+    }),
+    ("GET", "/deliveries?state={pending}", None),
+    ("POST", "/deliveries/{1}/retry", None),
+    ("GET", "/deliveries/attempts?endpoint={https://a.example/}&since={2026-01-01T00:00:00Z}", None),
+    ("GET", "/deliveries/endpoints", None),
+    ("POST", "/deliveries/endpoints/pause", {"endpoint": "https://a.example/"}),
+    ("POST", "/deliveries/endpoints/resume", {"endpoint": "https://a.example/"}),
+    ("POST", "/deliveries/endpoints/test", {"endpoint": "https://a.example/"}),
+    ("POST", "/deliveries/retry", {"endpoint": "https://a.example/", "since": "2026-01-01T00:00:00Z"}),
+    ("POST", "/queues/{q}/pause", None),
+    ("POST", "/queues/{q}/resume", None),
+    ("GET", "/queues/{q}/receivers", None),
+    ("GET", "/topics?next={x}", None),
+    ("POST", "/topics", {"name": "t", "attributes": {"DisplayName": "d"}, "tags": {"a": "b"}}),
+    ("GET", "/topics/{t}", None),
+    ("POST", "/topics/{t}/messages", {**MESSAGE, "subject": "s", "group_id": "g", "dedup_id": "d"}),
+    ("POST", "/topics/{t}/subscriptions", {"queue": "q", "filter": {"a": ["b"]}, "dead_letters": "q"}),
+    ("GET", "/topics/{t}/subscriptions?next={x}", None),
+    ("DELETE", f"/topics/{{t}}/subscriptions/{{{MOVE}}}", None),
+    ("DELETE", "/topics/{other}", None),
+    *ACCESS,
+    ("GET", "/schedules?queue={q}&topic={bound}&status={active}&next={x}", None),
+    *(
+        ("POST", "/schedules", {**SCHEDULE, "name": "new", "cron": None, one: "x"})
+        for one in ("every", "when", "fire_at")
+    ),
+    ("POST", "/schedules", {**SCHEDULE, "name": "new", "target": {"topic": "bound", **MESSAGE}}),
+    ("PUT", "/schedules?prune={false}", [{**SCHEDULE, "name": "new"}]),
+    ("GET", "/schedules/{made}", None),
+    ("PUT", "/schedules/{made}", SCHEDULE),
+    ("PATCH", "/schedules/{made}", SCHEDULE),
+    ("DELETE", "/schedules/{other}", None),
+    ("POST", "/schedules/{made}/runs", None),
+    ("GET", "/schedules/{made}/runs?next={x}", None),
+    ("POST", "/mappings", {"queue": "q", "function": "http://127.0.0.1:1/", "enabled": False, "tags": {"a": "b"},
+                           "filters": [{"body": {"a": ["b", {"prefix": "c"}]}}]}),
+    ("GET", "/mappings?queue={q}&function={f}&next={x}", None),
+    ("GET", f"/mappings/{{{MOVE}}}", None),
+    ("PATCH", f"/mappings/{{{MOVE}}}", {"function": "f", "filters": [{"body": ["a"]}], "tags": {"a": "b"}}),
+    ("DELETE", f"/mappings/{{{MOVE}}}", None),
+    ("POST", "/previews", {"cron": "0 0 * * *", "timezone": "UTC"}),
+]  # fmt: skip
+
+
+def changed(value: Any, text: str) -> Iterator[Any]:
+    """The document with one of its texts or names replaced, each once."""
+    if isinstance(value, str):
+        yield text
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            for other in changed(one, text):
+                yield [*value[:index], other, *value[index + 1 :]]
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield {text if key == name else key: member for key, member in value.items()}
+            for other in changed(one, text):
+                yield {**value, name: other}
+
+
+def paths(path: str) -> Iterator[str]:
+    """The path as it is, and with each of its parts replaced, by NUL and by what UTF-8 cannot be."""
+    plain = path.replace("{", "").replace("}", "")
+    yield plain
+    pieces = path.split("{")
+    for number in range(1, len(pieces)):
+        for text in ("a%00b", "a%ED%A0%80b", "%00"):
+            made = [piece.replace("}", "") for piece in pieces]
+            made[number] = text + pieces[number].partition("}")[2]
+            yield "".join(made)
+
+
+@pytest.fixture(scope="module")
+def http(postgres: TestServer) -> Iterator[httpx.Client]:
+    settings = {"QUEUE_RECREATE_INTERVAL_SECONDS": "0", "QUEUE_HTTP_DELIVERY_ENABLED": "false"}
+    log = postgres.server.data.parent / "log"
+    start = log.stat().st_size
+    with (
+        postgres.database() as database,
+        running_service(database.api_dsn, **settings) as service,
+        service.http() as http,
+    ):
+        for name in ("q", "target"):
+            http.post("/v1/queues", json={"name": name}).raise_for_status()
+        http.post("/v1/events/bound/subscriptions", json={"queue_name": "target"}).raise_for_status()
+        policy = {"queue_name": "q", "filter_policy": {"a": [{"prefix": "x"}]}}
+        http.post("/v1/events/bound/subscriptions", json=policy).raise_for_status()
+        http.post("/v1/schedules", json={**SCHEDULE, "name": "made"}).raise_for_status()
+        yield http
+    written = log.read_bytes()[start:].decode()
+    assert [line for line in written.splitlines() if "ERROR:" in line] == []
+
+
+def test_every_route_is_asked() -> None:
+    modules = [module for module in MODULES if module is not outbox]  # its texts are numbers
+    routes = [route for module in modules for route in module.router.routes if isinstance(route, APIRoute)]
+    served = {(method, PART.sub("{}", route.path)) for route in routes for method in route.methods or ()}
+    asked = {(method, PART.sub("{}", path.partition("?")[0])) for method, path, _ in REQUESTS}
+    assert served == asked
+
+
+def sent(body: Any) -> Iterator[bytes]:
+    """The body in JSON, with escapes and without."""
+    if body is None:
+        yield b""
+    else:
+        yield json.dumps(body).encode()
+        yield json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"), REQUESTS, ids=[f"{one} {path}" for one, path, _ in REQUESTS]
+)
+def test_no_text_is_our_mistake(http: httpx.Client, method: str, path: str, body: Any) -> None:
+    plain = path.replace("{", "").replace("}", "")
+    tried = [(where, body) for where in paths(path)]
+    tried += [(plain, one) for text in UNSTORABLE for one in changed(body, text)]
+    answers = [
+        (where, content, http.request(method, f"/v1{where}", content=content, headers=JSON))
+        for where, document in tried
+        for content in sent(document)
+    ]
+    wrong = [(where, content, answer.text) for where, content, answer in answers if answer.status_code >= 500]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("headers", [{"a": {"b": "\0"}}, {"a": [{"\0": 1}]}, {"a": ["\\\0"]}])
+def test_headers_of_events_have_no_nul(http: httpx.Client, headers: Any) -> None:
+    """URLs get them as JSON that PostgreSQL has stored."""
+    answer = http.post("/v1/events/bound", json={"message": 1, "headers": headers})
+    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "headers: NUL cannot be stored")
+
+
+def test_a_backslash_before_u0000_is_no_nul(http: httpx.Client) -> None:
+    answer = http.post("/v1/events/bound", json={"message": 1, "headers": {"a": {"b": "\\u0000"}}})
+    assert answer.status_code == 201
