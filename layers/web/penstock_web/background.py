@@ -17,9 +17,9 @@ from uuid import uuid4
 
 import psycopg
 
-from penstock.delivery.webhooks import WEBHOOKS
-from penstock.delivery.webhooks.guard import read_networks
-from penstock.delivery.webhooks.request import read_secrets
+from penstock.delivery import DELIVERIES
+from penstock.delivery.http.guard import read_networks
+from penstock.delivery.http.request import read_secrets
 from penstock.effects import Row
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.scheduler.expressions import SCHEDULES
@@ -69,7 +69,7 @@ class DeliveryWorker(Worker):
         super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
         self._long_polls = long_polls
         self._empty_since: float | None = None
-        long_polls.on_wake(WEBHOOKS, self.wake)
+        long_polls.on_wake(DELIVERIES, self.wake)
 
     def stop(self) -> None:
         """As every worker, but the deliverer first writes the outcomes of finished deliveries."""

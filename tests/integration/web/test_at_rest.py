@@ -27,13 +27,13 @@ from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.driver import Resources, run_operation
 from penstock_web.server import open_resources
 from tests.support.database import Database
+from tests.support.delivery.receiver import running_receiver
+from tests.support.delivery.rows import publish
 from tests.support.programs.penstock_service import until_row
 from tests.support.schedules.rows import now, put
 from tests.support.sql.calls import Connection, create, delete, receive, send
 from tests.support.sql.move_tasks import dead_queue, poison, start
 from tests.support.wait import wait_until
-from tests.support.webhooks.receiver import running_receiver
-from tests.support.webhooks.rows import publish
 
 T = TypeVar("T")
 HOUR_MS = "3600000"

@@ -14,6 +14,7 @@ from hashlib import sha256
 from unittest.mock import patch
 
 from penstock.receipt_handle import ReceiptHandles
+from tests.support.delivery.forbidden_urls import forbidden
 from tests.support.forged_receipt_handles import forgeries, handles_of, systematic
 from tests.support.hostile import smuggled_requests
 from tests.support.hostile.attacks import attacks
@@ -22,7 +23,6 @@ from tests.support.hostile.signatures import bearer_keys
 from tests.support.hostile.signatures.altered import unknown_keys
 from tests.support.hostile.signatures.kinds import KINDS, WIRE_KINDS
 from tests.support.hostile.signatures.signer import Signer
-from tests.support.webhooks.forbidden_urls import forbidden
 
 ACCOUNT = "000000000000"
 URL, ARN = f"http://localhost/{ACCOUNT}/q", f"arn:aws:sqs:us-east-1:{ACCOUNT}:q"

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.support.clients.service_client import Deployment, client, sqs_client
+from tests.support.delivery.receiver import Receiver, running_receiver
 from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
-from tests.support.webhooks.receiver import Receiver, running_receiver
 from tests.system.clients.test_node import printed
 
 SEEN_BY_NODE = {

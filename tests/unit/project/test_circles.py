@@ -72,6 +72,16 @@ def test_no_package_imports_one_that_imports_it(folder: str) -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError
 
 
+def test_the_interface_of_delivery_imports_no_carrier() -> None:
+    """A new carrier is a folder beside the others; `workers/deliver.py` alone names it."""
+    folder = ROOT / "layers/core/penstock/delivery"
+    carriers = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
+    assert carriers == {"http", "mail", "functions"}
+    for path in folder.glob("*.py"):
+        imports = [name.removeprefix("penstock.delivery.") for name in imported(path, "penstock.delivery")]
+        assert not [name for name in imports if name.split(".")[0] in carriers], path.name
+
+
 def test_a_circle_is_found() -> None:
     with pytest.raises(CycleError):
         TopologicalSorter({"context": {"access"}, "access": {"context"}}).prepare()

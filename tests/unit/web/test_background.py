@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock, Mock
 import psycopg
 import pytest
 
-from penstock.delivery.webhooks import WEBHOOKS
+from penstock.delivery import DELIVERIES
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import Settings
 from penstock.workers import measure as workers_measure
@@ -112,7 +112,7 @@ def test_deliver_sleeps_until_a_retry_is_due() -> None:
 def test_a_publish_wakes_deliver_which_registers_again() -> None:
     async def scenario() -> list[float]:
         rest = Rest()
-        publish = (100.0, lambda: rest.long_polls.handle_notification(WEBHOOKS))
+        publish = (100.0, lambda: rest.long_polls.handle_notification(DELIVERIES))
         return await rest.times(delivery(rest, None), 200, publish)
 
     assert run(scenario()) == [0, 1, 2, 47, 100, 101, 102, 147]

@@ -11,8 +11,14 @@ knows its protocol. `DeliveryRun` chooses the carrier by the kind of a delivery.
 
 from typing import Final, Protocol
 
-from .webhooks.outcome import NOT_ATTEMPTED, Outcome
-from .webhooks.request import Delivery
+from .delivery import Delivery
+from .outcome import NOT_ATTEMPTED, SHOWS_NOTHING, Outcome
+
+ATTEMPT_SECONDS: Final = 15.0
+"""The longest time of an attempt, with connecting: half of the lease of a delivery.
+
+An endpoint of a topic has as long on AWS ("the connection will time out in 15 seconds").
+"""
 
 
 class Carrier(Protocol):
@@ -21,13 +27,19 @@ class Carrier(Protocol):
     async def carry(self, delivery: Delivery, /) -> Outcome:
         """One attempt. Raises nothing: an error is an outcome."""
 
+    def find_server(self, delivery: Delivery, /) -> tuple[str, int] | None:
+        """Host and port of the endpoint of a delivery, for its span; None if the endpoint is no URL."""
+
 
 class NoCarrier:
     """Leaves deliveries to processes that have their carrier. No attempt is used up."""
 
     async def carry(self, _delivery: Delivery, /) -> Outcome:
         """Nothing is sent; the delivery is due again after a minute."""
-        return Outcome(NOT_ATTEMPTED, "no carrier is set for it", 60_000, 0)
+        return Outcome(NOT_ATTEMPTED, "no carrier is set for it", 60_000, SHOWS_NOTHING)
+
+    def find_server(self, _delivery: Delivery, /) -> None:
+        """No endpoint."""
 
 
 NO_CARRIER: Final = NoCarrier()

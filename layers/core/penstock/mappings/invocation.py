@@ -5,12 +5,13 @@ from typing import Final
 from uuid import uuid4
 
 from penstock.aws.function_arn import FunctionArn, parse_function
+from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.functions.client import FUNCTION_ERROR, MOST_ANSWER_BYTES, THROTTLED, FunctionClient
-from penstock.delivery.webhooks.connection import Answer
-from penstock.delivery.webhooks.endpoint import EndpointRefused, parse_endpoint
-from penstock.delivery.webhooks.guard import AddressGuard, read_networks
-from penstock.delivery.webhooks.request import EVENT, Delivery, read_secrets, request_bytes
-from penstock.delivery.webhooks.sender import Sender
+from penstock.delivery.http.connection import Answer
+from penstock.delivery.http.endpoint import EndpointRefused, parse_endpoint
+from penstock.delivery.http.guard import AddressGuard, read_networks
+from penstock.delivery.http.request import read_secrets, request_bytes
+from penstock.delivery.http.sender import Sender
 from penstock.settings import Settings
 
 from .targets import is_url

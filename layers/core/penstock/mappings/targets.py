@@ -6,7 +6,7 @@ Source: "CreateEventSourceMapping" (AWS Lambda API reference), https://docs.aws.
 
 from penstock.access.functions import function_refusal
 from penstock.aws.function_arn import parse_function
-from penstock.delivery.webhooks.endpoint import EndpointInvalid, parse_endpoint
+from penstock.delivery.http.endpoint import EndpointInvalid, parse_endpoint
 from penstock.settings import Settings
 
 from .errors import InvalidParameterValueException

@@ -16,7 +16,7 @@ from penstock.mail_address import parse_sender, parse_server
 
 # The patterns are compiled at their first use, since functions of Lambda rarely need them.
 _HOST: Final = r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?"
-# What delivery.webhooks.endpoint takes: messages to any other URL would fail for good, one by one.
+# What delivery.http.endpoint takes: messages to any other URL would fail for good, one by one.
 _GATEWAY: Final = (
     r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 )

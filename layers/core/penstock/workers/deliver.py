@@ -19,15 +19,16 @@ from uuid import UUID
 import psycopg
 
 from penstock.delivery.carrier import NO_CARRIER, Carrier
+from penstock.delivery.delivery import FUNCTION, GATEWAY, MAIL, SCHEDULE
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
-from penstock.delivery.webhooks.carrier import HttpCarrier
-from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard, read_networks
-from penstock.delivery.webhooks.request import FUNCTION, GATEWAY, MAIL, SCHEDULE, read_secrets
-from penstock.delivery.webhooks.resolver import resolve
-from penstock.delivery.webhooks.run import WAIT_FOR_MORE_MS, DeliveryRun
-from penstock.delivery.webhooks.sender import Resolver, Sender
-from penstock.delivery.webhooks.store import SETTLED, Finished, Store
+from penstock.delivery.http.carrier import HttpCarrier
+from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard, read_networks
+from penstock.delivery.http.request import read_secrets
+from penstock.delivery.http.resolver import resolve
+from penstock.delivery.http.sender import Resolver, Sender
+from penstock.delivery.run import WAIT_FOR_MORE_MS, DeliveryRun
+from penstock.delivery.store import SETTLED, Finished, Store
 from penstock.effects import Row
 from penstock.mail_address import parse_sender, parse_server
 from penstock.observer import NO_OBSERVER, Observer

@@ -20,7 +20,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from penstock.delivery.webhooks import WEBHOOKS
+from penstock.delivery import DELIVERIES
 from penstock.effects import Row
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.telemetry import configure_logging
@@ -34,7 +34,7 @@ from penstock_web.server import serve
 
 from .server import HOST, test_settings
 
-WORKERS: Final = (WEBHOOKS, SCHEDULES, MAINTENANCE, MOVE_TASKS, MEASUREMENTS)
+WORKERS: Final = (DELIVERIES, SCHEDULES, MAINTENANCE, MOVE_TASKS, MEASUREMENTS)
 _WAKE: Final[LiteralString] = """
 select pg_notify(%s, w.name) from (select unnest(%s::text[]) union all select q.arn from queue.queues q) w (name)"""
 

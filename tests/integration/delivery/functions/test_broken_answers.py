@@ -9,10 +9,10 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.delivery.webhooks.connection import Answer
-from penstock.delivery.webhooks.endpoint import EndpointRefused, parse_endpoint
-from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
-from penstock.delivery.webhooks.sender import Sender
+from penstock.delivery.http.connection import Answer
+from penstock.delivery.http.endpoint import EndpointRefused, parse_endpoint
+from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
+from penstock.delivery.http.sender import Sender
 from penstock.mappings.invocation import Failure, Invoker, Throttled
 from penstock.settings import Settings
 from tests.support.web.virtual_clock import run

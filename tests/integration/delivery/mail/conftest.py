@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from penstock.delivery.webhooks import run as run_module
+from penstock.delivery import run as run_module
 from penstock.settings import Settings, Value
 from penstock.workers import Counts
 from penstock.workers.deliver import Deliverer

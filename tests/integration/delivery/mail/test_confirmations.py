@@ -9,10 +9,10 @@ import psycopg
 
 from tests.integration.delivery.mail.conftest import Deliver
 from tests.support.database import Database
+from tests.support.delivery.rows import number
 from tests.support.mail.server import MailServer
 from tests.support.mail.subscribers import ask, make_topic, pass_hours, states
 from tests.support.sql.calls import Connection
-from tests.support.webhooks.rows import number
 
 OTHER = "111122223333"
 

@@ -12,10 +12,10 @@ import json
 import pytest
 
 from tests.integration.delivery.mail.conftest import Deliver
+from tests.support.delivery.rows import due_in_seconds, number, pass_time, webhooks
 from tests.support.mail.server import REPLIES, MailServer
 from tests.support.mail.subscribers import LINK, make_topic, publish, states, subscribe
 from tests.support.sql.calls import ACCOUNT, REGION, Connection, create, receive
-from tests.support.webhooks.rows import due_in_seconds, number, pass_time, webhooks
 
 ATTRIBUTES = {"a": {"DataType": "String", "StringValue": "b"}}
 

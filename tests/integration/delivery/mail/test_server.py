@@ -22,12 +22,12 @@ from penstock.settings import Settings
 from penstock.workers.deliver import Deliverer
 from tests.integration.delivery.mail.conftest import SENDER, Deliver
 from tests.support.database import Database
+from tests.support.delivery.rows import due_in_seconds, number, pass_time, webhooks
 from tests.support.mail.server import MailServer, running_mail_server
 from tests.support.mail.subscribers import make_topic, publish, states, subscribe
 from tests.support.sql.calls import Connection
 from tests.support.tls.certificates import Authority
 from tests.support.wait import wait_until
-from tests.support.webhooks.rows import due_in_seconds, number, pass_time, webhooks
 
 LOGIN = "user%40example.com:pass%20word%40@"
 LEASE_SECONDS = 30

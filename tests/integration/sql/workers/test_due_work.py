@@ -14,10 +14,10 @@ from penstock.postgres.statements.webhooks import NEXT_WEBHOOK
 from penstock.settings import Settings
 from penstock.workers import maintain, measure
 from tests.support.database import Database
+from tests.support.delivery.rows import publish
 from tests.support.schedules.rows import Hour, put
 from tests.support.sql.calls import Connection, call, create, delete, receive, send, value
 from tests.support.sql.move_tasks import dead_queue, start
-from tests.support.webhooks.rows import publish
 
 SETTINGS = Settings.read({})
 WATCHER = uuid4()

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from tests.support.database import Database
+from tests.support.delivery.receiver import Receiver, running_receiver
+from tests.support.delivery.rows import publish, webhooks
 from tests.support.programs.penstock_service import running_service
 from tests.support.sql.calls import Connection
 from tests.support.wait import wait_until
-from tests.support.webhooks.receiver import Receiver, running_receiver
-from tests.support.webhooks.rows import publish, webhooks
 
 
 @pytest.fixture

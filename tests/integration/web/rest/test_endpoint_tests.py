@@ -14,11 +14,11 @@ import pytest
 
 from penstock_web.cli import main
 from tests.support.database import Database
+from tests.support.delivery.receiver import Receiver, Request, running_receiver
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
 from tests.support.web.console_client import ConsoleClient
-from tests.support.webhooks.receiver import Receiver, Request, running_receiver
 
 KEY = b"k" * 32
 SECRET = "whsec_" + base64.b64encode(KEY).decode()

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from tests.support.database import Database
+from tests.support.delivery.receiver import Receiver, running_receiver
 from tests.support.programs.penstock_service import running_service
 from tests.support.wait import wait_until
-from tests.support.webhooks.receiver import Receiver, running_receiver
 
 PHONE = "+15550100123"
 

@@ -20,11 +20,11 @@ from penstock.workers.fire import Firer
 from penstock_web.tracing.tracing import Tracing
 from tests.integration.web.tracing.conftest import PARENT, new_trace, traceparent
 from tests.support.database import Database
+from tests.support.delivery.receiver import Receiver, running_receiver
 from tests.support.schedules.rows import Hour, put, value
 from tests.support.sql.calls import Connection
 from tests.support.tracing.collector import Collector, attributes
 from tests.support.wait import wait_until
-from tests.support.webhooks.receiver import Receiver, running_receiver
 
 
 @pytest.fixture(scope="module")

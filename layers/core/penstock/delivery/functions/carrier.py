@@ -1,21 +1,18 @@
 """The carrier of invocations: subscriptions of functions, and schedules whose targets are functions."""
 
 import logging
-from typing import Final
 
 from penstock.access.functions import is_listed
 from penstock.aws.function_arn import parse_function_arn
-from penstock.delivery.webhooks.endpoint import EndpointRefused
-from penstock.delivery.webhooks.outcome import Outcome
-from penstock.delivery.webhooks.request import Delivery
+from penstock.delivery.carrier import ATTEMPT_SECONDS
+from penstock.delivery.delivery import Delivery
+from penstock.delivery.http.endpoint import EndpointRefused
+from penstock.delivery.outcome import Outcome
 from penstock.settings import Settings
 
 from .client import FunctionClient
 from .event import build_event
 from .outcome import judge_answer, judge_failure, refuse_invocation
-
-ATTEMPT_SECONDS: Final = 15.0
-"""For connecting and Lambda's answer, which comes before the function runs: half of a lease."""
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +25,7 @@ class FunctionCarrier:
         self._client = client
 
     async def carry(self, delivery: Delivery) -> Outcome:
-        """One invocation."""
+        """One invocation. Lambda answers before the function runs."""
         function = parse_function_arn(delivery.endpoint)
         if function is None or not is_listed(function, self._settings):
             return refuse_invocation(delivery, "QUEUE_LAMBDA_FUNCTIONS does not have the function")
@@ -37,10 +34,15 @@ class FunctionCarrier:
             answer = await self._client.invoke(function, event, ATTEMPT_SECONDS, "Event")
         except (TimeoutError, EndpointRefused, OSError) as error:
             # The account reads the outcome, and names within the network are not its business.
-            extra = {"webhook": delivery.webhook_id, "cause": str(error) or type(error).__name__}
+            extra = {"delivery": delivery.delivery_id, "cause": str(error) or type(error).__name__}
             _log.warning("QUEUE_LAMBDA_ENDPOINT cannot be reached", extra=extra)
             return judge_failure(delivery, "Lambda cannot be reached")
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
-            _log.exception("function was not invoked", exc_info=error, extra={"webhook": delivery.webhook_id})
+            _log.exception(
+                "function was not invoked", exc_info=error, extra={"delivery": delivery.delivery_id}
+            )
             return judge_failure(delivery, "the function was not invoked")
         return judge_answer(delivery, answer)._replace(sent_bytes=len(event))
+
+    def find_server(self, _delivery: Delivery) -> None:
+        """The endpoint of a delivery is the name of a function."""

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from penstock.aws.function_arn import FunctionArn
-from penstock.delivery.webhooks.connection import Answer
-from penstock.delivery.webhooks.endpoint import Endpoint, parse_endpoint
-from penstock.delivery.webhooks.guard import EVERY_NETWORK, AddressGuard
-from penstock.delivery.webhooks.sender import Sender
+from penstock.delivery.http.connection import Answer
+from penstock.delivery.http.endpoint import Endpoint, parse_endpoint
+from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
+from penstock.delivery.http.sender import Sender
 
 from .request import build_url, forget_missing_credentials, sign_request
 

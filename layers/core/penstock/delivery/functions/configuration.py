@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from penstock.aws.function_arn import FunctionArn
-from penstock.delivery.webhooks.endpoint import parse_endpoint
+from penstock.delivery.http.endpoint import parse_endpoint
 
 from .request import build_url, sign_request
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from penstock.delivery.webhooks.request import SCHEDULE, Delivery
+from penstock.delivery.delivery import SCHEDULE, Delivery
 
 _RENAMED: Final = {"SigningCertURL": "SigningCertUrl", "UnsubscribeURL": "UnsubscribeUrl"}
 _envelope = msgspec.json.Decoder(dict[str, object])

@@ -13,9 +13,9 @@ they grow.
 import re
 from typing import Final
 
-from penstock.delivery.webhooks.connection import Answer
-from penstock.delivery.webhooks.outcome import MOST_ERROR_CHARACTERS, Outcome
-from penstock.delivery.webhooks.request import SCHEDULE, Delivery
+from penstock.delivery.delivery import SCHEDULE, Delivery
+from penstock.delivery.http.connection import Answer
+from penstock.delivery.outcome import ANSWERS, FAILS, MOST_ERROR_CHARACTERS, SHOWS_NOTHING, Outcome
 from penstock.sns.delivery_policy import retry_delays
 
 SNS_DELAYS: Final = tuple(
@@ -28,7 +28,6 @@ LATER_SNS_SECONDS: Final = 20.0
 MOST_SNS_RETRIES: Final = len(SNS_DELAYS) + 100_000
 MOST_SCHEDULE_SECONDS: Final = 300.0
 
-ANSWERS, FAILS, SHOWS_NOTHING = 1, -1, 0
 _ERRORS: Final = {
     400: "InvalidRequestContentException",
     403: "AccessDeniedException",

@@ -4,5 +4,5 @@
     outcome.py       what a reply of the server means: accepted, tried again, refused
     carrier.py       an attempt: a connection, the envelope, the mail
 
-Claims, retries and dead letters are those of `webhooks`; queue.hand_over_mail makes the deliveries.
+Claims, retries and dead letters are those of every delivery; queue.hand_over_mail makes the deliveries.
 """

@@ -22,18 +22,17 @@ from aiosmtplib import (
     SMTPSenderRefused,
 )
 
-from penstock.delivery.webhooks.endpoint import Address
-from penstock.delivery.webhooks.outcome import Outcome
-from penstock.delivery.webhooks.request import Delivery
-from penstock.delivery.webhooks.resolver import resolve
-from penstock.delivery.webhooks.sender import Resolver
+from penstock.delivery.carrier import ATTEMPT_SECONDS
+from penstock.delivery.delivery import Delivery
+from penstock.delivery.http.endpoint import Address
+from penstock.delivery.http.resolver import resolve
+from penstock.delivery.http.sender import Resolver
+from penstock.delivery.outcome import Outcome
 from penstock.mail_address import MailSender, MailServer
 
 from .message import Mail, MailInvalid, render
 from .outcome import impossible, report_accepted, report_refusal, unknown, unreachable
 
-ATTEMPT_SECONDS: Final = 15.0
-"""For all of an attempt: half of the time for which a delivery is leased."""
 CONNECT_SECONDS: Final = 3.0
 """For resolving the name and TCP."""
 COMMAND_SECONDS: Final = 10.0
@@ -46,6 +45,9 @@ _log = logging.getLogger(__name__)
 
 class MailCarrier:
     """Sends mails, in one event loop."""
+
+    def find_server(self, _delivery: Delivery) -> None:
+        """The endpoint of a delivery is an address of e-mail."""
 
     def __init__(
         self,
@@ -86,7 +88,7 @@ class MailCarrier:
             extra={
                 "server": f"{self._server.host}:{self._server.port}",
                 "cause": str(error) or type(error).__name__,
-                "webhook": delivery.webhook_id,
+                "delivery": delivery.delivery_id,
             },
         )
         if sending.began:

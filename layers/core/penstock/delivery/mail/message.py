@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from penstock.delivery.webhooks.request import Delivery
+from penstock.delivery.delivery import Delivery
 from penstock.mail_address import MailSender, is_email_address
 
 SUBJECT: Final = "AWS Notification Message"

@@ -13,17 +13,22 @@ Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), customer m
 import re
 from typing import Final
 
-from penstock.delivery.webhooks.outcome import MOST_ERROR_CHARACTERS, Outcome, next_delay_ms
-from penstock.delivery.webhooks.request import Delivery
+from penstock.delivery.delivery import Delivery
+from penstock.delivery.outcome import (
+    ANSWERS,
+    BOUNCED,
+    FAILS,
+    MOST_ERROR_CHARACTERS,
+    SHOWS_NOTHING,
+    Outcome,
+    next_delay_ms,
+)
 
 from .message import one_line
 
 UNKNOWN_DELAY_MS: Final = 600_000
 MOST_COPIES: Final = 5
 
-BOUNCED: Final = 2
-"""`health`: the server answers, and refuses the recipient for good."""
-ANSWERS, FAILS, SHOWS_NOTHING = 1, -1, 0
 _enhanced = re.compile(r"5\.([0-9]{1,3})\.[0-9]{1,3}").match
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from fastapi import APIRouter, Response
 
 from penstock.audit import Act
-from penstock.delivery.webhooks.endpoint import MAXIMUM_URL_CHARACTERS
+from penstock.delivery.http.endpoint import MAXIMUM_URL_CHARACTERS
 from penstock.errors import InvalidParameterValue
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.rendering import query

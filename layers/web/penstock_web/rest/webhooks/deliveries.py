@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from penstock.audit import Act
 from penstock.context import Context
-from penstock.delivery.webhooks import WEBHOOKS
+from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
 from penstock.postgres.statements.webhooks import (
     LIST_WEBHOOKS,
@@ -87,7 +87,7 @@ def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedWebhoo
         RETRY_WEBHOOKS, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)
     )
     if row.retried:
-        yield Wake(WEBHOOKS, row.retried)
+        yield Wake(DELIVERIES, row.retried)
     return row
 
 
@@ -104,7 +104,7 @@ def retry_webhook(delivery_id: int, context: Context) -> Operation[int]:
     rows = yield from Call(RETRY_WEBHOOK, (context.account_id, delivery_id))
     if not rows:
         raise DeliveryNotFound
-    yield Wake(WEBHOOKS, 1)
+    yield Wake(DELIVERIES, 1)
     return delivery_id
 
 

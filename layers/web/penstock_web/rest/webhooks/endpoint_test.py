@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from penstock.access.quotas import too_many_webhooks
 from penstock.audit import Act
 from penstock.context import Context
-from penstock.delivery.webhooks import WEBHOOKS
+from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import RequestThrottled
 from penstock.postgres.statements.webhooks import FIND_TEST_TARGET, SEND_TEST_WEBHOOK, TestTargetRow
@@ -61,7 +61,7 @@ def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
         raise EndpointNotFound(NOT_SUBSCRIBED)
     if sent[0].error is not None:
         raise RequestThrottled(too_many_webhooks(context.environment.settings))
-    yield Wake(WEBHOOKS, 1)
+    yield Wake(DELIVERIES, 1)
     return SentTest(delivery_id=sent[0].webhook_id, message_id=str(message_id))
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from penstock.audit import Act
 from penstock.context import Context
-from penstock.delivery.webhooks import WEBHOOKS
+from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
 from penstock.postgres.statements.webhooks import (
     LIST_WEBHOOK_ENDPOINTS,
@@ -88,7 +88,7 @@ def resume(endpoint: str, context: Context) -> Operation[None]:
     (row,) = yield from Call(RESUME_WEBHOOK_ENDPOINT, (context.account_id, endpoint))
     if not row.known:
         raise EndpointNotFound("The endpoint is not paused.")
-    yield Wake(WEBHOOKS, 1)
+    yield Wake(DELIVERIES, 1)
 
 
 def _shown(row: WebhookEndpointRow) -> EndpointDescription:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from penstock.delivery.webhooks.outcome import answered, unanswered
-from penstock.delivery.webhooks.request import GATEWAY, Delivery
+from penstock.delivery.delivery import GATEWAY, Delivery
+from penstock.delivery.http.outcome import judge_answer, judge_failure
 
 
 def delivery(attempts: int) -> Delivery:
@@ -30,7 +30,7 @@ def delivery(attempts: int) -> Delivery:
 
 def test_a_gateway_is_tried_50_times_over_six_hours() -> None:
     """2 times, 10 seconds apart; 10 times with exponential backoff from 10 to 600; 38 times, 600 seconds apart."""
-    delays = [answered(delivery(attempts), 503).delay_ms for attempts in range(51)]
+    delays = [judge_answer(delivery(attempts), 503).delay_ms for attempts in range(51)]
     assert delays.pop() is None
     seconds = [milliseconds / 1_000 for milliseconds in delays if milliseconds is not None]
     assert len(seconds) == 50
@@ -40,5 +40,5 @@ def test_a_gateway_is_tried_50_times_over_six_hours() -> None:
 
 
 def test_what_a_gateway_refuses_is_final() -> None:
-    assert answered(delivery(0), 400).delay_ms is None
-    assert unanswered(delivery(0), OSError("refused")).delay_ms == 10_000
+    assert judge_answer(delivery(0), 400).delay_ms is None
+    assert judge_failure(delivery(0), OSError("refused")).delay_ms == 10_000

@@ -12,13 +12,13 @@ import pytest
 from botocore.exceptions import CredentialRetrievalError
 
 from penstock.aws.function_arn import parse_function
+from penstock.delivery.delivery import FUNCTION, Delivery
 from penstock.delivery.functions import client, request
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
 from penstock.delivery.functions.configuration import read_timeout
-from penstock.delivery.webhooks.connection import Answer
-from penstock.delivery.webhooks.request import FUNCTION, Delivery
-from penstock.delivery.webhooks.sender import Sender
+from penstock.delivery.http.connection import Answer
+from penstock.delivery.http.sender import Sender
 from penstock.mappings.invocation import Invoker, Throttled
 from penstock.settings import Settings
 

@@ -1,17 +1,18 @@
-"""Attempts to deliver webhooks as spans, after the semantic conventions of HTTP clients."""
+"""Attempts to deliver as spans, after the semantic conventions of HTTP clients."""
 
 from typing import TYPE_CHECKING
 
 from penstock.trace_context import Span, TraceContext, Tracer, Value
 
-from .endpoint import EndpointRefused, parse_endpoint
-from .request import EVENT, Delivery
+from .delivery import EVENT, Delivery
 
 if TYPE_CHECKING:
     from .outcome import Outcome
 
 
-def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery) -> Span | None:
+def begin_span(
+    tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None
+) -> Span | None:
     """Begins the span of an attempt, without the path and the query of the endpoint: they may hold secrets."""
     attributes: dict[str, Value] = {
         "http.request.method": "POST",
@@ -20,11 +21,8 @@ def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery) -> Span 
         "messaging.message.id": str(delivery.message_id),
         "messaging.destination.name": (delivery.topic_arn or "").rpartition(":")[2],
     }
-    try:
-        endpoint = parse_endpoint(delivery.endpoint)
-        attributes |= {"server.address": endpoint.host, "server.port": endpoint.port}
-    except EndpointRefused:
-        pass  # the refusal becomes the outcome of the attempt
+    if server is not None:
+        attributes |= {"server.address": server[0], "server.port": server[1]}
     return tracer.post(cause, "POST", attributes)
 
 

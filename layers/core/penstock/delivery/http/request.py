@@ -1,4 +1,4 @@
-"""A delivery and the bytes of its HTTP request.
+"""The bytes of the HTTP request of a delivery.
 
 SNS: the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` for raw messages. Events of
 the REST API: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
@@ -10,52 +10,21 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Final, NamedTuple
-from uuid import UUID
-
-import msgspec
+from typing import Final
 
 from penstock import __version__
-from penstock.postgres.statements.webhooks import ClaimedWebhookRow
-from penstock.sns.delivery_policy import CONTENT_TYPE, Policy, effective_policy
+from penstock.delivery.delivery import EVENT, GATEWAY, Delivery
+from penstock.sns.delivery_policy import CONTENT_TYPE
 from penstock.trace_context import CURRENT_TRACE, as_traceparent
 
 from .endpoint import Endpoint
 
-EVENT: Final = "event"
-"""`kind` of events of the REST API; every other kind but those below is a message type of SNS."""
-GATEWAY: Final = "gateway"
-"""`kind` of text messages and pushes that the gateway of the installation carries."""
-MAIL: Final = "mail"
-"""`kind` of mails, whatever their message type of SNS."""
-FUNCTION: Final = "lambda"
-"""`kind` of messages of SNS for functions of Lambda."""
-SCHEDULE: Final = "schedule"
-"""`kind` of invocations of functions by schedules; `policy` is then how often and how long they are tried."""
 SIGNED: Final = frozenset((EVENT, GATEWAY))
 """Kinds that are JSON and signed as Standard Webhooks."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix of the specification, no secret
 
 _SNS_AGENT: Final = "Amazon Simple Notification Service Agent"
 _AGENT: Final = f"Penstock/{__version__}"
-
-
-class Delivery(NamedTuple):
-    """One webhook, leased. `policy`: the effective one; None: the defaults. `attempts`: those with a known outcome."""
-
-    webhook_id: int
-    account_id: str
-    endpoint_key: str
-    endpoint: str
-    kind: str
-    message_id: UUID
-    topic_arn: str | None
-    subscription_arn: str | None
-    raw: bool
-    policy: Policy | None
-    attempts: int
-    body: str
 
 
 def request_bytes(
@@ -140,32 +109,3 @@ def read_secrets(text: str) -> tuple[bytes, ...]:
         if not part.startswith(SECRET_PREFIX) or not 24 <= len(secrets[-1]) <= 64:
             raise ValueError("a secret is whsec_ and the base64 text of 24 to 64 bytes")
     return tuple(secrets)
-
-
-_effective = lru_cache(1_000)(effective_policy)
-
-
-def _policy(kind: str, own: str | None, topic: str | None) -> Policy | None:
-    if kind == SCHEDULE and own is not None:
-        policy: Policy = msgspec.json.decode(own)
-        return policy
-    return None if own is None and topic is None else _effective(own, topic)
-
-
-def read_delivery(row: ClaimedWebhookRow) -> Delivery:
-    """A delivery from its row, which has the policies of subscription and topic."""
-    own, topic = row.subscription_policy, row.topic_policy
-    return Delivery(
-        webhook_id=row.webhook_id,
-        account_id=row.account_id,
-        endpoint_key=row.lane,
-        endpoint=row.endpoint,
-        kind=row.kind,
-        message_id=row.message_id,
-        topic_arn=row.topic_arn,
-        subscription_arn=row.subscription_arn,
-        raw=row.raw,
-        policy=_policy(row.kind, own, topic),
-        attempts=row.attempts,
-        body=row.body,
-    )

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from penstock.delivery.webhooks.outcome import NOT_ATTEMPTED, unanswered
-from penstock.delivery.webhooks.resolver import (
+from penstock.delivery.http.outcome import judge_failure
+from penstock.delivery.http.resolver import (
     MOST_LOOKUPS,
     MOST_OF_A_DOMAIN,
     ResolverBusyError,
     find_domain,
     resolve,
 )
+from penstock.delivery.outcome import NOT_ATTEMPTED
 
 ONE, OTHER = "111111111111", "222222222222"
 
@@ -45,7 +46,7 @@ def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(ResolverBusyError) as caught:
             await resolve("one-more.tarpit.example", OTHER)
         assert [str(address) for address in await resolve("good.example", ONE)] == ["192.0.2.1"]
-        outcome = unanswered(None, caught.value)  # type: ignore[arg-type]
+        outcome = judge_failure(None, caught.value)  # type: ignore[arg-type]
         assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
         answer.set()
         await asyncio.gather(*slow)

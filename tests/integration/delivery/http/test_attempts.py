@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock.delivery.webhooks import sender as sender_module
-from penstock.delivery.webhooks.outcome import answered
-from penstock.delivery.webhooks.store import Finished, Store
+from penstock.delivery.http import sender as sender_module
+from penstock.delivery.http.outcome import judge_answer
+from penstock.delivery.store import Finished, Store
+from tests.support.delivery.receiver import Receiver
+from tests.support.delivery.rows import number, pass_time, publish, webhooks
 from tests.support.sql.calls import ACCOUNT, Connection
-from tests.support.webhooks.receiver import Receiver
-from tests.support.webhooks.rows import number, pass_time, publish, webhooks
 
 from .conftest import Deliver
 
@@ -98,9 +98,9 @@ def test_an_answer_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None
     publish(db, BAD, copies=3)
     claims = store.claim(50, {})
     assert paused(db, BAD) is False  # nothing is known of it yet
-    store.settle([Finished(claims[0], answered(claims[0].delivery, 503))])
+    store.settle([Finished(claims[0], judge_answer(claims[0].delivery, 503))])
     assert paused(db, BAD)
-    store.settle([Finished(claim, answered(claim.delivery, 200)) for claim in claims[1:]])
+    store.settle([Finished(claim, judge_answer(claim.delivery, 200)) for claim in claims[1:]])
     pass_time(db, 3_600)
     assert store.claim(50, {}) == []
     assert number(db, "select count(*) from queue.webhook") == 1

@@ -3,16 +3,16 @@
 import logging
 from collections.abc import Sequence
 from time import time
-from typing import Final
+
+from penstock.delivery.carrier import ATTEMPT_SECONDS
+from penstock.delivery.delivery import Delivery
+from penstock.delivery.outcome import Outcome
 
 from .endpoint import EndpointRefused, parse_endpoint
-from .outcome import Outcome, answered, unanswered
-from .request import SIGNED, Delivery, request_bytes
+from .outcome import judge_answer, judge_failure
+from .request import SIGNED, request_bytes
 from .resolver import ResolverBusyError
 from .sender import Sender
-
-SNS_SECONDS: Final = 15.0
-"""How long an endpoint of a topic may take to connect and answer ("the connection will time out in 15 seconds")."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,10 +34,18 @@ class HttpCarrier:
     async def carry(self, delivery: Delivery) -> Outcome:
         """One POST."""
         if self._url == "":  # the endpoint of such a delivery is a name, and no address to post to
-            return unanswered(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
-        seconds = self._signed_seconds if delivery.kind in SIGNED else SNS_SECONDS
+            return judge_failure(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
+        seconds = self._signed_seconds if delivery.kind in SIGNED else ATTEMPT_SECONDS
         outcome, sent_bytes, start = await self._post(delivery, seconds)
         return outcome._replace(sent_bytes=sent_bytes, answer=None if start is None else _text(start))
+
+    def find_server(self, delivery: Delivery) -> tuple[str, int] | None:
+        """The server of the URL that subscribed. An endpoint that is refused becomes the outcome of the attempt."""
+        try:
+            endpoint = parse_endpoint(delivery.endpoint)
+        except EndpointRefused:
+            return None
+        return endpoint.host, endpoint.port
 
     async def _post(self, delivery: Delivery, seconds: float) -> tuple[Outcome, int | None, bytes | None]:
         request = None
@@ -45,24 +53,24 @@ class HttpCarrier:
             endpoint = parse_endpoint(self._url or delivery.endpoint)
             request = request_bytes(delivery, endpoint, self._secrets, int(time()))
             answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
-            return answered(delivery, answer.status), len(request), answer.start
+            return judge_answer(delivery, answer.status), len(request), answer.start
         except TimeoutError as error:
-            outcome = unanswered(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
+            outcome = judge_failure(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
         except (EndpointRefused, OSError) as error:
             outcome = self._unreached(delivery, error)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
-            _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
+            _log.exception("delivery failed", exc_info=error, extra={"delivery": delivery.delivery_id})
             outcome = self._unreached(delivery, error)
         return outcome, None if request is None else len(request), None
 
     def _unreached(self, delivery: Delivery, error: Exception) -> Outcome:
         if self._url is None or isinstance(error, ResolverBusyError):
-            return unanswered(delivery, error)
+            return judge_failure(delivery, error)
         # The account reads the outcome, and names within the network are not its business.
         _log.warning(
-            "the SNS gateway cannot be reached", extra={"webhook": delivery.webhook_id, "cause": str(error)}
+            "the SNS gateway cannot be reached", extra={"delivery": delivery.delivery_id, "cause": str(error)}
         )
-        return unanswered(delivery, ConnectionError("the gateway cannot be reached"))
+        return judge_failure(delivery, ConnectionError("the gateway cannot be reached"))
 
 
 def _text(start: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Webhooks in the database, for one worker: it claims them under a lease and settles those that it holds."""
+"""Deliveries in the database, for one worker: it claims them under a lease and settles those that it holds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -20,11 +20,11 @@ from penstock.postgres.statements.webhooks import (
 )
 from penstock.trace_context import TraceContext, parse_trace_header
 
+from .delivery import Delivery, read_delivery
 from .outcome import Outcome
-from .request import Delivery, read_delivery
 
 LEASE_MS: Final = 30_000
-"""Twice the longest time that an attempt takes (15 s). An attempt begins as soon as its webhook is claimed."""
+"""Twice the longest time that an attempt takes (15 s). An attempt begins as soon as its delivery is claimed."""
 MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
 SETTLED: Final = SettledWebhooksRow._fields
@@ -50,7 +50,7 @@ class Store:
     """Calls on one autocommit connection: each is a transaction of its own. Raises psycopg.Error.
 
     `traced`: deliveries come with the spans that published them, at the price of one more call. `protocols`: outgoing
-    messages of these become webhooks, at the same price. `confirmations`: how many mails an hour may ask for
+    messages of these become deliveries, at the same price. `confirmations`: how many mails an hour may ask for
     confirmations of an account; 0: any number.
     """
 
@@ -72,14 +72,14 @@ class Store:
         self._confirmations = confirmations
 
     def wait_ms(self) -> int | None:
-        """Milliseconds until a webhook may be due; None: none is pending. The next publish notifies the watcher."""
+        """Milliseconds until a delivery may be due; None: none is pending. The next publish notifies the watcher."""
         rows = self._calls.call(NEXT_WEBHOOK, (self._watcher,))
         if self._hand_over():
             return 0
         return next((row.wait_ms for row in rows), None)
 
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
-        """Claims up to `limit` due webhooks, the places that are free; `busy`: requests under way, by endpoint."""
+        """Claims up to `limit` due deliveries, the places that are free; `busy`: requests under way, by endpoint."""
         self._hand_over()
         lease = uuid4()
         rows = self._calls.call(
@@ -90,7 +90,7 @@ class Store:
         return [Claimed(read_delivery(row), lease, traces.get(row.webhook_id)) for row in rows]
 
     def _hand_over(self) -> int:
-        """How many outgoing messages have become webhooks."""
+        """How many outgoing messages have become deliveries."""
         if not self._protocols:
             return 0
         (row,) = self._calls.call(
@@ -106,7 +106,7 @@ class Store:
         """Writes outcomes. Returns how many there are of each kind."""
         entries = [
             (
-                c.delivery.webhook_id,
+                c.delivery.delivery_id,
                 c.lease.bytes,
                 c.delivery.endpoint_key,
                 *outcome[:4],
@@ -120,6 +120,6 @@ class Store:
         return settled._asdict()
 
     def expire(self) -> dict[str, int]:
-        """Gives up webhooks that have waited too long for paused endpoints. Returns how many of each kind."""
+        """Gives up deliveries that have waited too long for paused endpoints. Returns how many of each kind."""
         (expired,) = self._calls.call(EXPIRE_WEBHOOKS, (MOST_EXPIRED,))
         return expired._asdict()

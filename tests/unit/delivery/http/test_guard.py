@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from penstock.delivery.webhooks.endpoint import Address, EndpointInvalid, EndpointRefused, parse_endpoint
-from penstock.delivery.webhooks.guard import AddressGuard, read_networks
-from penstock.delivery.webhooks.sender import Sender
-from tests.support.webhooks.forbidden_urls import ALLOWED_4, ALLOWED_6, LOOPBACK, METADATA, PUBLIC, forbidden
+from penstock.delivery.http.endpoint import Address, EndpointInvalid, EndpointRefused, parse_endpoint
+from penstock.delivery.http.guard import AddressGuard, read_networks
+from penstock.delivery.http.sender import Sender
+from tests.support.delivery.forbidden_urls import ALLOWED_4, ALLOWED_6, LOOPBACK, METADATA, PUBLIC, forbidden
 
 CORPUS = forbidden()
 # A refused name that is also a public address: where a resolver has both, the public one is dialled by nobody.
@@ -130,7 +130,7 @@ async def test_no_system_resolver_sees_the_name_again(
 
 
 async def test_the_system_resolver_finds_loopback(dialled: Dialled) -> None:
-    from penstock.delivery.webhooks.resolver import resolve
+    from penstock.delivery.http.resolver import resolve
 
     assert await post("http://localhost/", resolve) == "EndpointRefused"
     assert dialled == []

@@ -1,4 +1,4 @@
-"""One run of the worker that delivers webhooks: it claims, posts and settles while endpoints answer."""
+"""One run of the worker that delivers: it claims, has carriers send, and settles while endpoints answer."""
 
 import asyncio
 from collections import Counter
@@ -7,23 +7,21 @@ from contextlib import suppress
 from time import monotonic
 from typing import Final
 
-from penstock.delivery.carrier import Carrier
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.settings import Settings
 from penstock.trace_context import CURRENT_TRACE, Tracer
 
-from .carrier import SNS_SECONDS
+from .carrier import ATTEMPT_SECONDS, Carrier
 from .outcome import Outcome
-from .request import Delivery
 from .store import Claimed, Finished, Store
 from .traces import begin_span, end_span
 
 WAIT_FOR_MORE_MS: Final = 60_000
-"""A run waits for a webhook that is due within this time; else it ends."""
+"""A run waits for a delivery that is due within this time; else it ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
 """The run collects outcomes for this time and writes them in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05
-"""Pause between two claims while requests are under way and no webhook is due."""
+"""Pause between two claims while requests are under way and no delivery is due."""
 STOP_SECONDS: Final = 0.3
 """How long a run waits for requests under way after a stop."""
 
@@ -60,12 +58,12 @@ class DeliveryRun:
         self._claim_after = float("-inf")
 
     def wake(self) -> None:
-        """Ends a pause, since a webhook may be due. May be called in the run's own thread only."""
+        """Ends a pause, since a delivery may be due. May be called in the run's own thread only."""
         self._claim_after = float("-inf")
         self._signal.set()
 
     async def work(self, deadline: float, stopping: Callable[[], bool]) -> None:
-        """Returns when no webhook is due within WAIT_FOR_MORE_MS, or soon after the deadline or a stop.
+        """Returns when no delivery is due within WAIT_FOR_MORE_MS, or soon after the deadline or a stop.
 
         deadline: a time of `monotonic` after which the run claims nothing; it waits for attempts under way. Raises
         psycopg.Error.
@@ -81,11 +79,11 @@ class DeliveryRun:
                 elif not self._unwritten and (over or not await self._wait_until_due(deadline)):
                     break
         finally:
-            await self._finish(STOP_SECONDS if stopping() else SNS_SECONDS)
+            await self._finish(STOP_SECONDS if stopping() else ATTEMPT_SECONDS)
 
     # --- the database ------------------------------------------------------------------------------------------------
     async def _write_and_claim(self, claiming: bool) -> None:
-        """Writes outcomes, claims as many webhooks as may be under way, and starts their attempts."""
+        """Writes outcomes, claims as many deliveries as may be under way, and starts their attempts."""
         self._signal.clear()
         capacity = (
             self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
@@ -108,7 +106,7 @@ class DeliveryRun:
         return self._store.claim(capacity, dict(self._busy)) if capacity else []
 
     async def _wait_until_due(self, deadline: float) -> bool:
-        """No request is under way: waits for the next webhook that is due soon. False when there is none."""
+        """No request is under way: waits for the next delivery. Returns False if none is due soon."""
         wait_ms = await asyncio.to_thread(self._store.wait_ms)
         if wait_ms is None or wait_ms > WAIT_FOR_MORE_MS:
             return False
@@ -140,19 +138,18 @@ class DeliveryRun:
 
     async def _traced(self, claimed: Claimed) -> Outcome:
         """The outcome of an attempt, which becomes a span if the publish was one."""
+        carrier = self._carrier_of(claimed.delivery.kind)
         if self._tracer is None or claimed.trace is None:
-            return await self._carry(claimed.delivery)
-        span = begin_span(self._tracer, claimed.trace, claimed.delivery)
+            return await carrier.carry(claimed.delivery)
+        server = carrier.find_server(claimed.delivery)
+        span = begin_span(self._tracer, claimed.trace, claimed.delivery, server)
         CURRENT_TRACE.set(
             claimed.trace if span is None else span.context
         )  # in the context of this task, which belongs to this attempt alone
-        outcome = await self._carry(claimed.delivery)
+        outcome = await carrier.carry(claimed.delivery)
         if span is not None:
             end_span(span, outcome)
         return outcome
-
-    async def _carry(self, delivery: Delivery) -> Outcome:
-        return await self._carrier_of(delivery.kind).carry(delivery)
 
     async def _wait_for_outcomes(self) -> None:
         """Waits until there are enough outcomes to write, or a short time has passed."""

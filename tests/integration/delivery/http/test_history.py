@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.delivery.webhooks.outcome import answered
-from penstock.delivery.webhooks.store import Finished, Store
+from penstock.delivery.http.outcome import judge_answer
+from penstock.delivery.store import Finished, Store
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
+from tests.support.delivery.rows import number, pass_time, publish
 from tests.support.sql.calls import Connection, call, create
-from tests.support.webhooks.rows import number, pass_time, publish
 
 URL = "http://receiver.example/"
 ONCE = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 1, "numRetries": 0}}
@@ -25,7 +25,7 @@ def store(db: Connection) -> Store:
 
 def settle(store: Store, status: int, limit: int = 20) -> dict[str, int]:
     claims = store.claim(limit, {})
-    return store.settle([Finished(claimed, answered(claimed.delivery, status)) for claimed in claims])
+    return store.settle([Finished(claimed, judge_answer(claimed.delivery, status)) for claimed in claims])
 
 
 def finished(db: Connection) -> Counter[Any]:
@@ -64,9 +64,9 @@ def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: S
     (late,) = store.claim(1, {})
     pass_time(db, 3600)
     (claimed,) = store.claim(1, {})
-    assert store.settle([Finished(late, answered(late.delivery, 200))])["lost"] == 1
+    assert store.settle([Finished(late, judge_answer(late.delivery, 200))])["lost"] == 1
     assert finished(db) == {}
-    store.settle([Finished(claimed, answered(claimed.delivery, 200))])
+    store.settle([Finished(claimed, judge_answer(claimed.delivery, 200))])
     assert finished(db) == {("delivered", 1, True): 1}
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from penstock.delivery.webhooks.outcome import answered, unanswered
-from penstock.delivery.webhooks.resolver import ResolverBusyError
-from penstock.delivery.webhooks.store import Claimed, Finished, Store
+from penstock.delivery.http.outcome import judge_answer, judge_failure
+from penstock.delivery.http.resolver import ResolverBusyError
+from penstock.delivery.store import Claimed, Finished, Store
+from tests.support.delivery.rows import number, pass_time, publish, webhooks
 from tests.support.sql.calls import Connection, bodies, create, receive
-from tests.support.webhooks.rows import number, pass_time, publish, webhooks
 
 BAD, GOOD = "http://bad.example/", "http://good.example/"
 OTHER_ACCOUNT = "111122223333"
@@ -27,7 +27,7 @@ def store(db: Connection) -> Store:
 
 
 def settle(store: Store, claims: list[Claimed], status: int) -> dict[str, int]:
-    return store.settle([Finished(claimed, answered(claimed.delivery, status)) for claimed in claims])
+    return store.settle([Finished(claimed, judge_answer(claimed.delivery, status)) for claimed in claims])
 
 
 def busy(claims: list[Claimed]) -> dict[str, int]:
@@ -142,7 +142,7 @@ def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(db: Conn
 def test_what_was_not_attempted_uses_up_no_attempt(db: Connection, store: Store) -> None:
     publish(db, GOOD)
     (claimed,) = store.claim(1, {})
-    outcome = unanswered(claimed.delivery, ResolverBusyError("too many names are being looked up"))
+    outcome = judge_failure(claimed.delivery, ResolverBusyError("too many names are being looked up"))
     assert store.settle([Finished(claimed, outcome)])["retried"] == 1
     (row,) = webhooks(db)
     assert (row.attempts, row.last_status, row.last_error) == (0, None, "too many names are being looked up")

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from penstock.delivery.webhooks import run as run_module
+from penstock.delivery import run as run_module
 from penstock.settings import Settings, Value
 from penstock.workers import Counts
 from penstock.workers.deliver import Deliverer
 from tests.support.database import Database
+from tests.support.delivery.receiver import Receiver, running_receiver
 from tests.support.sql.calls import Connection
-from tests.support.webhooks.receiver import Receiver, running_receiver
 
 Deliver = Callable[..., Counts]
 

@@ -18,10 +18,10 @@ import psycopg
 import pytest
 
 from penstock.workers import Counts
-from tests.integration.delivery.webhooks.conftest import Deliver
+from tests.integration.delivery.http.conftest import Deliver
+from tests.support.delivery.receiver import Receiver
+from tests.support.delivery.rows import due_in_seconds, pass_time, webhooks
 from tests.support.sql.calls import Connection, arn_of, create, receive
-from tests.support.webhooks.receiver import Receiver
-from tests.support.webhooks.rows import due_in_seconds, pass_time, webhooks
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 PHONE = "+15550100123"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.delivery.webhooks.conftest import Deliver
+from tests.integration.delivery.http.conftest import Deliver
+from tests.support.delivery.receiver import Receiver, Request
+from tests.support.delivery.rows import TOPIC, publish
 from tests.support.sql.calls import Connection
-from tests.support.webhooks.receiver import Receiver, Request
-from tests.support.webhooks.rows import TOPIC, publish
 
 SECRETS = [b"0" * 24, b"1" * 32]
 SETTING = " ".join("whsec_" + base64.b64encode(secret).decode() for secret in SECRETS)
@@ -99,7 +99,7 @@ def test_a_notification_has_no_such_signature(db: Connection, deliver: Deliver, 
     "secret", ["abc", "whsec_", "whsec_???", "whsec_" + base64.b64encode(b"short").decode()]
 )
 def test_a_bad_secret_is_refused(secret: str) -> None:
-    from penstock.delivery.webhooks.request import read_secrets
+    from penstock.delivery.http.request import read_secrets
 
     with pytest.raises(ValueError, match="whsec_"):
         read_secrets(secret)

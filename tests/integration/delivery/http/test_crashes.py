@@ -18,10 +18,10 @@ import pytest
 from penstock.settings import Settings
 from penstock.workers.deliver import MOST_PER_HOST, Deliverer
 from tests.support.database import Database
+from tests.support.delivery.receiver import Receiver
+from tests.support.delivery.rows import number, pass_time, publish
 from tests.support.sql.calls import Connection
 from tests.support.wait import wait_until
-from tests.support.webhooks.receiver import Receiver
-from tests.support.webhooks.rows import number, pass_time, publish
 
 WORKERS, KILLS, BATCH = 3, 100, 50
 LEASE_SECONDS = 30
@@ -93,7 +93,7 @@ def release(db: Connection) -> int:
 @pytest.mark.slow
 def test_ten_thousand_deliveries(db: Connection, database: Database) -> None:
     """At least 1,000 a second on one core: by the processor time of this process, which has the worker alone."""
-    command = [sys.executable, "-m", "tests.support.webhooks.fast_receiver"]
+    command = [sys.executable, "-m", "tests.support.delivery.fast_receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())

@@ -15,19 +15,20 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.delivery.webhooks import carrier, run
-from penstock.delivery.webhooks.outcome import answered
-from penstock.delivery.webhooks.store import Finished, Store
+from penstock.delivery import run
+from penstock.delivery.http import carrier
+from penstock.delivery.http.outcome import judge_answer
+from penstock.delivery.store import Finished, Store
 from penstock.observer import Observer
 from penstock.settings import Settings
 from penstock.workers import deliver as worker
 from penstock.workers.deliver import Deliverer
-from tests.integration.delivery.webhooks.conftest import Deliver
+from tests.integration.delivery.http.conftest import Deliver
 from tests.support.database import Database
+from tests.support.delivery.receiver import Receiver
+from tests.support.delivery.rows import TOPIC, Row, due_in_seconds, number, pass_time, publish, webhooks
 from tests.support.sql import calls
 from tests.support.sql.calls import Connection, bodies, create, receive
-from tests.support.webhooks.receiver import Receiver
-from tests.support.webhooks.rows import TOPIC, Row, due_in_seconds, number, pass_time, publish, webhooks
 
 POLICY = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 4, "numRetries": 4, "numNoDelayRetries": 1,
                                  "numMinDelayRetries": 1, "numMaxDelayRetries": 2}}  # fmt: skip
@@ -127,7 +128,7 @@ def test_a_delivery_policy_sets_attempts_and_delays(
 def test_a_silent_endpoint_runs_out_of_time(
     db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carrier, "SNS_SECONDS", 0.3)
+    monkeypatch.setattr(carrier, "ATTEMPT_SECONDS", 0.3)
     publish(db, receiver.url("/silent"), receiver.url("/drip_head"))
     assert deliver()["retried"] == 2
     assert webhooks(db) == [Row("pending", 1, None, "no answer within 0.3 s")] * 2
@@ -203,11 +204,11 @@ def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receive
     assert store.claim(10, {}) == []
     pass_time(db, 31)
     (quick,) = store.claim(10, {})
-    assert quick.delivery.webhook_id == slow.delivery.webhook_id
-    late = store.settle([Finished(slow, answered(slow.delivery, 200))])
+    assert quick.delivery.delivery_id == slow.delivery.delivery_id
+    late = store.settle([Finished(slow, judge_answer(slow.delivery, 200))])
     assert (late["delivered"], late["lost"]) == (0, 1)
     assert webhooks(db) == [Row("pending", 0, None, None)]
-    assert store.settle([Finished(quick, answered(quick.delivery, 200))])["delivered"] == 1
+    assert store.settle([Finished(quick, judge_answer(quick.delivery, 200))])["delivered"] == 1
 
 
 def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, receiver: Receiver) -> None:
@@ -215,7 +216,7 @@ def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, re
     publish(db, receiver.url("/200"), copies=2)
     claims = [Store(db, None, 20).claim(1, {})[0] for _ in range(2)]
     for claimed in claims:
-        Store(db, None, 20).settle([Finished(claimed, answered(claimed.delivery, 200))])
+        Store(db, None, 20).settle([Finished(claimed, judge_answer(claimed.delivery, 200))])
     assert number(db, "select count(*) from queue.notice") == 0
 
 

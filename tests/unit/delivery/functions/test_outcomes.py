@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
+from penstock.delivery.delivery import FUNCTION, SCHEDULE, Delivery
 from penstock.delivery.functions.outcome import judge_answer, judge_failure, sns_delay
-from penstock.delivery.webhooks.connection import Answer
-from penstock.delivery.webhooks.request import FUNCTION, SCHEDULE, Delivery
+from penstock.delivery.http.connection import Answer
 from penstock.sns.delivery_policy import Policy
 
 ARN = "arn:aws:lambda:us-east-1:000000000000:function:f"

@@ -1,6 +1,6 @@
 """The worker itself, with URLs that lead to this machine: nobody connects to the receiver that waits there.
 
-The spellings of all addresses are tried in `tests/unit/delivery/webhooks/test_guard.py`, where nothing really connects.
+The spellings of all addresses are tried in `tests/unit/delivery/http/test_guard.py`, where nothing really connects.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.delivery.webhooks.conftest import Deliver
+from tests.integration.delivery.http.conftest import Deliver
+from tests.support.delivery.receiver import Receiver
+from tests.support.delivery.rows import publish, webhooks
 from tests.support.sql.calls import Connection
-from tests.support.webhooks.receiver import Receiver
-from tests.support.webhooks.rows import publish, webhooks
 
 HOSTS = (
     "127.0.0.1", "127.255.255.254", "127.0.0.1.", "127.1", "127.0.1", "0.0.0.0", "0", "2130706433", "0x7f000001",

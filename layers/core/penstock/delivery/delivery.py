@@ -1,0 +1,67 @@
+"""A delivery: one message for one endpoint, as a worker holds it."""
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from penstock.postgres.statements.webhooks import ClaimedWebhookRow
+from penstock.sns.delivery_policy import Policy, effective_policy
+
+EVENT: Final = "event"
+"""`kind` of events of the REST API; every other kind but those below is a message type of SNS."""
+GATEWAY: Final = "gateway"
+"""`kind` of text messages and pushes that the gateway of the installation carries."""
+MAIL: Final = "mail"
+"""`kind` of mails, whatever their message type of SNS."""
+FUNCTION: Final = "lambda"
+"""`kind` of messages of SNS for functions of Lambda."""
+SCHEDULE: Final = "schedule"
+"""`kind` of invocations of functions by schedules; `policy` is then how often and how long they are tried."""
+
+
+class Delivery(NamedTuple):
+    """One delivery, leased. `policy`: the effective one; None: the defaults. `attempts`: those with a known outcome."""
+
+    delivery_id: int
+    account_id: str
+    endpoint_key: str
+    endpoint: str
+    kind: str
+    message_id: UUID
+    topic_arn: str | None
+    subscription_arn: str | None
+    raw: bool
+    policy: Policy | None
+    attempts: int
+    body: str
+
+
+_effective = lru_cache(1_000)(effective_policy)
+
+
+def _policy(kind: str, own: str | None, topic: str | None) -> Policy | None:
+    if kind == SCHEDULE and own is not None:
+        policy: Policy = msgspec.json.decode(own)
+        return policy
+    return None if own is None and topic is None else _effective(own, topic)
+
+
+def read_delivery(row: ClaimedWebhookRow) -> Delivery:
+    """A delivery from its row, which has the policies of subscription and topic."""
+    own, topic = row.subscription_policy, row.topic_policy
+    return Delivery(
+        delivery_id=row.webhook_id,
+        account_id=row.account_id,
+        endpoint_key=row.lane,
+        endpoint=row.endpoint,
+        kind=row.kind,
+        message_id=row.message_id,
+        topic_arn=row.topic_arn,
+        subscription_arn=row.subscription_arn,
+        raw=row.raw,
+        policy=_policy(row.kind, own, topic),
+        attempts=row.attempts,
+        body=row.body,
+    )

@@ -1,0 +1,41 @@
+"""What an answer to a POST means, or that no answer came.
+
+SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are retried, all other statuses except 2xx are
+permanent failures; no answer is a failed attempt. Events of the REST API: every status except 2xx is retried.
+"""
+
+from typing import Final
+
+from penstock.delivery.delivery import EVENT, Delivery
+from penstock.delivery.outcome import (
+    ANSWERS,
+    FAILS,
+    MOST_ERROR_CHARACTERS,
+    NOT_ATTEMPTED,
+    SHOWS_NOTHING,
+    Outcome,
+    next_delay_ms,
+)
+
+from .endpoint import EndpointInvalid, EndpointRefused
+from .resolver import ResolverBusyError
+
+BUSY_DELAY_MS: Final = 1_000
+
+
+def judge_answer(delivery: Delivery, status: int) -> Outcome:
+    """The endpoint answered."""
+    if 200 <= status < 300:
+        return Outcome(status, None, None, ANSWERS)
+    failing = status >= 500 or status == 429
+    delay = next_delay_ms(delivery) if failing or delivery.kind == EVENT else None
+    return Outcome(status, f"HTTP status {status}", delay, FAILS if failing else ANSWERS)
+
+
+def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
+    """No answer came: refused by the guard, no connection, connection closed, or timed out."""
+    text = (str(error) or type(error).__name__)[:MOST_ERROR_CHARACTERS]
+    if isinstance(error, ResolverBusyError):
+        return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)
+    delay = None if isinstance(error, EndpointInvalid) else next_delay_ms(delivery)
+    return Outcome(None, text, delay, SHOWS_NOTHING if isinstance(error, EndpointRefused) else FAILS)
