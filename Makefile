@@ -106,8 +106,9 @@ check-sam: .venv/test.stamp $(SAM) .tools/lambda/bin/python
 	@infra/local/sam_build.sh $(SAM)
 	@$(BIN)/python -m pytest -q -m tools -o faulthandler_timeout=900 tests/system/stack tests/system/deployment
 
-check-terraform:
+check-terraform: .venv/test.stamp
 	@infra/local/check_terraform.sh
+	@if command -v terraform >/dev/null; then $(BIN)/python -m pytest -q -m tools tests/system/terraform; fi
 
 check-compose: $(SAM)
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.compose-spec infra/container/compose.yaml

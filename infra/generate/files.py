@@ -7,6 +7,7 @@ from typing import Any
 from infra.costs.inputs import read_inputs
 from infra.costs.page import page as costs
 from penstock.actions import Action
+from penstock.settings import SETTINGS
 from penstock.settings.markdown import write_page
 
 from .blocks import read_block, replace_blocks, yaml_list
@@ -14,9 +15,11 @@ from .entry_points import entry_points
 from .load_balancer import rules
 from .pages import compatibility
 from .sam_template import functions, logical_id
+from .terraform_settings import write_terraform
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
-COMPATIBILITY, COSTS, SETTINGS = "docs/compatibility.md", "docs/costs.md", "docs/settings.md"
+COMPATIBILITY, COSTS, SETTINGS_PAGE = "docs/compatibility.md", "docs/costs.md", "docs/settings.md"
+TERRAFORM_SETTINGS = "infra/terraform/modules/settings/known_settings.tf"
 
 # Functions that client requests invoke but that belong to no action. They have the same alarms as those of actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
@@ -33,7 +36,8 @@ def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str,
             (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": compatibility(actions)}
         ),
         COSTS: costs(read_inputs()),
-        SETTINGS: write_page(),
+        SETTINGS_PAGE: write_page(SETTINGS),
+        TERRAFORM_SETTINGS: write_terraform(SETTINGS),
     }
 
 

@@ -10,35 +10,29 @@ locals {
   direct        = "${local.user}@${module.database.address}:5432/${local.database}?sslmode=verify-full&sslrootcert=${var.database_ca_file}"
   split_workers = var.worker_tasks > 0
 
-  environment = {
+  access        = lookup(var.settings, "QUEUE_ACCESS", "sigv4")
+  port          = tonumber(regex("[0-9]+$", module.settings.effective.QUEUE_ADDRESS))
+  connections   = tonumber(module.settings.effective.QUEUE_MAX_CONNECTIONS)
+  drain_seconds = tonumber(module.settings.effective.QUEUE_DRAIN_SECONDS)
+
+  defaults = {
     # PgBouncer is a container of the same task. No password is in an address: libpq takes it from PGPASSWORD.
     DATABASE_URL          = "postgresql://${local.user}@127.0.0.1:6432/${local.database}"
     DATABASE_DIRECT_URL   = "postgresql://${local.direct}"
-    QUEUE_ADDRESS         = "0.0.0.0:9324"
-    QUEUE_BASE_URL        = var.base_url
-    QUEUE_ALLOWED_HOSTS   = join(",", var.allowed_hosts)
     QUEUE_TRUST_FORWARDED = "true" # the balancer sets X-Forwarded-Proto
-    QUEUE_ACCOUNT_ID      = var.account_id
     QUEUE_REGION          = data.aws_region.here.name
-    QUEUE_ACCESS          = var.access
-    QUEUE_MAX_CONNECTIONS = tostring(var.connections_per_process)
-    WEBHOOK_ALLOW_CIDRS   = join(",", var.webhook_allow_cidrs)
-    SNS_GATEWAY_URL       = var.sns_gateway_url
-    SNS_MAIL_FROM         = var.sns_mail_from
+    QUEUE_ACCESS          = local.access
     # Without functions there is no endpoint: then messages for functions are kept.
     QUEUE_LAMBDA_ENDPOINT  = length(var.lambda_functions) > 0 ? "https://lambda.${data.aws_region.here.name}.amazonaws.com" : ""
     QUEUE_LAMBDA_FUNCTIONS = join(",", var.lambda_functions)
-    LOG_LEVEL              = var.log_level
-    # Nothing reads it: a new password makes new tasks.
-    PENSTOCK_PASSWORD_VERSION = tostring(var.password_version)
   }
 
-  secrets = merge(
-    { PGPASSWORD = module.password.secret_arn },
-    var.encryption_key_secret_arn == "" ? {} : { QUEUE_ENCRYPTION_KEY = var.encryption_key_secret_arn },
-    var.webhook_secret_arn == "" ? {} : { WEBHOOK_SIGNING_SECRET = var.webhook_secret_arn },
-    var.smtp_url_secret_arn == "" ? {} : { SNS_SMTP_URL = var.smtp_url_secret_arn },
-  )
+  environment = merge(module.settings.environment, {
+    # Nothing reads it: a new password makes new tasks.
+    PENSTOCK_PASSWORD_VERSION = tostring(var.password_version)
+  })
+
+  secrets = merge({ PGPASSWORD = module.password.secret_arn }, var.secret_settings)
 
   # With workers of their own, the tasks behind the balancer neither post webhooks nor fire schedules. They still clean:
   # any number of processes may, and a run without work costs next to nothing.
@@ -79,9 +73,17 @@ resource "aws_vpc_security_group_ingress_rule" "tasks" {
   security_group_id            = aws_security_group.tasks.id
   description                  = "Requests and health checks from the balancer"
   ip_protocol                  = "tcp"
-  from_port                    = 9324
-  to_port                      = 9324
+  from_port                    = local.port
+  to_port                      = local.port
   referenced_security_group_id = module.balancer.security_group_id
+}
+
+module "settings" {
+  source = "./modules/settings"
+
+  defaults        = local.defaults
+  settings        = var.settings
+  secret_settings = var.secret_settings
 }
 
 module "password" {
@@ -119,6 +121,7 @@ module "balancer" {
   vpc_id                       = var.vpc_id
   subnet_ids                   = var.balancer_subnet_ids
   internal                     = var.internal
+  port                         = local.port
   client_cidrs                 = var.client_cidrs
   certificate_arn              = var.certificate_arn
   idle_timeout_seconds         = var.idle_timeout_seconds
@@ -145,6 +148,8 @@ module "service" {
   pooler_image       = var.pooler_image
   environment        = merge(local.environment, local.split_workers ? local.no_workers : {})
   secrets            = local.secrets
+  port               = local.port
+  drain_seconds      = local.drain_seconds
   lambda_functions   = var.lambda_functions
   pooler_environment = local.pooler
   migrate_role       = local.user
@@ -175,6 +180,8 @@ module "workers" {
   pooler_image       = var.pooler_image
   environment        = local.environment
   secrets            = local.secrets
+  port               = local.port
+  drain_seconds      = local.drain_seconds
   lambda_functions   = var.lambda_functions
   pooler_environment = local.pooler
   migrate_role       = local.user
@@ -218,12 +225,10 @@ module "metrics" {
   cluster_arn = aws_ecs_cluster.this.arn
   image       = var.metrics_image
   schedule    = var.metrics_schedule
-  environment = {
-    DATABASE_URL           = "postgresql://${local.direct}" # past the pooler: connections of a run share a snapshot
-    QUEUE_ACCOUNT_ID       = var.account_id
-    QUEUE_METRICS_TIMEZONE = var.metrics_timezone
-    LOG_LEVEL              = var.log_level
-  }
+  environment = merge(module.settings.environment, {
+    DATABASE_URL        = "postgresql://${local.direct}" # past the pooler: connections of a run share a snapshot
+    DATABASE_DIRECT_URL = ""
+  })
   password_secret    = module.password.secret_arn
   cpu                = var.metrics_cpu
   memory             = var.metrics_memory

@@ -1,6 +1,6 @@
 output "endpoint" {
   description = "Address for clients; their host name, with the certificate, is a record that points to balancer_dns_name"
-  value       = var.base_url != "" ? var.base_url : "https://${module.balancer.dns_name}"
+  value       = try(coalesce(var.settings.QUEUE_BASE_URL), "https://${module.balancer.dns_name}")
 }
 
 output "balancer_dns_name" {
@@ -31,7 +31,7 @@ output "pooler_address" {
 output "connections" {
   description = "Most connections to the database: of every PgBouncer, those of each process that go past it (LISTEN, and half of its own up to four), and one a task for migrations"
   value = (
-    var.service_tasks.most * (var.pool_size + var.processes_per_task * (1 + min(4, floor(var.connections_per_process / 2))) + 1)
+    var.service_tasks.most * (var.pool_size + var.processes_per_task * (1 + min(4, floor(local.connections / 2))) + 1)
     + var.worker_tasks * (var.pool_size + 2)
     + var.pooler_tasks * var.pool_size
   )

@@ -53,8 +53,8 @@ variable "client_cidrs" {
 
   # In all: the internet in two halves is the internet. All private networks together have fewer addresses.
   validation {
-    condition     = var.access == "sigv4" || sum(concat([0], [for c in var.client_cidrs : try(pow(2, 32 - split("/", c)[1]), 0)])) <= pow(2, 25)
-    error_message = "Without access = \"sigv4\" nobody's signature is verified: do not let in more than your own networks, 2^25 addresses in all."
+    condition     = local.access == "sigv4" || sum(concat([0], [for c in var.client_cidrs : try(pow(2, 32 - split("/", c)[1]), 0)])) <= pow(2, 25)
+    error_message = "The service verifies signatures only with QUEUE_ACCESS = \"sigv4\". Otherwise let in your own networks alone, 2^25 addresses in all."
   }
 }
 
@@ -66,28 +66,6 @@ variable "certificate_arn" {
     condition     = startswith(var.certificate_arn, "arn:")
     error_message = "certificate_arn must be the ARN of a certificate."
   }
-}
-
-variable "base_url" {
-  description = "Start of queue URLs, such as https://queues.example.com; empty: the address that the client used"
-  type        = string
-  default     = ""
-
-  validation {
-    condition     = var.base_url == "" || can(regex("^https://[^/]+$", var.base_url))
-    error_message = "base_url must be https://host, without a path."
-  }
-
-  validation {
-    condition     = var.base_url != "" || length(var.allowed_hosts) > 0
-    error_message = "The service must know the host name that clients use: set base_url, or allowed_hosts."
-  }
-}
-
-variable "allowed_hosts" {
-  description = "QUEUE_ALLOWED_HOSTS: host names that clients use besides that of base_url, such as *.example.com"
-  type        = list(string)
-  default     = []
 }
 
 # Long polls last up to 20 s; the service keeps idle connections for 75 s, and the balancer must be the one that closes.
@@ -192,91 +170,16 @@ variable "worker_tasks" {
   default     = 0
 }
 
-variable "connections_per_process" {
-  description = "QUEUE_MAX_CONNECTIONS: most connections of a process; half of them, up to four, straight to the database"
-  type        = number
-  default     = 10
-}
-
 variable "pool_size" {
   description = "Most connections of one PgBouncer to the database; each task has one PgBouncer"
   type        = number
   default     = 10
 }
 
-variable "account_id" {
-  description = "QUEUE_ACCOUNT_ID: account of callers whose access key id is not itself an account id"
-  type        = string
-  default     = "000000000000"
-
-  validation {
-    condition     = can(regex("^[0-9]{12}$", var.account_id))
-    error_message = "account_id must have 12 digits."
-  }
-}
-
-variable "access" {
-  description = "QUEUE_ACCESS: who may call (docs/access.md)"
-  type        = string
-  default     = "sigv4"
-
-  validation {
-    condition     = contains(["off", "presence", "sigv4"], var.access)
-    error_message = "access must be off, presence or sigv4."
-  }
-
-  validation {
-    condition     = var.access != "sigv4" || var.encryption_key_secret_arn != ""
-    error_message = "access = \"sigv4\" needs encryption_key_secret_arn."
-  }
-}
-
-variable "encryption_key_secret_arn" {
-  description = "Secret with QUEUE_ENCRYPTION_KEY: 32 bytes in base64, made by `openssl rand -base64 32`"
-  type        = string
-  default     = ""
-}
-
-variable "webhook_secret_arn" {
-  description = "Secret with WEBHOOK_SIGNING_SECRET; empty: webhooks of events are not signed"
-  type        = string
-  default     = ""
-}
-
-variable "sns_gateway_url" {
-  description = "SNS_GATEWAY_URL: carries text messages and mobile push; empty: they are kept"
-  type        = string
-  default     = ""
-}
-
-variable "smtp_url_secret_arn" {
-  description = "Secret with SNS_SMTP_URL, smtps://user:password@host, which takes e-mail; empty: mails are kept"
-  type        = string
-  default     = ""
-}
-
-variable "sns_mail_from" {
-  description = "SNS_MAIL_FROM: the sender of e-mail; needed with smtp_url_secret_arn"
-  type        = string
-  default     = ""
-}
-
-variable "webhook_allow_cidrs" {
-  description = "WEBHOOK_ALLOW_CIDRS: networks that webhooks may reach although they are not public"
-  type        = list(string)
-  default     = []
-}
-
 variable "lambda_functions" {
-  description = "QUEUE_LAMBDA_FUNCTIONS: ARNs of functions that mappings, topics and schedules may invoke, with * for any characters; one without * at its end covers no alias and no version"
+  description = "ARNs of functions that mappings, topics and schedules may invoke, with * for any characters; one without * at its end covers no alias and no version. The default of QUEUE_LAMBDA_FUNCTIONS"
   type        = list(string)
   default     = []
-}
-
-variable "log_level" {
-  description = "LOG_LEVEL: the least severe record to write"
-  type        = string
-  default     = "info"
 }
 
 variable "log_retention_days" {

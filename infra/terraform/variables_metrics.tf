@@ -15,12 +15,6 @@ variable "metrics_schedule" {
   }
 }
 
-variable "metrics_timezone" {
-  description = "QUEUE_METRICS_TIMEZONE: whose days the daily metrics cover"
-  type        = string
-  default     = "UTC"
-}
-
 variable "metrics_cpu" {
   description = "Processor of a run, in CPU units: 1024 are one"
   type        = number

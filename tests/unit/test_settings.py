@@ -29,7 +29,7 @@ SPECIFIED = {
 
 
 def test_the_page_is_what_the_command_prints() -> None:
-    assert PAGE.read_text() == write_page()
+    assert PAGE.read_text() == write_page(SETTINGS)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)

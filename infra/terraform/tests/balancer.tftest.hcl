@@ -2,6 +2,7 @@ mock_provider "aws" {}
 
 variables {
   name                         = "penstock"
+  port                         = 9324
   vpc_id                       = "vpc-1"
   subnet_ids                   = ["subnet-3", "subnet-4"]
   internal                     = true

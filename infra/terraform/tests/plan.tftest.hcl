@@ -34,15 +34,15 @@ mock_provider "aws" {
 }
 
 variables {
-  vpc_id                    = "vpc-1"
-  private_subnet_ids        = ["subnet-1", "subnet-2"]
-  balancer_subnet_ids       = ["subnet-3", "subnet-4"]
-  client_cidrs              = ["10.0.0.0/8"]
-  certificate_arn           = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
-  base_url                  = "https://queues.example.com"
-  image                     = "registry.example.com/penstock:0.1.0"
-  pooler_image              = "registry.example.com/pgbouncer:0.1.0"
-  encryption_key_secret_arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:key-abc123"
+  vpc_id              = "vpc-1"
+  private_subnet_ids  = ["subnet-1", "subnet-2"]
+  balancer_subnet_ids = ["subnet-3", "subnet-4"]
+  client_cidrs        = ["10.0.0.0/8"]
+  certificate_arn     = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+  settings            = { QUEUE_BASE_URL = "https://queues.example.com" }
+  image               = "registry.example.com/penstock:0.1.0"
+  pooler_image        = "registry.example.com/pgbouncer:0.1.0"
+  secret_settings     = { QUEUE_ENCRYPTION_KEY = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:key-abc123" }
 }
 
 run "everything" {
@@ -62,11 +62,34 @@ run "everything" {
   }
 }
 
+run "settings_of_the_service" {
+  command = apply
+
+  variables {
+    settings = {
+      QUEUE_BASE_URL        = "https://queues.example.com"
+      QUEUE_ADDRESS         = "0.0.0.0:8000"
+      QUEUE_MAX_CONNECTIONS = 4
+      QUOTA_QUEUES          = 1000
+      OTLP_ENABLED          = true
+    }
+  }
+
+  assert {
+    condition     = module.settings.environment.QUOTA_QUEUES == "1000" && module.settings.environment.OTLP_ENABLED == "true" && module.settings.environment.QUEUE_ACCESS == "sigv4"
+    error_message = "a setting is set by its name, and the others are as before"
+  }
+  assert {
+    condition     = output.connections == 6 * (10 + 2 + 2) && aws_vpc_security_group_ingress_rule.tasks.from_port == 8000
+    error_message = "what depends on a setting follows it"
+  }
+}
+
 run "open_to_all_private_networks" {
   command = plan
 
   variables {
-    access       = "presence"
+    settings     = { QUEUE_BASE_URL = "https://queues.example.com", QUEUE_ACCESS = "presence" }
     client_cidrs = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
   }
 }

@@ -8,10 +8,9 @@ variables {
   balancer_subnet_ids = ["subnet-3", "subnet-4"]
   client_cidrs        = ["10.0.0.0/8"]
   certificate_arn     = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
-  allowed_hosts       = ["queues.example.com"]
+  settings            = { QUEUE_ALLOWED_HOSTS = "queues.example.com", QUEUE_ACCESS = "presence" }
   image               = "registry.example.com/penstock:0.1.0"
   pooler_image        = "registry.example.com/pgbouncer:0.1.0"
-  access              = "presence"
 }
 
 run "an_open_service_for_the_internet" {
@@ -49,17 +48,17 @@ run "networks_of_ipv6" {
 run "signatures_without_a_key" {
   command = plan
   variables {
-    access = "sigv4"
+    settings = { QUEUE_ALLOWED_HOSTS = "queues.example.com" }
   }
-  expect_failures = [var.access]
+  expect_failures = [var.secret_settings]
 }
 
 run "a_service_that_does_not_know_its_name" {
   command = plan
   variables {
-    allowed_hosts = []
+    settings = { QUEUE_ACCESS = "presence" }
   }
-  expect_failures = [var.base_url]
+  expect_failures = [var.settings]
 }
 
 run "an_image_that_moves" {

@@ -11,16 +11,21 @@ mock_provider "aws" {
 }
 
 variables {
-  name               = "penstock"
-  cluster_name       = "penstock"
-  image              = "registry.example.com/penstock:0.1.0"
-  pooler_image       = "registry.example.com/pgbouncer:0.1.0"
-  environment        = { DATABASE_URL = "postgresql://penstock@127.0.0.1:6432/penstock", QUEUE_BASE_URL = "" }
-  secrets            = { PGPASSWORD = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:a" }
+  name         = "penstock"
+  cluster_name = "penstock"
+  image        = "registry.example.com/penstock:0.1.0"
+  pooler_image = "registry.example.com/pgbouncer:0.1.0"
+  environment  = { DATABASE_URL = "postgresql://penstock@127.0.0.1:6432/penstock", QUEUE_BASE_URL = "" }
+  secrets = {
+    PGPASSWORD           = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:a"
+    QUEUE_ENCRYPTION_KEY = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:b:QUEUE_ENCRYPTION_KEY::"
+  }
   pooler_environment = { DATABASE_USER = "penstock" }
   migrate_role       = "penstock"
   password_secret    = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:a"
   processes          = 2
+  port               = 9324
+  drain_seconds      = 4
   cpu                = 1024
   memory             = 2048
   architecture       = "ARM64"
@@ -80,6 +85,10 @@ run "service" {
   assert {
     condition     = !contains([for e in jsondecode(aws_ecs_task_definition.this.container_definitions)[2].environment : e.name], "QUEUE_BASE_URL")
     error_message = "empty variables are left out"
+  }
+  assert {
+    condition     = local.secret_arns == tolist(["arn:aws:secretsmanager:eu-central-1:111122223333:secret:a", "arn:aws:secretsmanager:eu-central-1:111122223333:secret:b"])
+    error_message = "ECS may read the secrets, whose keys no policy names"
   }
   assert {
     condition     = one(aws_ecs_service.this.load_balancer[*].container_name) == "penstock"

@@ -78,9 +78,9 @@ def test_load_balancers_of_other_accounts_invoke_nothing() -> None:
 
 def test_terraform_asks_for_signatures() -> None:
     """That its tasks make a first key is tested by `make check-terraform`."""
-    variables = (ROOT / "infra/terraform/variables.tf").read_text()
-    access = variables.partition('variable "access" {')[2].partition("\n}")[0]
-    assert re.search(r'default += "sigv4"', access)
+    root = (ROOT / "infra/terraform/main.tf").read_text()
+    assert re.search(r'access += lookup\(var.settings, "QUEUE_ACCESS", "sigv4"\)', root)
+    assert re.search(r"QUEUE_ACCESS += local.access", root)
 
 
 def test_the_setting_itself_is_open() -> None:

@@ -26,8 +26,8 @@ resource "aws_vpc_security_group_egress_rule" "tasks" {
   security_group_id = aws_security_group.this.id
   description       = "Requests and health checks to the tasks"
   ip_protocol       = "tcp"
-  from_port         = 9324
-  to_port           = 9324
+  from_port         = var.port
+  to_port           = var.port
   cidr_ipv4         = "0.0.0.0/0" # whom it reaches is decided by the tasks' own group
 }
 
@@ -58,7 +58,7 @@ resource "aws_lb" "this" {
 resource "aws_lb_target_group" "this" {
   name_prefix = "pstk-"
   vpc_id      = var.vpc_id
-  port        = 9324
+  port        = var.port
   protocol    = "HTTP"
   target_type = "ip"
 

@@ -1,4 +1,5 @@
 variable "name" { type = string }
+variable "port" { type = number }
 variable "vpc_id" { type = string }
 variable "subnet_ids" { type = list(string) }
 variable "internal" { type = bool }

@@ -44,9 +44,9 @@ locals {
     readonlyRootFilesystem = true
     environment            = local.environment
     secrets                = local.secrets
-    portMappings           = [{ containerPort = 9324, protocol = "tcp" }]
+    portMappings           = [{ containerPort = var.port, protocol = "tcp" }]
     linuxParameters        = local.confined
-    stopTimeout            = 15 # longer than QUEUE_DRAIN_SECONDS
+    stopTimeout            = min(120, var.drain_seconds + 11) # ECS allows at most 120 s
     dependsOn = [
       { containerName = "migrate", condition = "SUCCESS" },
       { containerName = "pgbouncer", condition = "HEALTHY" },
@@ -56,7 +56,7 @@ locals {
     healthCheck = {
       command = [
         "CMD", "python3", "-c",
-        "import urllib.request as r; r.urlopen('http://127.0.0.1:9324/livez', timeout=2)",
+        "import urllib.request as r; r.urlopen('http://127.0.0.1:${var.port}/livez', timeout=2)",
       ]
       interval    = 10
       timeout     = 3
@@ -137,7 +137,7 @@ resource "aws_ecs_service" "this" {
     content {
       target_group_arn = load_balancer.value
       container_name   = "penstock"
-      container_port   = 9324
+      container_port   = var.port
     }
   }
 

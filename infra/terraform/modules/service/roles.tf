@@ -1,9 +1,14 @@
+locals {
+  # Without the key that an ARN may have at its end.
+  secret_arns = distinct([for arn in concat([var.password_secret], values(var.secrets)) : join(":", slice(split(":", "${arn}:::"), 0, 7))])
+}
+
 module "start_role" {
   source = "../start_role"
 
   name          = var.name
   log_group_arn = aws_cloudwatch_log_group.this.arn
-  secret_arns   = distinct(concat([var.password_secret], values(var.secrets)))
+  secret_arns   = local.secret_arns
 }
 
 # What the service itself may do on AWS: invoke functions, if there are some, and nothing else.

@@ -13,6 +13,16 @@ variable "secrets" {
   type        = map(string)
 }
 
+variable "port" {
+  description = "Port of QUEUE_ADDRESS"
+  type        = number
+}
+
+variable "drain_seconds" {
+  description = "QUEUE_DRAIN_SECONDS: how long the service finishes requests after SIGTERM"
+  type        = number
+}
+
 variable "lambda_functions" {
   description = "ARNs of the functions of Lambda that the service may invoke"
   type        = list(string)

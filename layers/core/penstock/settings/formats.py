@@ -14,29 +14,32 @@ from urllib.parse import urlsplit
 from penstock.aws.arn import is_region
 from penstock.mail_address import parse_sender, parse_server
 
-# The patterns are compiled at their first use, since functions of Lambda rarely need them.
-_HOST: Final = r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?"
 # What delivery.http.endpoint takes: messages to any other URL would fail for good, one by one.
 _GATEWAY: Final = (
     r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 )
 _ALLOWED_HOST: Final = r"\*|(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]"
-_ADDRESS_CHARACTERS: Final = r"[!-~]+"
 _ENCRYPTION_KEY_BYTES: Final = 32
 
 
 class Format(NamedTuple):
-    """`accepts` returns something false, or raises ValueError, for a text that cannot be used."""
+    """A text can be used if the whole of it matches `pattern` and `accepts` takes it."""
 
-    accepts: Callable[[str], object]
     wanted: str
+    """How an error names what is allowed."""
+    pattern: str = ""
+    """In the syntax that Python, ECMA 262 and RE2 share, since the Helm chart and Terraform test it, too."""
+    accepts: Callable[[str], object] | None = None
+    """Returns something false, or raises ValueError, for a text that cannot be used."""
     is_shown: bool = True
     """Whether errors repeat the value."""
 
     def matches(self, text: str) -> bool:
         """Whether the text can be used."""
+        if self.pattern and not re.fullmatch(self.pattern, text):
+            return False
         try:
-            return bool(self.accepts(text))
+            return self.accepts is None or bool(self.accepts(text))
         except ValueError:  # also base64's error
             return False
 
@@ -62,8 +65,7 @@ def split_address(text: str) -> tuple[str, int]:
 def _is_web_address(text: str) -> bool:
     parts = urlsplit(text)
     is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    has_more = bool(parts.query or parts.fragment or parts.username)
-    return is_whole and not has_more and bool(re.fullmatch(_ADDRESS_CHARACTERS, text))
+    return is_whole and not (parts.query or parts.fragment or parts.username)
 
 
 def _is_zone(text: str) -> bool:
@@ -76,10 +78,6 @@ def _is_zone(text: str) -> bool:
     return True
 
 
-def _is_account(text: str) -> bool:
-    return len(text) == 12 and text.isascii() and text.isdecimal()
-
-
 def _is_encryption_key(text: str) -> bool:
     return len(b64decode(text, validate=True)) == _ENCRYPTION_KEY_BYTES
 
@@ -88,31 +86,34 @@ def _is_token(text: str) -> bool:
     return text.isprintable() and not re.search(r"\s", text)
 
 
+def _are_regions(text: str) -> bool:
+    return all(map(is_region, split_list(text)))
+
+
 def _are_hosts(text: str) -> bool:
     return all(re.fullmatch(_ALLOWED_HOST, host) for host in split_hosts(text))
 
 
-ADDRESS: Final = Format(split_address, "host:port")
+ACCOUNT: Final = Format("12 digits", r"[0-9]{12}")
+ADDRESS: Final = Format("host:port", r".+:[0-9]{1,5}", split_address)
 BASE_URL: Final = Format(
-    _is_web_address, "an address http[s]://host[:port][/path], without a user's name", is_shown=False
-)
-COLLECTOR: Final = Format(
-    _is_web_address, "an address http[s]://host[:port], without a user's name", is_shown=False
-)
-ACCOUNT: Final = Format(_is_account, "12 digits")
-REGION: Final = Format(is_region, "the name of a region")
-REGIONS: Final = Format(lambda text: all(map(is_region, split_list(text))), "names of regions")
-HOST: Final = Format(lambda text: re.fullmatch(_HOST, text), "the name of a host, without https://")
-HOSTS: Final = Format(_are_hosts, "names of hosts, without https:// and port")
-ENCRYPTION_KEY: Final = Format(
-    _is_encryption_key, "32 bytes in base64 (openssl rand -base64 32)", is_shown=False
-)
-TIME_ZONE: Final = Format(_is_zone, "a time zone such as Europe/Berlin")
-TOKEN: Final = Format(_is_token, "printable characters without blanks", is_shown=False)
-GATEWAY_URL: Final = Format(
-    lambda text: re.fullmatch(_GATEWAY, text),
-    "a URL http[s]://host[:port][/path][?query] without a user's name",
+    "an address http[s]://host[:port][/path], without a user's name",
+    r"https?://[!-.0-~][!-~]*",
+    _is_web_address,
     is_shown=False,
 )
-MAIL_SERVER: Final = Format(parse_server, "smtp[s]://[user:password@]host[:port]", is_shown=False)
-MAIL_SENDER: Final = Format(parse_sender, "an address of e-mail, or `name <address>`", is_shown=False)
+COLLECTOR: Final = BASE_URL._replace(wanted="an address http[s]://host[:port], without a user's name")
+ENCRYPTION_KEY: Final = Format(
+    "32 bytes in base64 (openssl rand -base64 32)", accepts=_is_encryption_key, is_shown=False
+)
+GATEWAY_URL: Final = Format(
+    "a URL http[s]://host[:port][/path][?query] without a user's name", _GATEWAY, is_shown=False
+)
+HOST: Final = Format("the name of a host, without https://", r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
+HOSTS: Final = Format("names of hosts, without https:// and port", r"[A-Za-z0-9_.*:\[\], -]+", _are_hosts)
+MAIL_SENDER: Final = Format("an address of e-mail, or `name <address>`", accepts=parse_sender, is_shown=False)
+MAIL_SERVER: Final = Format("smtp[s]://[user:password@]host[:port]", accepts=parse_server, is_shown=False)
+REGION: Final = Format("the name of a region", r"[a-z0-9-]{1,32}")
+REGIONS: Final = Format("names of regions", r"[a-z0-9, -]+", _are_regions)
+TIME_ZONE: Final = Format("a time zone such as Europe/Berlin", r"[A-Za-z0-9_+/-]+", _is_zone)
+TOKEN: Final = Format("printable characters without blanks", accepts=_is_token, is_shown=False)

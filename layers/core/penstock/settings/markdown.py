@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from .definition import SETTINGS
 from .setting import Setting, Value
 
 _HEAD: Final = (
@@ -23,16 +22,14 @@ _HEAD: Final = (
 )
 
 
-def write_page(settings: Iterable[Setting[Value]] = SETTINGS) -> str:
+def write_page(settings: Iterable[Setting[Value]]) -> str:
     """The text of the page: one row per setting, in the order of the definition."""
     rows = [f"| `{s.name}` | {_write_default(s)} | {s.unit} | {_write_help(s)} |" for s in settings]
     return "\n".join((*_HEAD, *rows, ""))
 
 
 def _write_default(setting: Setting[Value]) -> str:
-    if isinstance(setting.default, bool):
-        return f"`{str(setting.default).lower()}`"
-    return f"`{setting.default}`" if setting.default != "" else "(empty)"
+    return f"`{setting.write()}`" if setting.default != "" else "(empty)"
 
 
 def _write_help(setting: Setting[Value]) -> str:

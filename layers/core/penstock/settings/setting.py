@@ -59,9 +59,19 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self if instance is None else self.default
 
     @property
+    def kind(self) -> str:
+        """The type, by its name in JSON Schema: boolean, integer, number or string."""
+        return _KINDS[type(self.default)]
+
+    @property
     def has_own_maximum(self) -> bool:
         """Whether the setting names a maximum, other than that of every whole number."""
         return self.maximum is not None and self.maximum != MOST
+
+    def write(self, value: Value | None = None) -> str:
+        """The value, or the default, as the text of an environment variable."""
+        given = self.default if value is None else value
+        return str(given).lower() if isinstance(given, bool) else str(given)
 
     def read(self, variables: Mapping[str, str]) -> Value:
         """The value in these environment variables, or the default. Raises SettingError."""
@@ -98,15 +108,15 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         kind = type(self.default)
         try:
             if kind is bool:
-                return _BOOLEANS[text.lower()]
+                return BOOLEANS[text.lower()]
             if kind is str:
                 return text.lower() if self.choices else text
             return kind(text)
         except (KeyError, ValueError):
-            raise SettingError(f"{self.name} must be {_KINDS[kind]}, not {text!r}") from None
+            raise SettingError(f"{self.name} must be {_WANTED[kind]}, not {text!r}") from None
 
 
-_BOOLEANS: Final = {
+BOOLEANS: Final = {
     "true": True,
     "1": True,
     "yes": True,
@@ -116,4 +126,7 @@ _BOOLEANS: Final = {
     "no": False,
     "off": False,
 }
-_KINDS: Final[dict[type, str]] = {bool: "true or false", int: "a whole number", float: "a number"}
+"""The words for true and false, in any case."""
+
+_KINDS: Final[dict[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_WANTED: Final[dict[type, str]] = {bool: "true or false", int: "a whole number", float: "a number"}

@@ -23,7 +23,7 @@ def settings(
     if markdown:
         from penstock.settings.markdown import write_page
 
-        print(write_page(), end="")
+        print(write_page(SETTINGS), end="")
         return
     values = Settings.read(variables_with(database))
     for setting in SETTINGS:

@@ -1,0 +1,47 @@
+"""Generates infra/terraform/settings.tf: what the variable `settings` takes, which variables_settings.tf checks."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from penstock.settings import Setting
+from penstock.settings.setting import BOOLEANS
+
+_HEAD = """\
+# Every setting of docs/settings.md, with what its value may be. Written by `make generate`.
+locals {
+"""
+
+
+def write_terraform(settings: Iterable[Setting[Any]]) -> str:
+    """The text of the file: one line per setting, in the form of `terraform fmt`."""
+    names = {setting.name: _write_object(setting) for setting in settings}
+    width = max(map(len, names))
+    return "\n".join(
+        (
+            f"{_HEAD}  boolean_words = {json.dumps(list(BOOLEANS))}",
+            "",
+            "  known_settings = {",
+            *(f"    {name:{width}} = {text}" for name, text in names.items()),
+            "  }",
+            "}",
+            "",
+        )
+    )
+
+
+def _write_object(setting: Setting[Any]) -> str:
+    """Only the bounds that the setting has: expressions ask for others with `try`."""
+    bounds = {
+        "minimum": setting.minimum,
+        "maximum": setting.maximum,
+        "choices": list(setting.choices) or None,
+        "pattern": setting.format.pattern or None if setting.format else None,
+        "secret": setting.secret or None,
+    }
+    members = {
+        "type": setting.kind,
+        "default": setting.write(),
+        **{k: v for k, v in bounds.items() if v is not None},
+    }
+    return f"{{ {', '.join(f'{name} = {json.dumps(value)}' for name, value in members.items())} }}"
