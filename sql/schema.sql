@@ -152,25 +152,6 @@ create table queue.deferred (
     constraint deferred_pkey PRIMARY KEY (queue_id, group_id, deferred_at, shard, pos)
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 
-create type queue.delivery as (
-    error text,
-    wait_seconds integer,
-    queue_id integer,
-    shard smallint,
-    pos bigint,
-    id bigint,
-    receive_count integer,
-    message_id text,
-    sent_at_ms bigint,
-    first_received_at_ms bigint,
-    body text,
-    attributes text,
-    system text,
-    public_id bigint,
-    visible_at_ms bigint,
-    nonce integer
-);
-
 create table queue.dropped_platform_application (
     application_id integer not null,
     account_id text not null,
@@ -773,6 +754,25 @@ create type queue.received_message as (
     headers jsonb
 );
 
+create type queue.received_row as (
+    error text,
+    wait_seconds integer,
+    queue_id integer,
+    shard smallint,
+    pos bigint,
+    id bigint,
+    receive_count integer,
+    message_id text,
+    sent_at_ms bigint,
+    first_received_at_ms bigint,
+    body text,
+    attributes text,
+    system text,
+    public_id bigint,
+    visible_at_ms bigint,
+    nonce integer
+);
+
 create unlogged table queue.receiver (
     queue_id integer not null,
     caller text not null,
@@ -1167,7 +1167,7 @@ function queue.allow_subscriptions(p_arn text, p_allowed uuid[], p_refused uuid[
     returns boolean
     language plpgsql;
 
-function queue.answer_bytes(p_message queue.delivery, p_format text)
+function queue.answer_bytes(p_message queue.received_row, p_format text)
     returns integer
     language sql stable;
 
@@ -1484,7 +1484,7 @@ function queue.deleted_queues(p_arns text[])
     language sql stable;
 
 function queue.delivery_row(p_log queue.log DEFAULT NULL::queue.log, p_pos bigint DEFAULT 0, p_receive_count integer DEFAULT NULL::integer, p_first_received_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_visible_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_nonce integer DEFAULT NULL::integer, p_side queue.side DEFAULT NULL::queue.side, p_fifo queue.fifo_message DEFAULT NULL::queue.fifo_message)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language sql stable;
 
 function queue.describe_platform_application(p_arn text)
@@ -1800,7 +1800,7 @@ function queue.keys_match_together(p_keys jsonb, p_members integer[], p_depth in
     language plpgsql immutable;
 
 function queue.lease_again(p_lease queue.lease, p_want integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.lease_boundary(p_queue_id integer, p_shard integer, p_low bigint, p_most bigint)
@@ -2163,7 +2163,7 @@ function queue.parse_schedule(form text, expression text, timezone text DEFAULT 
     returns text
     language plpgsql stable security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.pass_over(p_arn text, p_message queue.delivery, p_format text, p_bytes integer)
+function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes integer)
     returns boolean
     language plpgsql;
 
@@ -2376,11 +2376,11 @@ function queue.receive(name text, vt integer DEFAULT NULL::integer, qty integer 
     language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.receive_answer(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean, p_attempt_id text, p_answer_bytes integer, p_answer_format text)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.receive_attempt(p_queue text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer, p_attempt_id text, p_answer_bytes integer, p_answer_format text)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.receive_fifo(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
@@ -2388,7 +2388,7 @@ function queue.receive_fifo(name text, vt integer DEFAULT NULL::integer, qty int
     language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean, p_attempt_id text, p_refuse_over integer DEFAULT NULL::integer, p_answer_bytes integer DEFAULT NULL::integer, p_answer_format text DEFAULT NULL::text)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.reclaim_space()
@@ -2440,7 +2440,7 @@ function queue.remove_empty_groups(p_queue_id integer, p_limit integer)
     language plpgsql;
 
 function queue.repeat_receive(p_queue_id integer, p_attempt_id text, p_visibility interval, p_wait_seconds integer)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.replace_policy(p_arn text, p_old text, p_new text, p_allowed uuid[], p_refused uuid[])
@@ -2575,7 +2575,7 @@ function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies tex
     returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.send_moved(p_targets text[], p_messages queue.delivery[])
+function queue.send_moved(p_targets text[], p_messages queue.received_row[])
     returns void
     language plpgsql;
 
@@ -2655,7 +2655,7 @@ function queue.store_minutes(p_limit integer, p_most integer, p_pause_ms integer
     returns TABLE(calls bigint, queues integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.stored_bytes(p_message queue.delivery)
+function queue.stored_bytes(p_message queue.received_row)
     returns integer
     language sql immutable;
 
@@ -2700,23 +2700,23 @@ function queue.tag_topic(p_arn text, p_tags jsonb, p_limit integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.take_deferred(p_queue_id integer, p_max integer, p_lease_size integer, p_begun timestamp with time zone, p_visibility interval)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.take_expired(p_queue_id integer, p_shard integer, p_after timestamp with time zone, p_now timestamp with time zone, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.take_fair(p_queue_id integer, p_shard integer, p_pos bigint, p_max integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval, p_watermark timestamp with time zone, p_low bigint, p_noisy text[])
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.take_groups(p_queue_id integer, p_max integer, p_share integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_answer_bytes integer, p_answer_format text)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_fair boolean DEFAULT true)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots integer, p_seconds double precision)
@@ -2724,11 +2724,11 @@ function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots integ
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_shards integer)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_answer_bytes integer, p_answer_format text)
-    returns SETOF queue.delivery
+    returns SETOF queue.received_row
     language plpgsql;
 
 function queue.take_unreceived(p_queue_id integer, p_shard integer, p_id bigint, p_visible_at timestamp with time zone, p_archives boolean, p_keeps_history boolean)

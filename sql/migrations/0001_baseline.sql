@@ -156,7 +156,7 @@ create table queue.sweep (
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
 -- One row of a receive. The first row of an answer is its header: error and wait_seconds, the rest null.
-create type queue.delivery as (
+create type queue.received_row as (
     error text,
     wait_seconds int,
     queue_id int,

@@ -7,7 +7,7 @@
 --   noted then.
 -- Locks: advisory, reader of the shard, then the lease's row; or the row of the group, or of the message in the slow path.
 --   None is waited for. Called by: receive_answer.
-create or replace function queue.pass_over(p_arn text, p_message queue.delivery, p_format text, p_bytes int)
+create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$
 declare

@@ -14,15 +14,15 @@
 create or replace function queue.receive_answer(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_answer_bytes int, p_answer_format text)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_any boolean := p_answer_format in ('json', 'xml');
     -- how much longer escapes make a text at most; control characters, which no interface accepts, aside
     v_growth int := case p_answer_format when 'json' then 2 when 'xml' then 6 else 7 end;
     v_max int := p_max;
-    v_rows queue.delivery[];
-    v_row queue.delivery;
+    v_rows queue.received_row[];
+    v_row queue.received_row;
     v_count int;
     v_sizes int[];
     v_bytes bigint;
@@ -42,7 +42,7 @@ begin
     for v_step in 1 .. 20 loop      -- each step hands out, or asks for fewer, or passes messages over
         begin
             v_rows := array(
-                select r::queue.delivery from queue.receive_messages(p_queue, v_max, p_lease_size, p_visibility_seconds,
+                select r::queue.received_row from queue.receive_messages(p_queue, v_max, p_lease_size, p_visibility_seconds,
                     p_in_flight_limit, p_async_commit, null, null, case when not v_any then p_answer_bytes end,
                     p_answer_format) r);
             v_count := cardinality(v_rows) - 1;

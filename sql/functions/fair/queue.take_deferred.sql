@@ -9,7 +9,7 @@
 -- Called by: receive_messages.
 create or replace function queue.take_deferred(
     p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_now timestamptz := greatest(clock_timestamp(), p_begun + interval '1 microsecond');

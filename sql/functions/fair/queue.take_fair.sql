@@ -7,7 +7,7 @@
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[])
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_pos bigint := p_pos;

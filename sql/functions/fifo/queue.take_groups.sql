@@ -20,7 +20,7 @@
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_answer_bytes int, p_answer_format text)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();

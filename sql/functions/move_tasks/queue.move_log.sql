@@ -8,7 +8,7 @@ create or replace function queue.move_log(
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
-    v_taken queue.delivery[];
+    v_taken queue.received_row[];
 begin
     moved := 0;
     if p_limit = 0 or not exists (select from queue.ready_shards(p_queue_id, p_shards, v_now)) then
@@ -22,7 +22,7 @@ begin
     end if;
     perform set_config('queue.reads', 'on', true);
     v_taken := array(
-        select t::queue.delivery from queue.take_log(p_queue_id, p_shards, p_limit, p_limit, interval '0', null, null, false) t);
+        select t::queue.received_row from queue.take_log(p_queue_id, p_shards, p_limit, p_limit, interval '0', null, null, false) t);
     moved := cardinality(v_taken);
     if moved = 0 then
         return;

@@ -2,7 +2,7 @@
 -- messages: with ids and times of their own, after the queue's delay. Their size is not checked.
 -- Raises QU001 when a target was deleted meanwhile: this step is undone, and the next one finds the target missing.
 -- Locks: as send_messages. Called by: move_side, move_log.
-create or replace function queue.send_moved(p_targets text[], p_messages queue.delivery[]) returns void
+create or replace function queue.send_moved(p_targets text[], p_messages queue.received_row[]) returns void
 language plpgsql as $$
 begin
     if cardinality(p_targets) <> (

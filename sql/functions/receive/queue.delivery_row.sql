@@ -1,5 +1,5 @@
--- queue.delivery_row: a message as a receive hands it out. A column that receives hand out is added here: to the type
---   queue.delivery, by a block as below, and to the row. (send_moved reads columns of the type, sql/former names old ones.)
+-- queue.delivery_row: a message as a receive hands it out. A column that receives hand out is added to the type
+--   queue.received_row in the baseline, and to the row here. (send_moved reads columns of the type.)
 -- Parameters: the message, as the row of its table. For a message of the log also what its lease says: position, receive
 --   count, when the message was first received and is visible again, nonce.
 -- A message of more than 12,000 bytes is noted for receive_answer (note_long_message).
@@ -10,7 +10,7 @@ create or replace function queue.delivery_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
     p_first_received_at timestamptz default null, p_visible_at timestamptz default null, p_nonce int default null,
     p_side queue.side default null, p_fifo queue.fifo_message default null)
-returns setof queue.delivery
+returns setof queue.received_row
 language sql stable as $$
 select null::text, null::int,
     coalesce((p_log).queue_id, (p_side).queue_id, (p_fifo).queue_id),

@@ -5,7 +5,7 @@
 -- Index: lease_pkey, log_pkey. Called by: take_expired, take_deferred.
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_ids bigint[] := p_lease.ids[1:p_want];

@@ -7,11 +7,11 @@
 create or replace function queue.receive_attempt(
     p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
     p_answer_bytes int, p_answer_format text)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_queue record;
-    v_rows queue.delivery[];
+    v_rows queue.received_row[];
 begin
     perform queue.require_read_committed();
     select q.queue_id, q.wait_seconds, q.visibility_timeout_seconds into v_queue

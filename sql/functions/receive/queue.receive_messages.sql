@@ -16,11 +16,11 @@ create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,
     p_answer_format text default null)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_queue record;
-    v_header queue.delivery;
+    v_header queue.received_row;
     v_want int := p_max;
     v_asked int;
     v_visibility interval;

@@ -8,11 +8,11 @@
 -- Called by: receive_attempt.
 create or replace function queue.repeat_receive(
     p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_attempt queue.receive_attempt;
-    v_header queue.delivery;
+    v_header queue.received_row;
     v_now timestamptz;
     v_rows tid[];
     v_group bigint;

@@ -5,7 +5,7 @@
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_lease queue.lease;

@@ -7,7 +7,7 @@
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_fair boolean default true)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_shards int[];

@@ -6,7 +6,7 @@
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_shards int)
-returns setof queue.delivery
+returns setof queue.received_row
 language plpgsql as $$
 declare
     v_cursor record;

@@ -127,7 +127,7 @@ system_attributes = st.sampled_from(
 )
 DELIVERY = """
 select queue.answer_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s::jsonb::text,
-    %s::jsonb::text, 1, 1, 1)::queue.delivery, %s)
+    %s::jsonb::text, 1, 1, 1)::queue.received_row, %s)
 """
 
 
@@ -153,7 +153,7 @@ def test_no_answer_with_the_message_is_longer_than_what_was_measured(
 GROWTH = {"json": 2, "xml": 6}
 STORED = """
 select queue.stored_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s::jsonb::text, %s::jsonb::text, 1, 1,
-    1)::queue.delivery)
+    1)::queue.received_row)
 """
 
 

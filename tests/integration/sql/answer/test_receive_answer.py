@@ -272,7 +272,7 @@ def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database:
     send_each(db, arn, *[LONG] * 4)
     with psycopg.connect(database.dsn, autocommit=True) as superuser:
         superuser.execute(
-            "create or replace function queue.answer_bytes(p_message queue.delivery, p_format text) returns int "
+            "create or replace function queue.answer_bytes(p_message queue.received_row, p_format text) returns int "
             "language sql as 'select pg_sleep(1.05); select 200000'"
         )
     assert answer(db, arn) == (None, [])
@@ -363,12 +363,12 @@ def undone(db: Connection, arn: str) -> str:
     """The message as a receive got it that was undone, for `pass_over`."""
     with db.transaction(force_rollback=True):
         received = "queue.receive_messages(%s, 1, 10, null, null, false, null)"
-        return str(value(db, f"select r::queue.delivery::text from {received} r offset 1", arn))
+        return str(value(db, f"select r::queue.received_row::text from {received} r offset 1", arn))
 
 
 def pass_over(db: Connection, arn: str, message: str) -> bool:
     return bool(
-        value(db, "select queue.pass_over(%s, %s::queue.delivery, 'function-json', 101500)", arn, message)
+        value(db, "select queue.pass_over(%s, %s::queue.received_row, 'function-json', 101500)", arn, message)
     )
 
 
