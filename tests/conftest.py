@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 import hypothesis
 import pytest
+import uvloop
 
 from tests.support import botocore_endpoints
 from tests.support.database import Database, TestServer, running_test_server
 from tests.support.schedules.rows import Hour
+from tests.support.web.virtual_clock import VirtualLoop
 
 # An example may take any time: on an overloaded machine it does.
 hypothesis.settings.register_profile("penstock", deadline=None)
@@ -48,6 +51,20 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "virtual_time": VirtualLoop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Each asynchronous test has a fresh event loop: the one that a marker names, or that of asyncio."""
+    marked = {marker: LOOPS[marker] for marker in LOOPS if item.get_closest_marker(marker)}
+    return marked or {"asyncio": asyncio.new_event_loop}
 
 
 @pytest.fixture(scope="session")

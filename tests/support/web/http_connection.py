@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from penstock_web.batching.write_backpressure import WriteBackpressure
@@ -10,7 +10,7 @@ from penstock_web.http.aws_protocols import AwsApplication
 from penstock_web.http.connection import HttpConnection
 from penstock_web.http.limits import Limits
 from penstock_web.http.server_state import ServerState
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -126,14 +126,3 @@ async def answer(send: Send, body: bytes, *headers: tuple[bytes, bytes], status:
     """A whole response."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def connected(
-    scenario: Callable[[Client], Coroutine[Any, Any, None]], application: Application, **given: Any
-) -> None:
-    """Runs a scenario with a client of the application, in virtual time."""
-
-    async def main() -> None:
-        await scenario(Client(application, **given))
-
-    run(main())

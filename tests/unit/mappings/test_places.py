@@ -9,7 +9,9 @@ import pytest
 
 from penstock.mappings.polling.places import Places
 from penstock.mappings.polling.poller import most_invocations
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
+
+pytestmark = pytest.mark.virtual_time
 
 
 async def hold(places: Places, account_id: str, mapping: int, held: list[str], seconds: float) -> None:
@@ -19,54 +21,45 @@ async def hold(places: Places, account_id: str, mapping: int, held: list[str], s
     held.remove(account_id)
 
 
-def test_an_account_leaves_places_to_others() -> None:
-    async def scenario() -> None:
-        places, held = Places(200), list[str]()
-        loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(hold(places, "a", n, held, 10)) for n in range(500)]
-        await settle()
-        assert len(held) == 160
-        tasks += [loop.create_task(hold(places, "b", 1000 + n, held, 10)) for n in range(500)]
-        await settle()
-        assert held.count("b") == 32
-        await asyncio.gather(*tasks)
-        assert held == []
-
-    run(scenario())
+async def test_an_account_leaves_places_to_others() -> None:
+    places, held = Places(200), list[str]()
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(hold(places, "a", n, held, 10)) for n in range(500)]
+    await settle()
+    assert len(held) == 160
+    tasks += [loop.create_task(hold(places, "b", 1000 + n, held, 10)) for n in range(500)]
+    await settle()
+    assert held.count("b") == 32
+    await asyncio.gather(*tasks)
+    assert held == []
 
 
-def test_one_place_is_enough_and_a_wait_can_be_cancelled() -> None:
-    async def scenario() -> None:
-        places, held = Places(1), list[str]()
-        loop = asyncio.get_running_loop()
-        first, second, third = [loop.create_task(hold(places, name, 1, held, 10)) for name in "abc"]
-        await settle()
-        assert held == ["a"]
-        second.cancel()
-        first.cancel()
-        await settle()
-        assert held[1:] == ["c"]  # a was cancelled in its block
-        third.cancel()
-        await settle()
-        fourth = loop.create_task(hold(places, "d", 1, held, 10))
-        await settle()
-        assert held[-1] == "d"
-        await fourth
-
-    run(scenario())
+async def test_one_place_is_enough_and_a_wait_can_be_cancelled() -> None:
+    places, held = Places(1), list[str]()
+    loop = asyncio.get_running_loop()
+    first, second, third = [loop.create_task(hold(places, name, 1, held, 10)) for name in "abc"]
+    await settle()
+    assert held == ["a"]
+    second.cancel()
+    first.cancel()
+    await settle()
+    assert held[1:] == ["c"]  # a was cancelled in its block
+    third.cancel()
+    await settle()
+    fourth = loop.create_task(hold(places, "d", 1, held, 10))
+    await settle()
+    assert held[-1] == "d"
+    await fourth
 
 
-def test_a_place_that_is_given_in_the_moment_of_a_cancellation_is_not_lost() -> None:
-    async def scenario() -> None:
-        places, held = Places(1), list[str]()
-        loop = asyncio.get_running_loop()
-        first, second = [loop.create_task(hold(places, name, 1, held, 1)) for name in "ab"]
-        await settle()
-        first.add_done_callback(lambda _: second.cancel())
-        await asyncio.wait([first, second])
-        await asyncio.wait_for(hold(places, "c", 1, held, 1), 5)
-
-    run(scenario())
+async def test_a_place_that_is_given_in_the_moment_of_a_cancellation_is_not_lost() -> None:
+    places, held = Places(1), list[str]()
+    loop = asyncio.get_running_loop()
+    first, second = [loop.create_task(hold(places, name, 1, held, 1)) for name in "ab"]
+    await settle()
+    first.add_done_callback(lambda _: second.cancel())
+    await asyncio.wait([first, second])
+    await asyncio.wait_for(hold(places, "c", 1, held, 1), 5)
 
 
 @pytest.mark.parametrize(("memory_mb", "most"), [(None, 200), (256 - 128, 5), (0, 1), (10_240 - 128, 200)])

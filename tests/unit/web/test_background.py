@@ -28,7 +28,8 @@ from penstock_web.background import (
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.worker import Worker
-from tests.support.web.virtual_clock import run
+
+pytestmark = pytest.mark.virtual_time
 
 SETTINGS = Settings.read({})
 HOUR = 3600.0
@@ -91,48 +92,36 @@ def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
     return worker
 
 
-def test_deliver_sleeps_once_it_is_registered() -> None:
+async def test_deliver_sleeps_once_it_is_registered() -> None:
     """Registered for a minute by the second run, for two hours by the one near the end of that minute."""
-
-    async def scenario() -> list[float]:
-        rest = Rest()
-        return await rest.times(delivery(rest, None), 2 * HOUR)
-
-    assert run(scenario()) == [0, 1, 2, 47, 47 + HOUR]
+    rest = Rest()
+    assert await rest.times(delivery(rest, None), 2 * HOUR) == [0, 1, 2, 47, 47 + HOUR]
 
 
-def test_deliver_sleeps_until_a_retry_is_due() -> None:
-    async def scenario() -> list[float]:
-        rest = Rest()
-        return await rest.times(delivery(rest, None, None, None, 600_000, 0, None), 1000)
-
-    assert run(scenario()) == [0, 1, 2, 47, 647, 648, 649, 694]
+async def test_deliver_sleeps_until_a_retry_is_due() -> None:
+    rest = Rest()
+    ran = await rest.times(delivery(rest, None, None, None, 600_000, 0, None), 1000)
+    assert ran == [0, 1, 2, 47, 647, 648, 649, 694]
 
 
-def test_a_publish_wakes_deliver_which_registers_again() -> None:
-    async def scenario() -> list[float]:
-        rest = Rest()
-        publish = (100.0, lambda: rest.long_polls.handle_notification(DELIVERIES))
-        return await rest.times(delivery(rest, None), 200, publish)
-
-    assert run(scenario()) == [0, 1, 2, 47, 100, 101, 102, 147]
+async def test_a_publish_wakes_deliver_which_registers_again() -> None:
+    rest = Rest()
+    publish = (100.0, lambda: rest.long_polls.handle_notification(DELIVERIES))
+    assert await rest.times(delivery(rest, None), 200, publish) == [0, 1, 2, 47, 100, 101, 102, 147]
 
 
-def test_fire_sleeps_until_a_schedule_is_due_or_a_nearer_one_is_written() -> None:
-    async def scenario() -> list[float]:
-        rest = Rest()
-        worker = FiringWorker(SETTINGS, rest.long_polls, rest.meter)
-        waits = iter([600_000, 590_000, None])
+async def test_fire_sleeps_until_a_schedule_is_due_or_a_nearer_one_is_written() -> None:
+    rest = Rest()
+    worker = FiringWorker(SETTINGS, rest.long_polls, rest.meter)
+    waits = iter([600_000, 590_000, None])
 
-        def fire(*_: Any) -> dict[str, int]:
-            worker._firer.wait_ms = next(waits)
-            return {}
+    def fire(*_: Any) -> dict[str, int]:
+        worker._firer.wait_ms = next(waits)
+        return {}
 
-        worker._run_once = fire
-        written = (10.0, lambda: rest.long_polls.handle_notification(SCHEDULES))
-        return await rest.times(worker, HOUR, written)
-
-    assert run(scenario()) == [0, 10, 600]
+    worker._run_once = fire
+    written = (10.0, lambda: rest.long_polls.handle_notification(SCHEDULES))
+    assert await rest.times(worker, HOUR, written) == [0, 10, 600]
 
 
 def mover(rest: Rest) -> MoveTaskWorker:
@@ -141,53 +130,41 @@ def mover(rest: Rest) -> MoveTaskWorker:
     return worker
 
 
-def test_move_begins_a_pause_after_the_start_of_a_task() -> None:
-    async def scenario() -> list[float]:
-        rest = Rest()
-        start = (100.0, lambda: rest.long_polls.handle_notification(MOVE_TASKS))
-        return await rest.times(mover(rest), HOUR, start)
-
-    assert run(scenario()) == [0, 101]
+async def test_move_begins_a_pause_after_the_start_of_a_task() -> None:
+    rest = Rest()
+    start = (100.0, lambda: rest.long_polls.handle_notification(MOVE_TASKS))
+    assert await rest.times(mover(rest), HOUR, start) == [0, 101]
 
 
-def test_without_listen_workers_run_as_often_as_the_settings_say() -> None:
-    async def scenario() -> tuple[list[float], list[float]]:
-        rest = Rest(receives_notifications=False)
-        return await rest.times(mover(rest), 3.5), await rest.times(delivery(rest, None), 3.5)
-
-    assert run(scenario()) == ([0, 1, 2, 3], [3.5, 4.5, 5.5, 6.5])
+async def test_without_listen_workers_run_as_often_as_the_settings_say() -> None:
+    rest = Rest(receives_notifications=False)
+    assert await rest.times(mover(rest), 3.5) == [0, 1, 2, 3]
+    assert await rest.times(delivery(rest, None), 3.5) == [3.5, 4.5, 5.5, 6.5]
 
 
-def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
-    async def scenario() -> list[float]:
-        rest = Rest()
+async def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
+    rest = Rest()
 
-        def lose() -> None:
-            rest.long_polls.receives_notifications = False
-            rest.long_polls.wake_workers()
+    def lose() -> None:
+        rest.long_polls.receives_notifications = False
+        rest.long_polls.wake_workers()
 
-        return await rest.times(mover(rest), 103.5, (100.0, lose))
-
-    assert run(scenario()) == [0, 101, 102, 103]
+    assert await rest.times(mover(rest), 103.5, (100.0, lose)) == [0, 101, 102, 103]
 
 
-def test_a_check_says_that_all_is_done_unless_the_last_run_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of the last success, by which an alert tells that nobody cleans."""
-
-    async def scenario(error: Exception | None) -> list[float]:
-        rest = Rest()
-        worker, loop = mover(rest), asyncio.get_running_loop()
-        worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
-        rest.activity.after_check(worker.confirm_rest)
-        succeeded: list[float] = []
-        monkeypatch.setattr(rest.meter, "count_success", lambda _: succeeded.append(loop.time()))
-        await rest.times(
-            worker, 61, (30.5, lambda: rest.activity.compare(1)), (60.5, lambda: rest.activity.compare(1))
-        )
-        return succeeded
-
-    assert run(scenario(None)) == [0, 30.5, 60.5]
-    assert run(scenario(ValueError())) == []
+@pytest.mark.parametrize(("error", "times"), [(None, [0, 30.5, 60.5]), (ValueError(), [])])
+async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
+    error: Exception | None, times: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of the last success, by which an alert tells that no worker cleans."""
+    rest = Rest()
+    worker, loop = mover(rest), asyncio.get_running_loop()
+    worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
+    rest.activity.after_check(worker.confirm_rest)
+    succeeded: list[float] = []
+    monkeypatch.setattr(rest.meter, "count_success", lambda _: succeeded.append(loop.time()))
+    await rest.times(worker, 61, *((at, lambda: rest.activity.compare(1)) for at in (30.5, 60.5)))
+    assert succeeded == times
 
 
 def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
@@ -206,30 +183,23 @@ def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
     return worker
 
 
-def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
+async def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
     """Also while queues hold messages. A send of this process, and a change that the check finds, go on with it."""
-
-    async def scenario() -> list[float]:
-        rest = Rest()
-        return await rest.times(
-            maintenance(rest, "rows", "rows", "full"),
-            4000,
-            (100.0, rest.activity.notice),
-            (200.0, lambda: rest.activity.compare(1)),
-            (300.0, lambda: rest.activity.compare(2)),
-            (310.0, lambda: rest.long_polls.handle_notification(MAINTENANCE)),
-        )
-
-    assert run(scenario()) == [0, 2, 4, 100, 300, 310, 310 + HOUR]
+    rest = Rest()
+    assert await rest.times(
+        maintenance(rest, "rows", "rows", "full"),
+        4000,
+        (100.0, rest.activity.notice),
+        (200.0, lambda: rest.activity.compare(1)),
+        (300.0, lambda: rest.activity.compare(2)),
+        (310.0, lambda: rest.long_polls.handle_notification(MAINTENANCE)),
+    ) == [0, 2, 4, 100, 300, 310, 310 + HOUR]
 
 
 @pytest.mark.parametrize(("found", "pause"), [("none", 10), ("full", 2)])
-def test_maintain_without_listen_does_not_stop(found: str, pause: int) -> None:
-    async def scenario() -> list[float]:
-        rest = Rest(receives_notifications=False)
-        return await rest.times(maintenance(rest, found), 21)
-
-    assert run(scenario()) == list(range(0, 21, pause))
+async def test_maintain_without_listen_does_not_stop(found: str, pause: int) -> None:
+    rest = Rest(receives_notifications=False)
+    assert await rest.times(maintenance(rest, found), 21) == list(range(0, 21, pause))
 
 
 def measurement(
@@ -255,73 +225,57 @@ def measurement(
     return MeasurementWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
 
 
-def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process's round may have been before the change. Each change is followed by a round."""
-
-    async def scenario() -> list[float]:
-        rest = Rest()
-        worker = measurement(rest, monkeypatch, 1, 0, 0, 1)
-        return await rest.times(
-            worker, HOUR, (100.0, rest.activity.notice), (200.0, lambda: rest.activity.compare(1)),
-            (300.0, lambda: rest.activity.compare(2)),
-        )  # fmt: skip
-
-    assert run(scenario()) == [0, 100, 105, 110, 300]
+    rest = Rest()
+    worker = measurement(rest, monkeypatch, 1, 0, 0, 1)
+    assert await rest.times(
+        worker, HOUR, (100.0, rest.activity.notice), (200.0, lambda: rest.activity.compare(1)),
+        (300.0, lambda: rest.activity.compare(2)),
+    ) == [0, 100, 105, 110, 300]  # fmt: skip
 
 
-def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its own pause. What changes between the two parts counts."""
-
-    async def scenario() -> list[float]:
-        rest = Rest()
-        worker = measurement(rest, monkeypatch, *[0, 1] * 5, minutes=[1, 0] * 5)
-        return await rest.times(
-            worker, HOUR, (100.0, rest.activity.notice), (102.0, rest.activity.notice),
-            (200.0, lambda: rest.activity.compare(2)), (202.0, lambda: rest.activity.compare(3)),
-        )  # fmt: skip
-
-    assert run(scenario()) == [0, 5, 100, 105, 110, 200, 205, 210]
+    rest = Rest()
+    worker = measurement(rest, monkeypatch, *[0, 1] * 5, minutes=[1, 0] * 5)
+    assert await rest.times(
+        worker, HOUR, (100.0, rest.activity.notice), (102.0, rest.activity.notice),
+        (200.0, lambda: rest.activity.compare(2)), (202.0, lambda: rest.activity.compare(3)),
+    ) == [0, 5, 100, 105, 110, 200, 205, 210]  # fmt: skip
 
 
-def test_measure_does_not_stop_within_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("changes_at", "times"), [(100.0, [0, 5, 10, 100]), (7.0, [0, 5, 10, 15])])
+async def test_measure_does_not_stop_within_a_round(
+    changes_at: float, times: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Many queues take several runs. What changes during the round is measured in another one."""
-
-    async def scenario(changes_at: float) -> list[float]:
-        rest = Rest()
-        worker = measurement(rest, monkeypatch, 9, 9, 9, 9, rounds=[0, 0, 1])
-        return await rest.times(worker, HOUR, (changes_at, rest.activity.notice))
-
-    assert run(scenario(100.0)) == [0, 5, 10, 100]
-    assert run(scenario(7.0)) == [0, 5, 10, 15]
+    rest = Rest()
+    worker = measurement(rest, monkeypatch, 9, 9, 9, 9, rounds=[0, 0, 1])
+    assert await rest.times(worker, HOUR, (changes_at, rest.activity.notice)) == times
 
 
-def test_a_scrape_waits_for_a_round_only_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> tuple[list[float], list[float]]:
-        rest = Rest()
-        worker = measurement(rest, monkeypatch, 1, 1, 0)
-        loop, answered = asyncio.get_running_loop(), []
+async def test_a_scrape_waits_for_a_round_only_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = Rest()
+    worker = measurement(rest, monkeypatch, 1, 1, 0)
+    loop, answered = asyncio.get_running_loop(), []
 
-        async def scrape() -> None:
-            await worker.refresh()
-            answered.append(loop.time())
-
-        tasks = []
-        scrapes = [(at, lambda: tasks.append(loop.create_task(scrape()))) for at in (50.0, 60.0, 62.0)]
-        ran = await rest.times(worker, 66, *scrapes)
-        return ran, answered
-
-    assert run(scenario()) == ([0, 50, 60, 65], [50, 60, 62])
-
-
-def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> float:
-        rest = Rest()
-        worker = measurement(rest, monkeypatch, 1)
-        rest.activity.wait(worker.wake, 1)  # it sleeps, and does not wake up
+    async def scrape() -> None:
         await worker.refresh()
-        return asyncio.get_running_loop().time()
+        answered.append(loop.time())
 
-    assert run(scenario()) == background.REFRESH_SECONDS
+    tasks = []
+    scrapes = [(at, lambda: tasks.append(loop.create_task(scrape()))) for at in (50.0, 60.0, 62.0)]
+    ran = await rest.times(worker, 66, *scrapes)
+    assert (ran, answered) == ([0, 50, 60, 65], [50, 60, 62])
+
+
+async def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = Rest()
+    worker = measurement(rest, monkeypatch, 1)
+    rest.activity.wait(worker.wake, 1)  # it sleeps, and does not wake up
+    await worker.refresh()
+    assert asyncio.get_running_loop().time() == background.REFRESH_SECONDS
 
 
 def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
@@ -339,15 +293,14 @@ def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
     return worker
 
 
-def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        rest = Rest()
-        lost = failing(rest, psycopg.OperationalError("no\nroute"), 3000)
-        rest.meter.outage.fails("listen", OSError("closed"))
-        await rest.times(lost, HOUR, (10.0, lambda: rest.meter.outage.works("listen")))
-
+async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rest = Rest()
+    lost = failing(rest, psycopg.OperationalError("no\nroute"), 3000)
+    rest.meter.outage.fails("listen", OSError("closed"))
     caplog.set_level("WARNING")
-    run(scenario())
+    await rest.times(lost, HOUR, (10.0, lambda: rest.meter.outage.works("listen")))
     began, ended = caplog.records
     assert (began.getMessage(), began.levelname) == (
         "database unavailable: trying again until it is back", "ERROR",
@@ -356,11 +309,8 @@ def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog: pytes
     assert (ended.getMessage(), vars(ended)["failed_attempts"]) == ("database available again", 3001)
 
 
-def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        rest = Rest()
-        await rest.times(failing(rest, ValueError("broken"), 10_000), HOUR)
-
-    run(scenario())
+async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    rest = Rest()
+    await rest.times(failing(rest, ValueError("broken"), 10_000), HOUR)
     numbers = [vars(record)["failures_in_a_row"] for record in caplog.records if record.exc_info]
     assert numbers == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]

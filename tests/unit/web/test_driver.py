@@ -63,22 +63,20 @@ async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
     return await run_operation(operation, resources_on(database()))
 
 
-def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
+@pytest.mark.virtual_time
+async def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
     def operation() -> Steps:
         return (yield from Pause(3))
 
-    async def scenario() -> None:
-        resources = resources_on(FakeDatabase())
-        loop = asyncio.get_running_loop()
-        assert await run_operation(operation(), resources) is True
-        assert loop.time() == 3.0
-        resources.long_polls.drain()
-        assert await run_operation(operation(), resources) is False
-
-    run(scenario())
+    resources = resources_on(FakeDatabase())
+    loop = asyncio.get_running_loop()
+    assert await run_operation(operation(), resources) is True
+    assert loop.time() == 3.0
+    resources.long_polls.drain()
+    assert await run_operation(operation(), resources) is False
 
 
-def test_a_long_computation_holds_up_nobody() -> None:
+async def test_a_long_computation_holds_up_nobody() -> None:
     """It ends only when the event loop has done something meanwhile."""
     goes_on = threading.Event()
 
@@ -87,25 +85,19 @@ def test_a_long_computation_holds_up_nobody() -> None:
             yield from compute(lambda: goes_on.wait(60) if wait else "at once", 1_000_000 if wait else 10)
         )
 
-    async def scenario() -> None:
-        resources = resources_on(FakeDatabase())
-        long = asyncio.ensure_future(run_operation(operation(wait=True), resources))
-        assert await run_operation(operation(wait=False), resources) == "at once"
-        goes_on.set()
-        assert await long is True
-
-    asyncio.run(scenario())
+    resources = resources_on(FakeDatabase())
+    long = asyncio.ensure_future(run_operation(operation(wait=True), resources))
+    assert await run_operation(operation(wait=False), resources) == "at once"
+    goes_on.set()
+    assert await long is True
 
 
-def test_an_error_of_a_computation_ends_the_operation() -> None:
+async def test_an_error_of_a_computation_ends_the_operation() -> None:
     def operation() -> Steps:
         return (yield from compute(lambda: int("x"), 1_000_000))
 
-    async def scenario() -> None:
-        with pytest.raises(ValueError, match="invalid literal"):
-            await run_operation(operation(), resources_on(FakeDatabase()))
-
-    asyncio.run(scenario())
+    with pytest.raises(ValueError, match="invalid literal"):
+        await run_operation(operation(), resources_on(FakeDatabase()))
 
 
 def test_in_a_function_a_computation_is_a_call() -> None:
@@ -115,147 +107,132 @@ def test_in_a_function_a_computation_is_a_call() -> None:
     assert drivers.run(operation(), cast("drivers.StatementExecutor", None)) == threading.get_ident()
 
 
-def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
-    async def scenario() -> None:
-        resources = resources_on(FakeDatabase(Queue(stored=0)))
-        assert await run_operation(receiving(wait_seconds=5), resources) == [EMPTY_RECEIVE]
-        assert asyncio.get_running_loop().time() == pytest.approx(5, rel=0.01)  # `timers`
-        assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # the queue's own: 0
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
+    resources = resources_on(FakeDatabase(Queue(stored=0)))
+    assert await run_operation(receiving(wait_seconds=5), resources) == [EMPTY_RECEIVE]
+    assert asyncio.get_running_loop().time() == pytest.approx(5, rel=0.01)  # `timers`
+    assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # the queue's own: 0
 
 
-def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
-    async def scenario() -> None:
-        queue = Queue(stored=0)
-        resources = resources_on(FakeDatabase(queue))
-        loop = asyncio.get_running_loop()
-        first = loop.create_task(run_operation(receiving(), resources))
-        await settle()
-        second = loop.create_task(run_operation(receiving(), resources))
-        await settle()
-        queue.stored = 1
-        resources.long_polls.wake(ORDERS, 1)
-        first.cancel()
-        assert bodies(await second) == ["body 1"]
-        assert loop.time() == 0.0
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
+    queue = Queue(stored=0)
+    resources = resources_on(FakeDatabase(queue))
+    loop = asyncio.get_running_loop()
+    first = loop.create_task(run_operation(receiving(), resources))
+    await settle()
+    second = loop.create_task(run_operation(receiving(), resources))
+    await settle()
+    queue.stored = 1
+    resources.long_polls.wake(ORDERS, 1)
+    first.cancel()
+    assert bodies(await second) == ["body 1"]
+    assert loop.time() == 0.0
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("arn", "later_seconds", "looks"),
     [(ORDERS, 1.0, 1), (f"{ORDERS}.fifo", 0.0, 1), (f"{ORDERS}.fifo", 1.0, 2)],
 )
-def test_who_comes_while_others_wait_waits_without_a_call(arn: str, later_seconds: float, looks: int) -> None:
+async def test_who_comes_while_others_wait_waits_without_a_call(
+    arn: str, later_seconds: float, looks: int
+) -> None:
     """The first call found nothing, and whatever comes afterwards wakes the first one that waits.
 
     On FIFO queues only when that call was a moment ago: nobody is told of groups that another process has unlocked.
     """
+    queue = Queue(stored=0)
+    database = FakeDatabase(queue)
+    resources = resources_on(database)
+    loop = asyncio.get_running_loop()
+    polls = []
+    for _ in range(2):
+        polls.append(loop.create_task(run_operation(receiving(arn=arn), resources)))
+        await settle()
+        await asyncio.sleep(later_seconds)
+    assert len(database.calls) == looks
+    assert await run_operation(receiving(arn=arn, wait_seconds=0), resources) == [HEADER]
+    assert len(database.calls) == looks + 1
+    queue.stored = 2
+    resources.long_polls.wake(arn, 3)
+    answers = await asyncio.gather(*polls)
+    assert sorted(map(bodies, answers)) == [["body 1"], ["body 2"]]
+    assert loop.time() == 2 * later_seconds
 
-    async def scenario() -> None:
-        queue = Queue(stored=0)
-        database = FakeDatabase(queue)
-        resources = resources_on(database)
-        loop = asyncio.get_running_loop()
-        polls = []
-        for _ in range(2):
-            polls.append(loop.create_task(run_operation(receiving(arn=arn), resources)))
-            await settle()
-            await asyncio.sleep(later_seconds)
+
+@pytest.mark.virtual_time
+async def test_on_a_fifo_queue_nobody_relies_on_somebody_who_made_no_call() -> None:
+    database = FakeDatabase(Queue(stored=0))
+    resources = resources_on(database)
+    loop = asyncio.get_running_loop()
+    polls = []
+    for looks in (1, 1, 2):
+        polls.append(loop.create_task(run_operation(receiving(arn=f"{ORDERS}.fifo"), resources)))
+        await asyncio.sleep(0.6 * EMPTY_RECEIVE_VALID_SECONDS)
         assert len(database.calls) == looks
-        assert await run_operation(receiving(arn=arn, wait_seconds=0), resources) == [HEADER]
-        assert len(database.calls) == looks + 1
-        queue.stored = 2
-        resources.long_polls.wake(arn, 3)
-        answers = await asyncio.gather(*polls)
-        assert sorted(map(bodies, answers)) == [["body 1"], ["body 2"]]
-        assert loop.time() == 2 * later_seconds
-
-    run(scenario())
+    resources.long_polls.drain()
+    assert await asyncio.gather(*polls) == [[EMPTY_RECEIVE]] * 3
 
 
-def test_on_a_fifo_queue_nobody_relies_on_somebody_who_made_no_call() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
-        resources = resources_on(database)
-        loop = asyncio.get_running_loop()
-        polls = []
-        for looks in (1, 1, 2):
-            polls.append(loop.create_task(run_operation(receiving(arn=f"{ORDERS}.fifo"), resources)))
-            await asyncio.sleep(0.6 * EMPTY_RECEIVE_VALID_SECONDS)
-            assert len(database.calls) == looks
-        resources.long_polls.drain()
-        assert await asyncio.gather(*polls) == [[EMPTY_RECEIVE]] * 3
+@pytest.mark.virtual_time
+async def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
+    queue = Queue(stored=0)
 
-    run(scenario())
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+        rows = queue(statement, arguments)
+        queue.stored = 1
+        return rows
 
-
-def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
-    async def scenario() -> None:
-        queue = Queue(stored=0)
-
-        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-            rows = queue(statement, arguments)
-            queue.stored = 1
-            return rows
-
-        database = FakeDatabase(reply)
-        resources = resources_on(database)
-        ticket = resources.long_polls.next_ticket()
-        await resources.long_polls.wait(ResolvedQueue(ORDERS), 0.1, ticket)  # this process is registered
-        begun_at = asyncio.get_running_loop().time()
-        database.hold()
-        poll = asyncio.get_running_loop().create_task(run_operation(receiving(), resources))
-        await settle()
-        resources.long_polls.wake(ORDERS, 1)
-        database.release()
-        assert bodies(await poll) == ["body 1"]
-        assert asyncio.get_running_loop().time() == begun_at
-
-    run(scenario())
+    database = FakeDatabase(reply)
+    resources = resources_on(database)
+    ticket = resources.long_polls.next_ticket()
+    await resources.long_polls.wait(ResolvedQueue(ORDERS), 0.1, ticket)  # this process is registered
+    begun_at = asyncio.get_running_loop().time()
+    database.hold()
+    poll = asyncio.get_running_loop().create_task(run_operation(receiving(), resources))
+    await settle()
+    resources.long_polls.wake(ORDERS, 1)
+    database.release()
+    assert bodies(await poll) == ["body 1"]
+    assert asyncio.get_running_loop().time() == begun_at
 
 
-def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -> None:
+@pytest.mark.virtual_time
+async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -> None:
     """A notification does not say how many messages there are."""
-
-    async def scenario() -> None:
-        queue = Queue(stored=0)
-        resources = resources_on(FakeDatabase(queue))
-        loop = asyncio.get_running_loop()
-        polls = [loop.create_task(run_operation(receiving(), resources)) for _ in range(5)]
-        await settle()
-        queue.stored = 5
-        resources.long_polls.wake(ORDERS, 1, Woken.FOR_MORE)
-        answers = await asyncio.gather(*polls)
-        assert sorted(map(bodies, answers)) == [[f"body {number}"] for number in range(1, 6)]
-        assert loop.time() == 0.0
-
-    run(scenario())
+    queue = Queue(stored=0)
+    resources = resources_on(FakeDatabase(queue))
+    loop = asyncio.get_running_loop()
+    polls = [loop.create_task(run_operation(receiving(), resources)) for _ in range(5)]
+    await settle()
+    queue.stored = 5
+    resources.long_polls.wake(ORDERS, 1, Woken.FOR_MORE)
+    answers = await asyncio.gather(*polls)
+    assert sorted(map(bodies, answers)) == [[f"body {number}"] for number in range(1, 6)]
+    assert loop.time() == 0.0
 
 
-def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
+@pytest.mark.virtual_time
+async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
     """The request is cancelled after its answer is there and before it goes on."""
+    queue = Queue(stored=100)
+    loop = asyncio.get_running_loop()
 
-    async def scenario() -> None:
-        queue = Queue(stored=100)
-        loop = asyncio.get_running_loop()
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+        loop.call_soon(request.cancel)
+        return queue(statement, arguments)
 
-        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-            loop.call_soon(request.cancel)
-            return queue(statement, arguments)
+    def operation() -> Steps:
+        return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None))
 
-        def operation() -> Steps:
-            return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None))
-
-        resources = resources_on(FakeDatabase(reply))
-        request = loop.create_task(run_operation(operation(), resources))
-        await asyncio.wait([request])
-        assert request.cancelled()
-        await resources.batcher.drain()
-        assert queue.given_back == [3]
-
-    run(scenario())
+    resources = resources_on(FakeDatabase(reply))
+    request = loop.create_task(run_operation(operation(), resources))
+    await asyncio.wait([request])
+    assert request.cancelled()
+    await resources.batcher.drain()
+    assert queue.given_back == [3]
 
 
 def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
@@ -288,36 +265,32 @@ def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
         assert taken == known, rounds
 
 
-def test_what_is_handed_to_who_waits_is_its_answer() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
-        resources = resources_on(database)
-        request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
-        await settle()
-        (waiter,) = resources.long_polls.claim(ORDERS, 3)
-        assert waiter.receive == Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)
-        waiter.serve([HEADER, message(1), message(2)])
-        assert await request == [HEADER, message(1), message(2)]
-        assert len(database.calls) == 1
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_what_is_handed_to_who_waits_is_its_answer() -> None:
+    database = FakeDatabase(Queue(stored=0))
+    resources = resources_on(database)
+    request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
+    await settle()
+    (waiter,) = resources.long_polls.claim(ORDERS, 3)
+    assert waiter.receive == Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)
+    waiter.serve([HEADER, message(1), message(2)])
+    assert await request == [HEADER, message(1), message(2)]
+    assert len(database.calls) == 1
 
 
-def test_what_is_handed_to_who_has_just_left_goes_back() -> None:
-    async def scenario() -> None:
-        queue = Queue(stored=0)
-        resources = resources_on(FakeDatabase(queue))
-        request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
-        await settle()
-        (waiter,) = resources.long_polls.claim(ORDERS, 3)
-        waiter.serve([HEADER, message(1), message(2)])
-        request.cancel()
-        await asyncio.wait([request])
-        assert request.cancelled()
-        await resources.batcher.drain()
-        assert queue.given_back == [2]
-
-    run(scenario())
+@pytest.mark.virtual_time
+async def test_what_is_handed_to_who_has_just_left_goes_back() -> None:
+    queue = Queue(stored=0)
+    resources = resources_on(FakeDatabase(queue))
+    request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
+    await settle()
+    (waiter,) = resources.long_polls.claim(ORDERS, 3)
+    waiter.serve([HEADER, message(1), message(2)])
+    request.cancel()
+    await asyncio.wait([request])
+    assert request.cancelled()
+    await resources.batcher.drain()
+    assert queue.given_back == [2]
 
 
 class LongMessageFound(psycopg.Error):
@@ -326,56 +299,51 @@ class LongMessageFound(psycopg.Error):
     sqlstate = LONG_MESSAGE
 
 
-def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
+@pytest.mark.virtual_time
+async def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
     """Also while others wait, who are not woken for it."""
+    queue = Queue(stored=0)
 
-    async def scenario() -> None:
-        queue = Queue(stored=0)
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+        if statement is RECEIVE_MESSAGES and queue.stored:
+            raise LongMessageFound
+        return queue(statement, arguments)
 
-        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-            if statement is RECEIVE_MESSAGES and queue.stored:
-                raise LongMessageFound
-            return queue(statement, arguments)
-
-        resources = resources_on(FakeDatabase(reply))
-        limit = receive_limit(None, Protocol.JSON)
-        effect = Receive(
-            RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit, assume_short=True
-        )
-        loop = asyncio.get_running_loop()
-        first, second = [
-            loop.create_task(run_operation(receive_messages(effect, set()), resources)) for _ in range(2)
-        ]
-        await settle()
-        queue.stored = 1
-        resources.long_polls.wake(ORDERS, 1)
-        await settle()
-        assert first.done()
-        assert [row.body for row in first.result()] == ["body 1"]
-        assert not second.done()
-        second.cancel()
-
-    run(scenario())
+    resources = resources_on(FakeDatabase(reply))
+    limit = receive_limit(None, Protocol.JSON)
+    effect = Receive(
+        RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit, assume_short=True
+    )
+    loop = asyncio.get_running_loop()
+    first, second = [
+        loop.create_task(run_operation(receive_messages(effect, set()), resources)) for _ in range(2)
+    ]
+    await settle()
+    queue.stored = 1
+    resources.long_polls.wake(ORDERS, 1)
+    await settle()
+    assert first.done()
+    assert [row.body for row in first.result()] == ["body 1"]
+    assert not second.done()
+    second.cancel()
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("assume_short", [True, False])
-def test_who_comes_to_an_empty_queue_makes_no_call_whether_its_messages_are_long_or_short(
+async def test_who_comes_to_an_empty_queue_makes_no_call_whether_its_messages_are_long_or_short(
     assume_short: bool,
 ) -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
-        resources = resources_on(database)
-        effect = Receive(
-            RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20,
-            limit=receive_limit(None, Protocol.JSON), assume_short=assume_short,
-        )  # fmt: skip
-        loop = asyncio.get_running_loop()
-        polls = []
-        for _ in range(2):
-            polls.append(loop.create_task(run_operation(receive_messages(effect, set()), resources)))
-            await settle()
-        assert len(database.calls) == 1
-        resources.long_polls.drain()
-        assert await asyncio.gather(*polls) == [[], []]
-
-    run(scenario())
+    database = FakeDatabase(Queue(stored=0))
+    resources = resources_on(database)
+    effect = Receive(
+        RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20,
+        limit=receive_limit(None, Protocol.JSON), assume_short=assume_short,
+    )  # fmt: skip
+    loop = asyncio.get_running_loop()
+    polls = []
+    for _ in range(2):
+        polls.append(loop.create_task(run_operation(receive_messages(effect, set()), resources)))
+        await settle()
+    assert len(database.calls) == 1
+    resources.long_polls.drain()
+    assert await asyncio.gather(*polls) == [[], []]

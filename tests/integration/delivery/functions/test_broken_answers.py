@@ -15,7 +15,6 @@ from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.http.sender import Sender
 from penstock.mappings.invocation import Failure, Invoker, Throttled
 from penstock.settings import Settings
-from tests.support.web.virtual_clock import run
 
 BODY = b'{"batchItemFailures": [{"itemIdentifier": "a"}]}'
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -129,61 +128,51 @@ def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
     assert invoke(target, respond) == body[:1_048_576]
 
 
-def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
+@pytest.mark.virtual_time
+async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After the time for a connection, three seconds, it counts as one that cannot be reached."""
+    invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}))
 
-    async def scenario() -> None:
-        invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}))
+    async def dial(*_: object) -> None:
+        await asyncio.sleep(30)
 
-        async def dial(*_: object) -> None:
-            await asyncio.sleep(30)
-
-        monkeypatch.setattr(Sender, "_dial", dial)
-        with pytest.raises(Throttled, match="cannot be reached"):
-            await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
-
-    run(scenario())
+    monkeypatch.setattr(Sender, "_dial", dial)
+    with pytest.raises(Throttled, match="cannot be reached"):
+        await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
 
 
-def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accounts read LastProcessingResult."""
 
     async def refuse(*_: object) -> None:
         raise EndpointRefused("lambda.internal.example has no address")
 
-    async def scenario() -> None:
-        invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://lambda.internal.example"}))
-        monkeypatch.setattr(Sender, "_addresses", refuse)
-        with pytest.raises(Throttled, match=r"^the target cannot be reached$"):
-            await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
-
-    asyncio.run(scenario())
+    invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://lambda.internal.example"}))
+    monkeypatch.setattr(Sender, "_addresses", refuse)
+    with pytest.raises(Throttled, match=r"^the target cannot be reached$"):
+        await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
 
 
-def test_connections_survive_nat_while_a_function_works() -> None:
+async def test_connections_survive_nat_while_a_function_works() -> None:
     """Else the answer of a function that takes longer than 350 seconds would never come."""
+    ended = asyncio.Event()
 
-    async def scenario() -> None:
-        ended = asyncio.Event()
+    async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+        ended.set()
 
-        async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with suppress(ConnectionError):
-                await reader.read()
-            writer.close()
-            ended.set()
-
-        server = await asyncio.start_server(read, "127.0.0.1", 0)
-        async with server:
-            address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-            sender = Sender(AddressGuard(EVERY_NETWORK))
-            connection = await sender._connect(parse_endpoint(address), "000000000000")
-            assert connection._transport is not None
-            opened = connection._transport.get_extra_info("socket")
-            assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-            assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) < 350
-            await sender.close()
-            await ended.wait()
-
-    asyncio.run(scenario())
+    server = await asyncio.start_server(read, "127.0.0.1", 0)
+    async with server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        sender = Sender(AddressGuard(EVERY_NETWORK))
+        connection = await sender._connect(parse_endpoint(address), "000000000000")
+        assert connection._transport is not None
+        opened = connection._transport.get_extra_info("socket")
+        assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) < 350
+        await sender.close()
+        await ended.wait()

@@ -2,16 +2,17 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import uvloop
 
 from penstock_web.http.http_server import HttpServer
 from penstock_web.http.limits import Limits
 from penstock_web.server import listening_socket
+
+pytestmark = pytest.mark.uvloop
 
 Message = MutableMapping[str, Any]
 GET = b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -83,35 +84,28 @@ async def response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     return int(head.split(b" ")[1]), await reader.readexactly(length)
 
 
-def serve(scenario: Callable[[Service], Coroutine[Any, Any, None]], limits: Limits | None = None) -> None:
-    async def main() -> None:
-        service = Service(limits)
-        await service.start()
-        try:
-            await scenario(service)
-        finally:
-            await service.server.stop(0)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main())
+@asynccontextmanager
+async def serve(limits: Limits | None = None) -> AsyncIterator[Service]:
+    service = Service(limits)
+    await service.start()
+    try:
+        yield service
+    finally:
+        await service.server.stop(0)
 
 
-def test_requests_of_one_connection_are_answered() -> None:
-    async def scenario(service: Service) -> None:
-        async with service.client() as (reader, writer):
-            for path in (b"a", b"b"):
-                writer.write(GET % path)
-                assert await response(reader) == (200, b"/" + path)
-            writer.write(b"".join(GET % b"%d" % n for n in range(50)))
-            assert [await response(reader) for _ in range(50)] == [(200, b"/%d" % n) for n in range(50)]
-
-    serve(scenario)
+async def test_requests_of_one_connection_are_answered() -> None:
+    async with serve() as service, service.client() as (reader, writer):
+        for path in (b"a", b"b"):
+            writer.write(GET % path)
+            assert await response(reader) == (200, b"/" + path)
+        writer.write(b"".join(GET % b"%d" % n for n in range(50)))
+        assert [await response(reader) for _ in range(50)] == [(200, b"/%d" % n) for n in range(50)]
 
 
-def test_a_client_that_reads_nothing_holds_back_its_own_responses_alone() -> None:
+async def test_a_client_that_reads_nothing_holds_back_its_own_responses_alone() -> None:
     """Its next requests are not begun, and others are answered."""
-
-    async def scenario(service: Service) -> None:
+    async with serve() as service:
         slow = socket.create_connection(("127.0.0.1", service.port))
         slow.setblocking(False)
         slow.sendall((GET % b"long") * 5 + GET % b"wait")
@@ -127,28 +121,22 @@ def test_a_client_that_reads_nothing_holds_back_its_own_responses_alone() -> Non
         slow.close()
         await service.application.disconnected.wait()
 
-    serve(scenario)
-
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_a_client_that_leaves_while_its_request_waits_ends_it(reset: bool) -> None:
+async def test_a_client_that_leaves_while_its_request_waits_ends_it(reset: bool) -> None:
     """Also by shutting down one direction: nothing tells that it would still read."""
-
-    async def scenario(service: Service) -> None:
-        async with service.client() as (_, writer):
-            writer.write(GET % b"wait")
-            await service.application.waits.wait()
-            if reset:
-                writer.transport.abort()
-            else:
-                writer.write_eof()
-            await service.application.disconnected.wait()
-
-    serve(scenario)
+    async with serve() as service, service.client() as (_, writer):
+        writer.write(GET % b"wait")
+        await service.application.waits.wait()
+        if reset:
+            writer.transport.abort()
+        else:
+            writer.write_eof()
+        await service.application.disconnected.wait()
 
 
-def test_connections_beyond_the_limit_are_503_until_others_are_closed() -> None:
-    async def scenario(service: Service) -> None:
+async def test_connections_beyond_the_limit_are_503_until_others_are_closed() -> None:
+    async with serve(Limits(max_connections=1)) as service:
         async with service.client() as (reader, writer):
             writer.write(GET % b"a")
             await response(reader)
@@ -162,8 +150,6 @@ def test_connections_beyond_the_limit_are_503_until_others_are_closed() -> None:
                 status, _ = await response(reader)
         assert status == 200
 
-    serve(scenario, Limits(max_connections=1))
-
 
 def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket.socket]:
     """What a client reads that first sends everything, or half of it, and only then reads."""
@@ -176,62 +162,54 @@ def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket
     return answer, client
 
 
-def test_a_client_that_is_still_sending_reads_its_answer() -> None:
+async def test_a_client_that_is_still_sending_reads_its_answer() -> None:
     """RFC 9112, 9.6: closed at once, the connection would be reset, and SDKs send the request again."""
-
-    async def scenario(service: Service) -> None:
+    async with serve() as service:
         answer, client = await asyncio.to_thread(upload, service.port, 30_000_000)
         client.close()
         assert answer.startswith(b"HTTP/1.1 413 ")
         assert answer.endswith(b"too long")
 
-    serve(scenario)
 
-
-def test_it_is_not_waited_for_at_the_end_of_the_process() -> None:
-    async def scenario(service: Service) -> None:
+async def test_it_is_not_waited_for_at_the_end_of_the_process() -> None:
+    async with serve(Limits(linger_seconds=3_600, linger_idle_seconds=3_600)) as service:
         answer, client = await asyncio.to_thread(upload, service.port, 1_000_000, whole=False)
         assert answer.endswith(b"too long")
         await service.server.stop(3_600)
         client.close()
 
-    serve(scenario, Limits(linger_seconds=3_600, linger_idle_seconds=3_600))
-
 
 # --- the end ---------------------------------------------------------------------------------------------------------
-def test_stop_closes_idle_connections_and_waits_for_the_others() -> None:
-    async def scenario(service: Service) -> None:
-        async with service.client() as (reader, writer), service.client() as (idle, idle_writer):
-            idle_writer.write(GET % b"a")
-            await response(idle)
-            writer.write(GET % b"wait")
-            await service.application.waits.wait()
-            stopped = asyncio.create_task(service.server.stop(60))
-            assert await idle.read() == b""
-            with pytest.raises(ConnectionRefusedError):
-                await asyncio.open_connection("127.0.0.1", service.port)
-            assert not stopped.done()
-            service.application.goes_on.set()
-            assert await response(reader) == (200, b"/wait")
-            assert await reader.read() == b""
-            await stopped
-
-    serve(scenario)
+async def test_stop_closes_idle_connections_and_waits_for_the_others() -> None:
+    async with (
+        serve() as service,
+        service.client() as (reader, writer),
+        service.client() as (idle, idle_writer),
+    ):
+        idle_writer.write(GET % b"a")
+        await response(idle)
+        writer.write(GET % b"wait")
+        await service.application.waits.wait()
+        stopped = asyncio.create_task(service.server.stop(60))
+        assert await idle.read() == b""
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", service.port)
+        assert not stopped.done()
+        service.application.goes_on.set()
+        assert await response(reader) == (200, b"/wait")
+        assert await reader.read() == b""
+        await stopped
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_stop_ends_what_takes_too_long(at_once: bool) -> None:
+async def test_stop_ends_what_takes_too_long(at_once: bool) -> None:
     """When its time is over, or at the second signal."""
-
-    async def scenario(service: Service) -> None:
-        async with service.client() as (reader, writer):
-            writer.write(GET % b"wait")
-            await service.application.waits.wait()
-            signal = asyncio.Event()
-            if at_once:
-                signal.set()
-            await service.server.stop(60 if at_once else 0, signal)
-            assert await response(reader) == (503, b"/wait")
-            assert service.application.cancelled
-
-    serve(scenario)
+    async with serve() as service, service.client() as (reader, writer):
+        writer.write(GET % b"wait")
+        await service.application.waits.wait()
+        signal = asyncio.Event()
+        if at_once:
+            signal.set()
+        await service.server.stop(60 if at_once else 0, signal)
+        assert await response(reader) == (503, b"/wait")
+        assert service.application.cancelled

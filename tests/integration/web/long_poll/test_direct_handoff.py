@@ -26,7 +26,9 @@ from tests.support.programs.penstock_service import running_service, until_row
 from tests.support.web.fake_database import RowT
 from tests.support.web.fake_queue import HEADER, ORDERS, message, take
 from tests.support.web.slow_client import SlowClient
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Pool:
@@ -114,254 +116,194 @@ TOGETHER = [SEND_MESSAGES.name, RECEIVE_MESSAGES.name]
 ALONE = [SEND_MESSAGES.name]
 
 
-def test_who_waits_is_handed_what_comes_in_the_same_call() -> None:
-    async def scenario() -> None:
-        pool = Pool(found=1)
-        waiters = Waiters(pool)
-        first, second = waiters.wait(take(1)), waiters.wait(take(1))
-        assert await waiters.send(1) == [[(1, 1, None, None, None, None)]]
-        assert pool.calls == [TOGETHER]
-        assert first.result() == [HEADER, message(1)]
-        assert not second.done()
-
-    run(scenario())
+async def test_who_waits_is_handed_what_comes_in_the_same_call() -> None:
+    pool = Pool(found=1)
+    waiters = Waiters(pool)
+    first, second = waiters.wait(take(1)), waiters.wait(take(1))
+    assert await waiters.send(1) == [[(1, 1, None, None, None, None)]]
+    assert pool.calls == [TOGETHER]
+    assert first.result() == [HEADER, message(1)]
+    assert not second.done()
 
 
 @pytest.mark.parametrize(
     ("registered", "sent", "found", "known"),
     [(True, 1, 1, True), (True, 2, 1, False), (True, 1, 2, False), (True, 1, 0, False), (False, 1, 1, False)],
 )
-def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
+async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
     registered: bool, sent: int, found: int, known: bool
 ) -> None:
     """Then the next receive waits at once, as long as whatever comes will be told to this process."""
-
-    async def scenario() -> None:
-        waiters = Waiters(Pool(found=found))
-        waiters.long_polls.receives_notifications = registered
-        waiters.wait(take(10))
-        await waiters.send(sent)
-        assert waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS)) is known
-        waiters.long_polls.wake(ORDERS, 1)
-        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
-
-    run(scenario())
+    waiters = Waiters(Pool(found=found))
+    waiters.long_polls.receives_notifications = registered
+    waiters.wait(take(10))
+    await waiters.send(sent)
+    assert waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS)) is known
+    waiters.long_polls.wake(ORDERS, 1)
+    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
-def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_handed_out() -> None:
-    async def scenario() -> None:
-        waiters = Waiters(Pool(found=1))
-        waiters.long_polls.receives_notifications = True
-        waiters.wait(take(1))
-        await waiters.send(1, first_id=2)
-        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
-
-    run(scenario())
+async def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_handed_out() -> None:
+    waiters = Waiters(Pool(found=1))
+    waiters.long_polls.receives_notifications = True
+    waiters.wait(take(1))
+    await waiters.send(1, first_id=2)
+    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
-def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_still_visible() -> None:
+async def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_still_visible() -> None:
     """With a visibility timeout of 0."""
-
-    async def scenario() -> None:
-        pool = Pool(found=1)
-        pool.visibility_ms = 0
-        waiters = Waiters(pool)
-        waiters.long_polls.receives_notifications = True
-        waiters.wait(take(1, visibility_seconds=0))
-        await waiters.send(1)
-        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
-
-    run(scenario())
+    pool = Pool(found=1)
+    pool.visibility_ms = 0
+    waiters = Waiters(pool)
+    waiters.long_polls.receives_notifications = True
+    waiters.wait(take(1, visibility_seconds=0))
+    await waiters.send(1)
+    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
-def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhile() -> None:
-    async def scenario() -> None:
-        pool = Pool(found=1)
-        waiters = Waiters(pool)
-        waiters.long_polls.receives_notifications = True
-        waiters.wait(take(10))
-        pool.during = lambda: waiters.long_polls.wake(ORDERS, 1)
-        await waiters.send(1)
-        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
-
-    run(scenario())
+async def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhile() -> None:
+    pool = Pool(found=1)
+    waiters = Waiters(pool)
+    waiters.long_polls.receives_notifications = True
+    waiters.wait(take(10))
+    pool.during = lambda: waiters.long_polls.wake(ORDERS, 1)
+    await waiters.send(1)
+    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
-def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() -> None:
-    async def scenario() -> None:
-        pool = Pool(found=1)
-        waiters = Waiters(pool)
-        waiters.long_polls.receives_notifications = True
-        gone = waiters.wait(take(10))
-        pool.during = gone.cancel
-        await waiters.send(1)
-        assert waiters.given_back == [(ORDERS, 1)]
-        assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
-
-    run(scenario())
+async def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() -> None:
+    pool = Pool(found=1)
+    waiters = Waiters(pool)
+    waiters.long_polls.receives_notifications = True
+    gone = waiters.wait(take(10))
+    pool.during = gone.cancel
+    await waiters.send(1)
+    assert waiters.given_back == [(ORDERS, 1)]
+    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
-def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
-    async def scenario() -> None:
-        pool = Pool(found=1)
-        waiters = Waiters(pool)
-        waiters.wait(take(1, visibility_seconds=7))
-        await waiters.send(1)
-        (arguments,) = pool.asked
-        assert arguments == [ORDERS, 1, 10, 7, None, False, None, None]
-
-    run(scenario())
+async def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
+    pool = Pool(found=1)
+    waiters = Waiters(pool)
+    waiters.wait(take(1, visibility_seconds=7))
+    await waiters.send(1)
+    (arguments,) = pool.asked
+    assert arguments == [ORDERS, 1, 10, 7, None, False, None, None]
 
 
 @pytest.mark.parametrize(
     ("asked", "messages", "got"),
     [([1, 1, 1], 2, [1, 1, None]), ([10, 10], 4, [4, None]), ([2, 2], 3, [2, 1])],
 )
-def test_as_many_are_served_as_messages_are_enough_for(
+async def test_as_many_are_served_as_messages_are_enough_for(
     asked: list[int], messages: int, got: list[int | None]
 ) -> None:
-    async def scenario() -> None:
-        waiters = Waiters(Pool(found=messages))
-        answers = [waiters.wait(take(count)) for count in asked]
-        await waiters.send(*[1] * messages)
-        assert [messages_of(answer) if answer.done() else None for answer in answers] == got
-
-    run(scenario())
+    waiters = Waiters(Pool(found=messages))
+    answers = [waiters.wait(take(count)) for count in asked]
+    await waiters.send(*[1] * messages)
+    assert [messages_of(answer) if answer.done() else None for answer in answers] == got
 
 
-def test_what_is_handed_over_in_one_call_is_bounded() -> None:
+async def test_what_is_handed_over_in_one_call_is_bounded() -> None:
     """By messages, as receives are: a queue may hold others, and larger ones, than those that come."""
-
-    async def scenario() -> None:
-        pool = Pool(found=LARGEST_RECEIVE + 20)
-        waiters = Waiters(pool)
-        answers = [waiters.wait(take(1)) for _ in range(LARGEST_RECEIVE + 20)]
-        await waiters.send(LARGEST_RECEIVE + 10)
-        (arguments,) = pool.asked
-        assert arguments[1] == LARGEST_RECEIVE
-        looking = [answer for answer in answers if answer.done() and answer.result() == Woken.FOR_ONE]
-        assert len(looking) == 10
-
-    run(scenario())
+    pool = Pool(found=LARGEST_RECEIVE + 20)
+    waiters = Waiters(pool)
+    answers = [waiters.wait(take(1)) for _ in range(LARGEST_RECEIVE + 20)]
+    await waiters.send(LARGEST_RECEIVE + 10)
+    (arguments,) = pool.asked
+    assert arguments[1] == LARGEST_RECEIVE
+    looking = [answer for answer in answers if answer.done() and answer.result() == Woken.FOR_ONE]
+    assert len(looking) == 10
 
 
-def test_while_much_is_unread_they_look_by_themselves() -> None:
+async def test_while_much_is_unread_they_look_by_themselves() -> None:
     """So that a look for long messages waits."""
-
-    async def scenario() -> None:
-        waiters = Waiters(Pool(found=1))
-        waiters.write_backpressure.add(SlowClient(20_000_000))
-        answer = waiters.wait(take(1))
-        await waiters.send(1)
-        assert answer.result() == Woken.FOR_ONE
-
-    run(scenario())
+    waiters = Waiters(Pool(found=1))
+    waiters.write_backpressure.add(SlowClient(20_000_000))
+    answer = waiters.wait(take(1))
+    await waiters.send(1)
+    assert answer.result() == Woken.FOR_ONE
 
 
-def test_without_a_pipeline_connection_they_receive_by_themselves() -> None:
-    async def scenario() -> None:
-        pool = Pool(found=1, pipelines=False)
-        waiters = Waiters(pool)
-        first, second = waiters.wait(take(1)), waiters.wait(take(1))
-        await waiters.send(1)
-        assert pool.calls == [ALONE]
-        assert first.result() == Woken.FOR_ONE
-        assert not second.done()
-
-    run(scenario())
+async def test_without_a_pipeline_connection_they_receive_by_themselves() -> None:
+    pool = Pool(found=1, pipelines=False)
+    waiters = Waiters(pool)
+    first, second = waiters.wait(take(1)), waiters.wait(take(1))
+    await waiters.send(1)
+    assert pool.calls == [ALONE]
+    assert first.result() == Woken.FOR_ONE
+    assert not second.done()
 
 
-def test_who_finds_nothing_looks_by_itself() -> None:
+async def test_who_finds_nothing_looks_by_itself() -> None:
     """Others took it, or it is delayed."""
+    waiters = Waiters(Pool(found=0))
+    first, second = waiters.wait(take(1)), waiters.wait(take(1))
+    await waiters.send(1)
+    assert first.result() == Woken.FOR_ONE
+    assert not second.done()
 
-    async def scenario() -> None:
-        waiters = Waiters(Pool(found=0))
-        first, second = waiters.wait(take(1)), waiters.wait(take(1))
+
+async def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
+    pool = Pool()
+    pool.error = ServiceUnavailable()
+    waiters = Waiters(pool)
+    waiting = waiters.wait(take(1))
+    with pytest.raises(ServiceUnavailable):
         await waiters.send(1)
-        assert first.result() == Woken.FOR_ONE
-        assert not second.done()
-
-    run(scenario())
+    assert waiting.result() == Woken.FOR_ONE
 
 
-def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
-    async def scenario() -> None:
-        pool = Pool()
-        pool.error = ServiceUnavailable()
-        waiters = Waiters(pool)
-        waiting = waiters.wait(take(1))
-        with pytest.raises(ServiceUnavailable):
-            await waiters.send(1)
-        assert waiting.result() == Woken.FOR_ONE
-
-    run(scenario())
-
-
-def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() -> None:
-    async def scenario() -> None:
-        pool = Pool(found=3)
-        waiters = Waiters(pool)
-        leaves, stays = waiters.wait(take(1)), waiters.wait(take(2))
-        pool.during = leaves.cancel
-        await waiters.send(3)
-        assert messages_of(stays) == 2
-        assert waiters.given_back == [(ORDERS, 1)]
-
-    run(scenario())
+async def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() -> None:
+    pool = Pool(found=3)
+    waiters = Waiters(pool)
+    leaves, stays = waiters.wait(take(1)), waiters.wait(take(2))
+    pool.during = leaves.cancel
+    await waiters.send(3)
+    assert messages_of(stays) == 2
+    assert waiters.given_back == [(ORDERS, 1)]
 
 
 @pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
-def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
+async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
     """Those of a FIFO queue keep messages of a group apart; one with an attempt id is remembered."""
-
-    async def scenario() -> None:
-        pool = Pool(found=1)
-        waiters = Waiters(pool)
-        waiting = waiters.wait(receive)
-        await waiters.send(1, arn=ORDERS if receive is None else receive.queue.arn)
-        assert pool.calls == [ALONE]
-        assert waiting.result() == Woken.FOR_ONE
-
-    run(scenario())
+    pool = Pool(found=1)
+    waiters = Waiters(pool)
+    waiting = waiters.wait(receive)
+    await waiters.send(1, arn=ORDERS if receive is None else receive.queue.arn)
+    assert pool.calls == [ALONE]
+    assert waiting.result() == Woken.FOR_ONE
 
 
-def test_another_visibility_timeout_is_another_look() -> None:
-    async def scenario() -> None:
-        waiters = Waiters(Pool(found=1))
-        first, second = waiters.wait(take(1)), waiters.wait(take(1, visibility_seconds=7))
-        await waiters.send(2)
-        assert messages_of(first) == 1
-        assert second.result() == Woken.FOR_ONE
-
-    run(scenario())
+async def test_another_visibility_timeout_is_another_look() -> None:
+    waiters = Waiters(Pool(found=1))
+    first, second = waiters.wait(take(1)), waiters.wait(take(1, visibility_seconds=7))
+    await waiters.send(2)
+    assert messages_of(first) == 1
+    assert second.result() == Woken.FOR_ONE
 
 
-def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
-    async def scenario() -> None:
-        pool = Pool(found=10)
-        waiters = Waiters(pool)
-        arns = [f"{ORDERS}-{number}" for number in range(MAX_WAITER_GROUPS + 1)]
-        answers = [waiters.wait(take(1, arn)) for arn in arns]
-        await waiters.send_effects([sent(arn, 1) for arn in arns])
-        assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MAX_WAITER_GROUPS]]
-        assert [messages_of(answer) for answer in answers[:-1]] == [1] * MAX_WAITER_GROUPS
-        assert answers[-1].result() == Woken.FOR_ONE
-
-    run(scenario())
+async def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
+    pool = Pool(found=10)
+    waiters = Waiters(pool)
+    arns = [f"{ORDERS}-{number}" for number in range(MAX_WAITER_GROUPS + 1)]
+    answers = [waiters.wait(take(1, arn)) for arn in arns]
+    await waiters.send_effects([sent(arn, 1) for arn in arns])
+    assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MAX_WAITER_GROUPS]]
+    assert [messages_of(answer) for answer in answers[:-1]] == [1] * MAX_WAITER_GROUPS
+    assert answers[-1].result() == Woken.FOR_ONE
 
 
-def test_the_time_of_who_is_being_served_does_not_end() -> None:
-    async def scenario() -> None:
-        pool = Pool(found=1)
-        waiters = Waiters(pool)
-        waiting = waiters.wait(take(1))
-        claimed = waiters.long_polls.claim(ORDERS, 1)
-        await asyncio.sleep(60)
-        await settle()
-        assert not waiting.done()
-        assert claimed[0].wake()
-
-    run(scenario())
+async def test_the_time_of_who_is_being_served_does_not_end() -> None:
+    pool = Pool(found=1)
+    waiters = Waiters(pool)
+    waiting = waiters.wait(take(1))
+    claimed = waiters.long_polls.claim(ORDERS, 1)
+    await asyncio.sleep(60)
+    await settle()
+    assert not waiting.done()
+    assert claimed[0].wake()
 
 
 def test_message_and_lease_are_one_transaction(database: Database) -> None:

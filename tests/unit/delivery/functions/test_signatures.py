@@ -36,14 +36,11 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_credentials")
-def test_an_invocation_fails_as_if_lambda_could_not_be_reached() -> None:
-    async def scenario() -> None:
-        invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS}))
-        with pytest.raises(Throttled, match="cannot be reached"):
-            await invoker.invoke("f", "000000000000", "us-east-1", b"{}", 5)
-        await invoker.close()
-
-    asyncio.run(scenario())
+async def test_an_invocation_fails_as_if_lambda_could_not_be_reached() -> None:
+    invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS}))
+    with pytest.raises(Throttled, match="cannot be reached"):
+        await invoker.invoke("f", "000000000000", "us-east-1", b"{}", 5)
+    await invoker.close()
 
 
 @pytest.mark.usefixtures("no_credentials")

@@ -30,7 +30,7 @@ def test_domains(host: str, domain: str) -> None:
     assert find_domain(host) == domain
 
 
-def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = threading.Event()
 
     def look_up(host: str, *_: object, **__: object) -> list[Any]:
@@ -40,23 +40,22 @@ def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
-    async def run() -> None:
-        slow = [asyncio.ensure_future(resolve(f"{n}.tarpit.example", ONE)) for n in range(MOST_OF_A_DOMAIN)]
-        await asyncio.sleep(0)
-        with pytest.raises(ResolverBusyError) as caught:
-            await resolve("one-more.tarpit.example", OTHER)
-        assert [str(address) for address in await resolve("good.example", ONE)] == ["192.0.2.1"]
-        outcome = judge_failure(None, caught.value)  # type: ignore[arg-type]
-        assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
-        answer.set()
-        await asyncio.gather(*slow)
-        for n in range(MOST_OF_A_DOMAIN + 1):  # the places are free again
-            await resolve(f"{n}.tarpit.example", ONE)
-
-    asyncio.run(run())
+    slow = [asyncio.ensure_future(resolve(f"{n}.tarpit.example", ONE)) for n in range(MOST_OF_A_DOMAIN)]
+    await asyncio.sleep(0)
+    with pytest.raises(ResolverBusyError) as caught:
+        await resolve("one-more.tarpit.example", OTHER)
+    assert [str(address) for address in await resolve("good.example", ONE)] == ["192.0.2.1"]
+    outcome = judge_failure(None, caught.value)  # type: ignore[arg-type]
+    assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
+    answer.set()
+    await asyncio.gather(*slow)
+    for n in range(MOST_OF_A_DOMAIN + 1):  # the places are free again
+        await resolve(f"{n}.tarpit.example", ONE)
 
 
-def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     answer = threading.Event()
 
     def look_up(host: str, *_: object, **__: object) -> list[Any]:
@@ -66,16 +65,13 @@ def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(monkeypatch
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
-    async def run() -> None:
-        slow = [asyncio.ensure_future(resolve(f"tarpit{n}.example", ONE)) for n in range(MOST_LOOKUPS)]
-        await asyncio.sleep(0)
-        refused = [look_up for look_up in slow if look_up.done()]
-        assert len(refused) == MOST_LOOKUPS // 2  # it has as many as are free
-        assert all(isinstance(look_up.exception(), ResolverBusyError) for look_up in refused)
-        for n in range(MOST_LOOKUPS):
-            assert await resolve(f"good{n}.example", OTHER)
-        answer.set()
-        await asyncio.gather(*slow, return_exceptions=True)
-        assert await resolve("good.example", ONE)
-
-    asyncio.run(run())
+    slow = [asyncio.ensure_future(resolve(f"tarpit{n}.example", ONE)) for n in range(MOST_LOOKUPS)]
+    await asyncio.sleep(0)
+    refused = [look_up for look_up in slow if look_up.done()]
+    assert len(refused) == MOST_LOOKUPS // 2  # it has as many as are free
+    assert all(isinstance(look_up.exception(), ResolverBusyError) for look_up in refused)
+    for n in range(MOST_LOOKUPS):
+        assert await resolve(f"good{n}.example", OTHER)
+    answer.set()
+    await asyncio.gather(*slow, return_exceptions=True)
+    assert await resolve("good.example", ONE)

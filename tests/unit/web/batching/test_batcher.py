@@ -28,7 +28,9 @@ from penstock_web.batching.merge import Batch, Mergeable, distribute_messages
 from penstock_web.database.pool import OutcomeUnknown, RolledBack
 from tests.support.web.fake_database import EchoRow, FakeDatabase, echo
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, empty, entries, message, stored, take
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
+
+pytestmark = pytest.mark.virtual_time
 
 
 def values_of(rows: Sequence[Row]) -> list[int]:
@@ -36,121 +38,99 @@ def values_of(rows: Sequence[Row]) -> list[int]:
     return [row.value for row in sorted(cast("Sequence[EchoRow]", rows))]
 
 
-def test_an_idle_lane_adds_nothing() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        batcher = Batcher(database.call, limit=10)
-        assert await batcher.submit(entries(7)) == [(1, 7)]
-        assert asyncio.get_running_loop().time() == 0.0
-
-    run(scenario())
+async def test_an_idle_lane_adds_nothing() -> None:
+    database = FakeDatabase()
+    batcher = Batcher(database.call, limit=10)
+    assert await batcher.submit(entries(7)) == [(1, 7)]
+    assert asyncio.get_running_loop().time() == 0.0
 
 
-def test_what_gathers_during_a_call_goes_together_and_everyone_gets_their_own_rows() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        database.hold()
-        batcher = Batcher(database.call, limit=10)
-        first = batcher.submit(entries(1))
-        await settle()
-        rest = [batcher.submit(entries(2, 3)), batcher.submit(entries(4)), batcher.submit(entries(5, 6))]
-        await settle()
-        assert database.values == [[1]]
-        database.release()
-        assert await first == [(1, 1)]
-        answers = [sorted(await answer) for answer in rest]
-        assert list(map(values_of, answers)) == [[2, 3], [4], [5, 6]]
-        assert database.values == [[1], [2, 3, 4, 5, 6]]
-
-    run(scenario())
+async def test_what_gathers_during_a_call_goes_together_and_everyone_gets_their_own_rows() -> None:
+    database = FakeDatabase()
+    database.hold()
+    batcher = Batcher(database.call, limit=10)
+    first = batcher.submit(entries(1))
+    await settle()
+    rest = [batcher.submit(entries(2, 3)), batcher.submit(entries(4)), batcher.submit(entries(5, 6))]
+    await settle()
+    assert database.values == [[1]]
+    database.release()
+    assert await first == [(1, 1)]
+    answers = [sorted(await answer) for answer in rest]
+    assert list(map(values_of, answers)) == [[2, 3], [4], [5, 6]]
+    assert database.values == [[1], [2, 3, 4, 5, 6]]
 
 
-def test_other_options_and_other_lanes_neither_merge_nor_wait_for_each_other() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        database.hold()
-        batcher = Batcher(database.call, limit=10)
-        answers = [
-            batcher.submit(entries(1)),
-            batcher.submit(entries(2, options=(True,))),
-            batcher.submit(entries(3, merge_key="orders.fifo")),
-        ]
-        await settle()
-        assert database.values == [[1], [2], [3]]
-        assert database.calls[1][1][2:] == [True]
-        database.release()
-        assert await asyncio.gather(*answers) == [[(1, 1)], [(1, 2)], [(1, 3)]]
-
-    run(scenario())
+async def test_other_options_and_other_lanes_neither_merge_nor_wait_for_each_other() -> None:
+    database = FakeDatabase()
+    database.hold()
+    batcher = Batcher(database.call, limit=10)
+    answers = [
+        batcher.submit(entries(1)),
+        batcher.submit(entries(2, options=(True,))),
+        batcher.submit(entries(3, merge_key="orders.fifo")),
+    ]
+    await settle()
+    assert database.values == [[1], [2], [3]]
+    assert database.calls[1][1][2:] == [True]
+    database.release()
+    assert await asyncio.gather(*answers) == [[(1, 1)], [(1, 2)], [(1, 3)]]
 
 
-def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> None:
-    async def scenario() -> None:
-        queue = Queue(stored=100)
-        database = FakeDatabase(queue)
-        database.hold()
-        batcher = Batcher(database.call, limit=10)
-        first = batcher.submit(take(1))
-        await settle()
-        rest = [batcher.submit(take(2)), batcher.submit(take(20)), batcher.submit(take(1))]
-        database.release()
-        assert bodies(await first) == ["body 1"]
-        answers = await asyncio.gather(*rest)
-        assert [row[0] for row in answers] == [HEADER] * 3
-        assert bodies(answers[0]) == ["body 2", "body 3"]
-        assert bodies(answers[1]) == [f"body {n}" for n in range(4, 24)]
-        assert bodies(answers[2]) == ["body 24"]
-        # p_max is the sum, the lease as large as the largest count but at least 10
-        assert [arguments for _, arguments in database.calls] == [
-            [ORDERS, 1, 10, None, None, True, None, None],
-            [ORDERS, 23, 20, None, None, True, None, None],
-        ]
-
-    run(scenario())
+async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> None:
+    queue = Queue(stored=100)
+    database = FakeDatabase(queue)
+    database.hold()
+    batcher = Batcher(database.call, limit=10)
+    first = batcher.submit(take(1))
+    await settle()
+    rest = [batcher.submit(take(2)), batcher.submit(take(20)), batcher.submit(take(1))]
+    database.release()
+    assert bodies(await first) == ["body 1"]
+    answers = await asyncio.gather(*rest)
+    assert [row[0] for row in answers] == [HEADER] * 3
+    assert bodies(answers[0]) == ["body 2", "body 3"]
+    assert bodies(answers[1]) == [f"body {n}" for n in range(4, 24)]
+    assert bodies(answers[2]) == ["body 24"]
+    # p_max is the sum, the lease as large as the largest count but at least 10
+    assert [arguments for _, arguments in database.calls] == [
+        [ORDERS, 1, 10, None, None, True, None, None],
+        [ORDERS, 23, 20, None, None, True, None, None],
+    ]
 
 
-def test_the_last_ones_get_only_the_header_when_messages_run_out() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=2))
-        database.hold()
-        batcher = Batcher(database.call, limit=10)
-        answers = [batcher.submit(take(2)) for _ in range(3)]
-        database.release()
-        assert [bodies(rows) for rows in await asyncio.gather(*answers)] == [["body 1", "body 2"], [], []]
-
-    run(scenario())
+async def test_the_last_ones_get_only_the_header_when_messages_run_out() -> None:
+    database = FakeDatabase(Queue(stored=2))
+    database.hold()
+    batcher = Batcher(database.call, limit=10)
+    answers = [batcher.submit(take(2)) for _ in range(3)]
+    database.release()
+    assert [bodies(rows) for rows in await asyncio.gather(*answers)] == [["body 1", "body 2"], [], []]
 
 
-def test_takes_with_another_visibility_do_not_merge() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
-        database.hold()
-        batcher = Batcher(database.call, limit=10)
-        answers = [batcher.submit(take(1)), batcher.submit(take(1, visibility_seconds=5))]
-        await settle()
-        assert [arguments[3] for _, arguments in database.calls] == [None, 5]
-        database.release()
-        await asyncio.gather(*answers)
-
-    run(scenario())
+async def test_takes_with_another_visibility_do_not_merge() -> None:
+    database = FakeDatabase(Queue(stored=0))
+    database.hold()
+    batcher = Batcher(database.call, limit=10)
+    answers = [batcher.submit(take(1)), batcher.submit(take(1, visibility_seconds=5))]
+    await settle()
+    assert [arguments[3] for _, arguments in database.calls] == [None, 5]
+    database.release()
+    await asyncio.gather(*answers)
 
 
-def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
+async def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
     """Two receivers with messages of one group would work on them at the same time: SQL keeps equal shares apart."""
-
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
-        batcher = Batcher(database.call, limit=100)
-        await empty(batcher, ORDERS + ".fifo")
-        database.hold()
-        counts = (10, 1, 10, 10, 1)
-        answers = [batcher.submit(take(count, ORDERS + ".fifo")) for count in counts]
-        await settle()
-        database.release()
-        await asyncio.gather(*answers)
-        assert sorted(tuple(arguments[1:3]) for _, arguments in database.calls[1:]) == [(2, 1), (30, 10)]
-
-    run(scenario())
+    database = FakeDatabase(Queue(stored=0))
+    batcher = Batcher(database.call, limit=100)
+    await empty(batcher, ORDERS + ".fifo")
+    database.hold()
+    counts = (10, 1, 10, 10, 1)
+    answers = [batcher.submit(take(count, ORDERS + ".fifo")) for count in counts]
+    await settle()
+    database.release()
+    await asyncio.gather(*answers)
+    assert sorted(tuple(arguments[1:3]) for _, arguments in database.calls[1:]) == [(2, 1), (30, 10)]
 
 
 def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Batch:
@@ -159,28 +139,22 @@ def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Ba
     return BatchCall(PUBLISH_MESSAGES, [entry] * count, options, merge_key=topic, size_bytes=2 * size * count)
 
 
-def test_publications_for_one_topic_go_together() -> None:
+async def test_publications_for_one_topic_go_together() -> None:
     """Signed in the same way, and some MiB a call: a message is there twice, as it is and in its envelope."""
-
-    async def scenario() -> None:
-        database = FakeDatabase()
-        database.hold()
-        batcher = Batcher(database.call, limit=10_000)
-        first = batcher.submit(publication("a", "1"))
-        await settle()
-        others = [
-            batcher.submit(publication(*key)) for key in (("a", "1"), ("b", "1"), ("a", "2"), ("a", "1"))
-        ]
-        large = [batcher.submit(publication("c", "1", 10, 100_000)) for _ in range(9)]
-        await settle()
-        database.release()
-        await asyncio.gather(first, *others, *large)
-        calls = [(len(arguments[0]), *arguments[1:]) for _, arguments in database.calls]
-        assert sorted(calls) == sorted([
-            (2, "a", "1"), (4, "a", "1"), (2, "a", "2"), (2, "b", "1"), *[(10, "c", "1")] * 9,
-        ])  # fmt: skip
-
-    run(scenario())
+    database = FakeDatabase()
+    database.hold()
+    batcher = Batcher(database.call, limit=10_000)
+    first = batcher.submit(publication("a", "1"))
+    await settle()
+    others = [batcher.submit(publication(*key)) for key in (("a", "1"), ("b", "1"), ("a", "2"), ("a", "1"))]
+    large = [batcher.submit(publication("c", "1", 10, 100_000)) for _ in range(9)]
+    await settle()
+    database.release()
+    await asyncio.gather(first, *others, *large)
+    calls = [(len(arguments[0]), *arguments[1:]) for _, arguments in database.calls]
+    assert sorted(calls) == sorted([
+        (2, "a", "1"), (4, "a", "1"), (2, "a", "2"), (2, "b", "1"), *[(10, "c", "1")] * 9,
+    ])  # fmt: skip
 
 
 def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
@@ -193,110 +167,90 @@ def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
     assert left_over == rows[2:4]
 
 
-def test_an_entry_whose_caller_left_before_the_flush_is_dropped() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        database.hold()
-        batcher = Batcher(database.call, limit=10)
-        first = batcher.submit(entries(1))
-        await settle()
-        gone, stays = batcher.submit(entries(2)), batcher.submit(entries(3))
-        gone.cancel()
-        database.release()
-        assert await first == [(1, 1)]
-        assert await stays == [(1, 3)]
-        assert database.values == [[1], [3]]
-
-    run(scenario())
+async def test_an_entry_whose_caller_left_before_the_flush_is_dropped() -> None:
+    database = FakeDatabase()
+    database.hold()
+    batcher = Batcher(database.call, limit=10)
+    first = batcher.submit(entries(1))
+    await settle()
+    gone, stays = batcher.submit(entries(2)), batcher.submit(entries(3))
+    gone.cancel()
+    database.release()
+    assert await first == [(1, 1)]
+    assert await stays == [(1, 3)]
+    assert database.values == [[1], [3]]
 
 
-def test_a_caller_who_leaves_during_the_flush_does_not_cancel_it() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        database.hold()
-        batcher = Batcher(database.call, limit=10)
-        answers = [batcher.submit(entries(1)), batcher.submit(entries(2))]
-        caller = asyncio.get_running_loop().create_task(asyncio.wait_for(answers[0], None))
-        await settle()
-        caller.cancel()
-        database.release()
-        assert values_of(await answers[1]) == [2]
-
-    run(scenario())
+async def test_a_caller_who_leaves_during_the_flush_does_not_cancel_it() -> None:
+    database = FakeDatabase()
+    database.hold()
+    batcher = Batcher(database.call, limit=10)
+    answers = [batcher.submit(entries(1)), batcher.submit(entries(2))]
+    caller = asyncio.get_running_loop().create_task(asyncio.wait_for(answers[0], None))
+    await settle()
+    caller.cancel()
+    database.release()
+    assert values_of(await answers[1]) == [2]
 
 
-def test_messages_of_a_caller_who_left_go_to_the_others_first_and_then_back_to_the_queue() -> None:
-    async def scenario() -> None:
-        queue = Queue(stored=100)
-        database = FakeDatabase(queue)
-        batcher = Batcher(database.call, limit=10)
-        await batcher.submit(take(1))
-        database.hold()
-        gone, stays = batcher.submit(take(3)), batcher.submit(take(2))
-        await settle()
-        gone.cancel()
-        database.release()
-        assert bodies(await stays) == ["body 2", "body 3"]
-        await batcher.drain()
-        assert queue.given_back == [3]
-        _, arguments = database.calls[-1]
-        assert list(arguments[0]) == [1, 1, 1]  # queue ids
-        assert list(arguments[4]) == [1, 1, 1]  # receive counts
-
-    run(scenario())
+async def test_messages_of_a_caller_who_left_go_to_the_others_first_and_then_back_to_the_queue() -> None:
+    queue = Queue(stored=100)
+    database = FakeDatabase(queue)
+    batcher = Batcher(database.call, limit=10)
+    await batcher.submit(take(1))
+    database.hold()
+    gone, stays = batcher.submit(take(3)), batcher.submit(take(2))
+    await settle()
+    gone.cancel()
+    database.release()
+    assert bodies(await stays) == ["body 2", "body 3"]
+    await batcher.drain()
+    assert queue.given_back == [3]
+    _, arguments = database.calls[-1]
+    assert list(arguments[0]) == [1, 1, 1]  # queue ids
+    assert list(arguments[4]) == [1, 1, 1]  # receive counts
 
 
-def test_a_poisoned_entry_is_isolated_by_halving() -> None:
+async def test_a_poisoned_entry_is_isolated_by_halving() -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         values = list(arguments[0])
         if 13 in values:
             raise psycopg.errors.CharacterNotInRepertoire("invalid byte sequence")
         return [(n, value) for n, value in enumerate(values, 1)]
 
-    async def scenario() -> None:
-        database = FakeDatabase(reply)
-        batcher = Batcher(database.call, limit=100)
-        answers = [batcher.submit(entries(value)) for value in range(10, 18)]
-        outcomes = await asyncio.gather(*answers, return_exceptions=True)
-        assert [type(outcome) for outcome in outcomes].count(InternalFailure) == 1
-        assert isinstance(outcomes[3], InternalFailure)
-        assert [values_of(o) for o in outcomes if isinstance(o, list)] == [
-            [v] for v in range(10, 18) if v != 13
-        ]
-        assert len(database.calls) == 7  # 8, 4, 2, 1, 1, 2, 4
-
-    run(scenario())
+    database = FakeDatabase(reply)
+    batcher = Batcher(database.call, limit=100)
+    answers = [batcher.submit(entries(value)) for value in range(10, 18)]
+    outcomes = await asyncio.gather(*answers, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes].count(InternalFailure) == 1
+    assert isinstance(outcomes[3], InternalFailure)
+    assert [values_of(o) for o in outcomes if isinstance(o, list)] == [[v] for v in range(10, 18) if v != 13]
+    assert len(database.calls) == 7  # 8, 4, 2, 1, 1, 2, 4
 
 
-def test_a_value_without_a_binary_form_is_isolated_too() -> None:
+async def test_a_value_without_a_binary_form_is_isolated_too() -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         encode_arguments(statement.types, arguments)
         return echo(statement, arguments)
 
-    async def scenario() -> None:
-        batcher = Batcher(FakeDatabase(reply).call, limit=100)
-        answers = [batcher.submit(entries(value)) for value in (1, 2**40, 3)]
-        outcomes = await asyncio.gather(*answers, return_exceptions=True)
-        assert outcomes[0] == [(1, 1)]
-        assert isinstance(outcomes[1], InternalFailure)
-        assert outcomes[2] == [(1, 3)]
-
-    run(scenario())
+    batcher = Batcher(FakeDatabase(reply).call, limit=100)
+    answers = [batcher.submit(entries(value)) for value in (1, 2**40, 3)]
+    outcomes = await asyncio.gather(*answers, return_exceptions=True)
+    assert outcomes[0] == [(1, 1)]
+    assert isinstance(outcomes[1], InternalFailure)
+    assert outcomes[2] == [(1, 3)]
 
 
-def test_a_missing_function_is_nobodys_data() -> None:
+async def test_a_missing_function_is_nobodys_data() -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         raise psycopg.errors.UndefinedFunction("function test.echo does not exist")
 
-    async def scenario() -> None:
-        database = FakeDatabase(reply)
-        batcher = Batcher(database.call, limit=100)
-        answers = [batcher.submit(entries(value)) for value in range(8)]
-        outcomes = await asyncio.gather(*answers, return_exceptions=True)
-        assert {type(outcome) for outcome in outcomes} == {InternalFailure}
-        assert len(database.calls) == 1
-
-    run(scenario())
+    database = FakeDatabase(reply)
+    batcher = Batcher(database.call, limit=100)
+    answers = [batcher.submit(entries(value)) for value in range(8)]
+    outcomes = await asyncio.gather(*answers, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {InternalFailure}
+    assert len(database.calls) == 1
 
 
 def send() -> Batch:
@@ -318,24 +272,21 @@ def delete() -> Batch:
         (send(), ServiceUnavailable, 1),
     ],
 )
-def test_what_is_known_of_a_failed_call_decides_whether_it_is_made_again(
+async def test_what_is_known_of_a_failed_call_decides_whether_it_is_made_again(
     effect: Mergeable, error: type[ServiceUnavailable], calls: int
 ) -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         raise error
 
-    async def scenario() -> None:
-        database = FakeDatabase(reply)
-        batcher = Batcher(database.call, limit=10)
-        answers = [batcher.submit(effect), batcher.submit(effect)]
-        outcomes = await asyncio.gather(*answers, return_exceptions=True)
-        assert {type(outcome) for outcome in outcomes} == {ServiceUnavailable}
-        assert len(database.calls) == calls
-
-    run(scenario())
+    database = FakeDatabase(reply)
+    batcher = Batcher(database.call, limit=10)
+    answers = [batcher.submit(effect), batcher.submit(effect)]
+    outcomes = await asyncio.gather(*answers, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {ServiceUnavailable}
+    assert len(database.calls) == calls
 
 
-def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second call that hangs would use up the request's time: 408 instead of 503."""
     clock = 1000.0
     monkeypatch.setattr(batcher_module, "monotonic", lambda: clock)
@@ -345,16 +296,13 @@ def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.M
         clock += batcher_module.LATEST_REPETITION_SECONDS + 0.1
         raise OutcomeUnknown
 
-    async def scenario() -> None:
-        database = FakeDatabase(reply)
-        with pytest.raises(ServiceUnavailable):
-            await Batcher(database.call, limit=10).submit(delete())
-        assert len(database.calls) == 1
-
-    run(scenario())
+    database = FakeDatabase(reply)
+    with pytest.raises(ServiceUnavailable):
+        await Batcher(database.call, limit=10).submit(delete())
+    assert len(database.calls) == 1
 
 
-def test_a_delete_that_works_the_second_time_is_a_success() -> None:
+async def test_a_delete_that_works_the_second_time_is_a_success() -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if len(database.calls) == 1:
             raise OutcomeUnknown
@@ -362,100 +310,78 @@ def test_a_delete_that_works_the_second_time_is_a_success() -> None:
 
     database = FakeDatabase(reply)
 
-    async def scenario() -> None:
-        assert await Batcher(database.call, limit=10).submit(delete()) == [(1, "deleted")]
-
-    run(scenario())
+    assert await Batcher(database.call, limit=10).submit(delete()) == [(1, "deleted")]
 
 
-def test_too_many_waiting_entries_are_refused() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        database.hold()
-        batcher = Batcher(database.call, limit=2)
-        under_way = batcher.submit(entries(0))
-        await settle()
-        waiting = [batcher.submit(entries(1)), batcher.submit(entries(2))]
-        with pytest.raises(ServiceUnavailable):
-            batcher.submit(entries(3))
-        database.release()
-        await asyncio.gather(under_way, *waiting)
-        assert await batcher.submit(entries(4)) == [(1, 4)]
-
-    run(scenario())
+async def test_too_many_waiting_entries_are_refused() -> None:
+    database = FakeDatabase()
+    database.hold()
+    batcher = Batcher(database.call, limit=2)
+    under_way = batcher.submit(entries(0))
+    await settle()
+    waiting = [batcher.submit(entries(1)), batcher.submit(entries(2))]
+    with pytest.raises(ServiceUnavailable):
+        batcher.submit(entries(3))
+    database.release()
+    await asyncio.gather(under_way, *waiting)
+    assert await batcher.submit(entries(4)) == [(1, 4)]
 
 
-def test_lanes_are_gone_when_idle() -> None:
-    async def scenario() -> None:
-        batcher = Batcher(FakeDatabase(Queue(stored=0)).call, limit=10_000)
-        await asyncio.gather(*(batcher.submit(take(1, f"{ORDERS}-{n}")) for n in range(500)))
-        await batcher.drain()
-        assert batcher._batches == {}
-
-    run(scenario())
+async def test_lanes_are_gone_when_idle() -> None:
+    batcher = Batcher(FakeDatabase(Queue(stored=0)).call, limit=10_000)
+    await asyncio.gather(*(batcher.submit(take(1, f"{ORDERS}-{n}")) for n in range(500)))
+    await batcher.drain()
+    assert batcher._batches == {}
 
 
-def test_linger_adds_a_timer_to_sends_alone() -> None:
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        database = FakeDatabase(stored)
-        batcher = Batcher(database.call, limit=100, linger_seconds=0.005)
-        first = batcher.submit(send())
-        await asyncio.sleep(0.004)
-        second = batcher.submit(send())
-        await asyncio.gather(first, second)
-        assert loop.time() == pytest.approx(0.005)
-        assert len(database.calls) == 1
-        database.reply = Queue(stored=0)
-        await batcher.submit(take(1))
-        assert loop.time() == pytest.approx(0.005)
-
-    run(scenario())
+async def test_linger_adds_a_timer_to_sends_alone() -> None:
+    loop = asyncio.get_running_loop()
+    database = FakeDatabase(stored)
+    batcher = Batcher(database.call, limit=100, linger_seconds=0.005)
+    first = batcher.submit(send())
+    await asyncio.sleep(0.004)
+    second = batcher.submit(send())
+    await asyncio.gather(first, second)
+    assert loop.time() == pytest.approx(0.005)
+    assert len(database.calls) == 1
+    database.reply = Queue(stored=0)
+    await batcher.submit(take(1))
+    assert loop.time() == pytest.approx(0.005)
 
 
-def test_drain_waits_for_flushes() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        database.hold()
-        batcher = Batcher(database.call, limit=10)
-        answer = batcher.submit(entries(1))
-        drained = asyncio.get_running_loop().create_task(batcher.drain())
-        await settle()
-        assert not drained.done()
-        database.release()
-        await drained
-        assert answer.done()
-
-    run(scenario())
+async def test_drain_waits_for_flushes() -> None:
+    database = FakeDatabase()
+    database.hold()
+    batcher = Batcher(database.call, limit=10)
+    answer = batcher.submit(entries(1))
+    drained = asyncio.get_running_loop().create_task(batcher.drain())
+    await settle()
+    assert not drained.done()
+    database.release()
+    await drained
+    assert answer.done()
 
 
-def test_who_is_at_the_door_comes_along() -> None:
+async def test_who_is_at_the_door_comes_along() -> None:
     """Callers whose requests are read in turns of the event loop that follow each other share the first call."""
+    database = FakeDatabase()
+    batcher = Batcher(database.call, limit=10)
+    answers = []
+    for number in (1, 2, 3):
+        answers.append(batcher.submit(entries(number)))
+        await asyncio.sleep(0)
+    assert [values_of(await answer) for answer in answers] == [[1], [2], [3]]
+    assert database.values == [[1, 2, 3]]
 
-    async def scenario() -> None:
-        database = FakeDatabase()
-        batcher = Batcher(database.call, limit=10)
+
+async def test_after_a_while_without_a_call_the_first_goes_at_once() -> None:
+    database = FakeDatabase()
+    batcher = Batcher(database.call, limit=10)
+    for _ in range(2):
+        await asyncio.sleep(1)
         answers = []
         for number in (1, 2, 3):
             answers.append(batcher.submit(entries(number)))
             await asyncio.sleep(0)
-        assert [values_of(await answer) for answer in answers] == [[1], [2], [3]]
-        assert database.values == [[1, 2, 3]]
-
-    run(scenario())
-
-
-def test_after_a_while_without_a_call_the_first_goes_at_once() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        batcher = Batcher(database.call, limit=10)
-        for _ in range(2):
-            await asyncio.sleep(1)
-            answers = []
-            for number in (1, 2, 3):
-                answers.append(batcher.submit(entries(number)))
-                await asyncio.sleep(0)
-            await asyncio.gather(*answers)
-        assert database.values == [[1], [2, 3]] * 2
-
-    run(scenario())
+        await asyncio.gather(*answers)
+    assert database.values == [[1], [2, 3]] * 2

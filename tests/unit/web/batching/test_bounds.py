@@ -29,87 +29,68 @@ from tests.support.web.fake_queue import ORDERS, Queue, bodies, empty, entries, 
 from tests.support.web.slow_client import SlowClient
 from tests.support.web.virtual_clock import run
 
+pytestmark = pytest.mark.virtual_time
+
 SHORT = ORDERS + "-short"
 
 
-def test_a_flush_is_bounded() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        batcher = Batcher(database.call, limit=10_000)
-        await asyncio.gather(*(batcher.submit(entries(n)) for n in range(2 * MAX_FLUSH_WEIGHT + 1)))
-        assert [len(values) for values in database.values] == [MAX_FLUSH_WEIGHT, MAX_FLUSH_WEIGHT, 1]
-
-    run(scenario())
+async def test_a_flush_is_bounded() -> None:
+    database = FakeDatabase()
+    batcher = Batcher(database.call, limit=10_000)
+    await asyncio.gather(*(batcher.submit(entries(n)) for n in range(2 * MAX_FLUSH_WEIGHT + 1)))
+    assert [len(values) for values in database.values] == [MAX_FLUSH_WEIGHT, MAX_FLUSH_WEIGHT, 1]
 
 
-def test_short_sends_do_not_wait_for_long_ones() -> None:
+async def test_short_sends_do_not_wait_for_long_ones() -> None:
     """Of any account: 64 senders of a MiB each would keep a short message waiting for 64 calls."""
-
-    async def scenario() -> None:
-        database = FakeDatabase(stored)
-        batcher = Batcher(database.call, limit=10_000)
-        database.hold()
-        sent = [batcher.submit(message_of(1_048_576)) for _ in range(64)]
-        sent += [batcher.submit(message_of(100)) for _ in range(3)]
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert [list(arguments[3]) for _, arguments in database.calls] == [[1_048_576], [100] * 3]
-        database.release()
-        await asyncio.gather(*sent)
-
-    run(scenario())
+    database = FakeDatabase(stored)
+    batcher = Batcher(database.call, limit=10_000)
+    database.hold()
+    sent = [batcher.submit(message_of(1_048_576)) for _ in range(64)]
+    sent += [batcher.submit(message_of(100)) for _ in range(3)]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert [list(arguments[3]) for _, arguments in database.calls] == [[1_048_576], [100] * 3]
+    database.release()
+    await asyncio.gather(*sent)
 
 
-def test_a_flush_of_takes_is_bounded_by_messages() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
-        batcher = Batcher(database.call, limit=10_000)
-        await empty(batcher, ORDERS)
-        await asyncio.gather(*(batcher.submit(take(10)) for _ in range(30)))
-        assert [arguments[1] for _, arguments in database.calls[1:]] == [
-            LARGEST_RECEIVE,
-            300 - LARGEST_RECEIVE,
-        ]
-
-    run(scenario())
+async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
+    database = FakeDatabase(Queue(stored=0))
+    batcher = Batcher(database.call, limit=10_000)
+    await empty(batcher, ORDERS)
+    await asyncio.gather(*(batcher.submit(take(10)) for _ in range(30)))
+    assert [arguments[1] for _, arguments in database.calls[1:]] == [
+        LARGEST_RECEIVE,
+        300 - LARGEST_RECEIVE,
+    ]
 
 
-def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
+async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
     """A MiB and what the last caller asked for, as far as the queue is known: some 400,000 bytes a message before."""
-
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=1000, body="x" * 262_144))
-        batcher = Batcher(database.call, limit=10_000)
-        await asyncio.gather(*(batcher.submit(take(2)) for _ in range(30)))
-        taken = [arguments[1] for _, arguments in database.calls]
-        assert (taken[0], max(taken[1:]), sum(taken)) == (4, 4, 60)
-
-    run(scenario())
+    database = FakeDatabase(Queue(stored=1000, body="x" * 262_144))
+    batcher = Batcher(database.call, limit=10_000)
+    await asyncio.gather(*(batcher.submit(take(2)) for _ in range(30)))
+    taken = [arguments[1] for _, arguments in database.calls]
+    assert (taken[0], max(taken[1:]), sum(taken)) == (4, 4, 60)
 
 
 @pytest.mark.parametrize("arn", [ORDERS, ORDERS + ".fifo"])
 @pytest.mark.parametrize(("length", "messages"), [(400_000, 10), (524_288, 8), (1_048_576, 4)])
-def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, messages: int) -> None:
+async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, messages: int) -> None:
     """As far as the queue is known. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be returned"."""
 
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=1000, body="x" * length))
-        batcher = Batcher(database.call, limit=10_000)
-        answers = [await batcher.submit(take(10, arn)) for _ in range(3)]
-        assert [len(bodies(rows)) for rows in answers] == [10, messages, messages]
-
-    run(scenario())
+    database = FakeDatabase(Queue(stored=1000, body="x" * length))
+    batcher = Batcher(database.call, limit=10_000)
+    answers = [await batcher.submit(take(10, arn)) for _ in range(3)]
+    assert [len(bodies(rows)) for rows in answers] == [10, messages, messages]
 
 
 @pytest.mark.parametrize(("length", "then"), [(100, 100), (100_000, 42)])
-def test_who_asks_for_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
+async def test_who_asks_for_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
     """As consumers of the REST API do. Then its messages may prove to be long."""
-
-    async def scenario() -> None:
-        batcher = Batcher(FakeDatabase(Queue(stored=1000, body="x" * length)).call, limit=10_000)
-        assert [len(bodies(await batcher.submit(take(100)))) for _ in range(2)] == [100, then]
-
-    run(scenario())
+    batcher = Batcher(FakeDatabase(Queue(stored=1000, body="x" * length)).call, limit=10_000)
+    assert [len(bodies(await batcher.submit(take(100)))) for _ in range(2)] == [100, then]
 
 
 def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
@@ -144,34 +125,28 @@ def message_of(size_bytes: int) -> Batch:
     return BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS, size_bytes=size_bytes)
 
 
-def test_what_is_sent_says_how_long_the_messages_are() -> None:
+async def test_what_is_sent_says_how_long_the_messages_are() -> None:
     """Where the receives before found nothing, and none is expected to be long."""
     queue = Queue(stored=0, body="x" * 1_048_576)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         return (stored if statement is SEND_MESSAGES else queue)(statement, arguments)
 
-    async def scenario() -> None:
-        database = FakeDatabase(reply)
-        batcher = Batcher(database.call, limit=10_000)
-        await empty(batcher, ORDERS)
-        await batcher.submit(message_of(1_048_576))
-        queue.stored = 1000
-        await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
-        assert [arguments[1] for _, arguments in database.calls[2:]] == [3] * 20
-
-    run(scenario())
+    database = FakeDatabase(reply)
+    batcher = Batcher(database.call, limit=10_000)
+    await empty(batcher, ORDERS)
+    await batcher.submit(message_of(1_048_576))
+    queue.stored = 1000
+    await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
+    assert [arguments[1] for _, arguments in database.calls[2:]] == [3] * 20
 
 
-def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(stored)
-        batcher = Batcher(database.call, limit=1_000)
-        await asyncio.gather(*(batcher.submit(message_of(1_048_576)) for _ in range(40)))
-        calls = [sum(arguments[3]) // 1_048_576 for _, arguments in database.calls]
-        assert calls == [1] * 40
-
-    run(scenario())
+async def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
+    database = FakeDatabase(stored)
+    batcher = Batcher(database.call, limit=1_000)
+    await asyncio.gather(*(batcher.submit(message_of(1_048_576)) for _ in range(40)))
+    calls = [sum(arguments[3]) // 1_048_576 for _, arguments in database.calls]
+    assert calls == [1] * 40
 
 
 class LongMessageFound(psycopg.Error):
@@ -180,33 +155,29 @@ class LongMessageFound(psycopg.Error):
     sqlstate = LONG_MESSAGE
 
 
-def test_receives_that_found_a_long_message_say_so_and_the_next_are_merged_with_few() -> None:
+async def test_receives_that_found_a_long_message_say_so_and_the_next_are_merged_with_few() -> None:
     """Each operation then asks for measured ones; of messages of a MiB there are not 250 in one of these."""
+    queue = Queue(stored=1000, body="short")
 
-    async def scenario() -> None:
-        queue = Queue(stored=1000, body="short")
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+        if statement is RECEIVE_MESSAGES and arguments[-1] is not None and queue.taken:
+            raise LongMessageFound
+        return queue(statement, arguments)
 
-        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-            if statement is RECEIVE_MESSAGES and arguments[-1] is not None and queue.taken:
-                raise LongMessageFound
-            return queue(statement, arguments)
+    def receive(*, assume_short: bool) -> Receive[ReceivedRow]:
+        limit = receive_limit(None, Protocol.JSON)
+        queue = ResolvedQueue(ORDERS)
+        return Receive(RECEIVE_MESSAGES, queue, 10, None, limit=limit, assume_short=assume_short)
 
-        def receive(*, assume_short: bool) -> Receive[ReceivedRow]:
-            limit = receive_limit(None, Protocol.JSON)
-            queue = ResolvedQueue(ORDERS)
-            return Receive(RECEIVE_MESSAGES, queue, 10, None, limit=limit, assume_short=assume_short)
+    async def receive_at_once(*, assume_short: bool) -> list[Sequence[Row]]:
+        receives = [batcher.submit(receive(assume_short=assume_short)) for _ in range(10)]
+        return list(await asyncio.gather(*receives))
 
-        async def receive_at_once(*, assume_short: bool) -> list[Sequence[Row]]:
-            receives = [batcher.submit(receive(assume_short=assume_short)) for _ in range(10)]
-            return list(await asyncio.gather(*receives))
-
-        database = FakeDatabase(reply)
-        batcher = Batcher(database.call, limit=10_000)
-        await batcher.submit(receive(assume_short=True))
-        assert await receive_at_once(assume_short=True) == [FOUND_LONG_ROWS] * 10
-        for _ in range(2):
-            assert [len(bodies(rows)) for rows in await receive_at_once(assume_short=False)] == [10] * 10
-        assert {statement for statement, _ in database.calls[2:]} == {RECEIVE_ANSWER}
-        assert max(arguments[1] for _, arguments in database.calls[2:]) <= 50
-
-    run(scenario())
+    database = FakeDatabase(reply)
+    batcher = Batcher(database.call, limit=10_000)
+    await batcher.submit(receive(assume_short=True))
+    assert await receive_at_once(assume_short=True) == [FOUND_LONG_ROWS] * 10
+    for _ in range(2):
+        assert [len(bodies(rows)) for rows in await receive_at_once(assume_short=False)] == [10] * 10
+    assert {statement for statement, _ in database.calls[2:]} == {RECEIVE_ANSWER}
+    assert max(arguments[1] for _, arguments in database.calls[2:]) <= 50

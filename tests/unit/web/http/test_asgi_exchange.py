@@ -9,23 +9,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, answer, connected
+from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, answer
 from tests.support.web.virtual_clock import settle
+
+pytestmark = pytest.mark.virtual_time
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 START: Message = {"type": "http.response.start", "status": 200, "headers": []}
 
 
-def response_of(application: Any, *parts: bytes) -> tuple[bytes, bytes, bool]:
+async def response_of(application: Any, *parts: bytes) -> tuple[bytes, bytes, bool]:
     """Head and body of what was answered, and whether the connection was closed."""
-    found = []
-
-    async def scenario(client: Client) -> None:
-        head, _, body = (await client.say(*parts)).partition(b"\r\n\r\n")
-        found.append((head.lower(), body, client.transport.closed))
-
-    connected(scenario, application)
-    return found[0]
+    client = Client(application)
+    head, _, body = (await client.say(*parts)).partition(b"\r\n\r\n")
+    return head.lower(), body, client.transport.closed
 
 
 def sending(*messages: Message) -> Any:
@@ -43,9 +40,9 @@ def part(body: bytes, more: bool = True) -> Message:
 
 
 # --- responses -------------------------------------------------------------------------------------------------------
-def test_a_whole_body_gets_its_length_and_the_date() -> None:
+async def test_a_whole_body_gets_its_length_and_the_date() -> None:
     """RFC 9112, 6.2; RFC 9110, 6.6.1."""
-    head, body, closed = response_of(sending(START, part(b"hello", more=False)), GET)
+    head, body, closed = await response_of(sending(START, part(b"hello", more=False)), GET)
     lines = head.split(b"\r\n")
     assert lines[0] == b"http/1.1 200 ok"
     assert lines[1].startswith(b"date: ")
@@ -54,25 +51,25 @@ def test_a_whole_body_gets_its_length_and_the_date() -> None:
     assert (body, closed) == (b"hello", False)
 
 
-def test_a_body_in_parts_is_chunked() -> None:
+async def test_a_body_in_parts_is_chunked() -> None:
     """RFC 9112, 7.1."""
     messages = [START, part(b"hello"), part(b""), part(b"x" * 16), part(b"", more=False)]
-    head, body, closed = response_of(sending(*messages), GET)
+    head, body, closed = await response_of(sending(*messages), GET)
     assert b"transfer-encoding: chunked" in head
     assert body == b"5\r\nhello\r\n10\r\n" + b"x" * 16 + b"\r\n0\r\n\r\n"
     assert not closed
 
 
-def test_a_body_in_parts_with_a_length_is_not_chunked() -> None:
+async def test_a_body_in_parts_with_a_length_is_not_chunked() -> None:
     start = {**START, "headers": [(b"Content-Length", b"6")]}
-    head, body, _ = response_of(sending(start, part(b"abc"), part(b"def", more=False)), GET)
+    head, body, _ = await response_of(sending(start, part(b"abc"), part(b"def", more=False)), GET)
     assert head.endswith(b"content-length: 6")
     assert body == b"abcdef"
 
 
-def test_a_body_in_parts_ends_with_the_connection_in_http_1_0() -> None:
+async def test_a_body_in_parts_ends_with_the_connection_in_http_1_0() -> None:
     """RFC 9112, 6.1: no Transfer-Encoding to a client of HTTP/1.0; 6.3: then the body ends with the connection."""
-    head, body, closed = response_of(
+    head, body, closed = await response_of(
         sending(START, part(b"a"), part(b"b", more=False)), b"GET / HTTP/1.0\r\n\r\n"
     )
     assert b"transfer-encoding" not in head
@@ -81,9 +78,9 @@ def test_a_body_in_parts_ends_with_the_connection_in_http_1_0() -> None:
 
 
 @pytest.mark.parametrize("length", [[], [(b"content-length", b"5")]])
-def test_head_gets_the_head_alone(length: list[tuple[bytes, bytes]]) -> None:
+async def test_head_gets_the_head_alone(length: list[tuple[bytes, bytes]]) -> None:
     """RFC 9110, 9.3.2."""
-    head, body, closed = response_of(
+    head, body, closed = await response_of(
         sending({**START, "headers": length}, part(b"hello", more=False)), GET.replace(b"GET", b"HEAD")
     )
     assert (b"content-length: 5" in head) is bool(length)
@@ -92,31 +89,28 @@ def test_head_gets_the_head_alone(length: list[tuple[bytes, bytes]]) -> None:
 
 
 @pytest.mark.parametrize("status", [204, 304])
-def test_some_statuses_have_no_body(status: int) -> None:
+async def test_some_statuses_have_no_body(status: int) -> None:
     """RFC 9110, 15.3.5 and 15.4.5."""
-    head, body, _ = response_of(sending({**START, "status": status}, part(b"", more=False)), GET)
+    head, body, _ = await response_of(sending({**START, "status": status}, part(b"", more=False)), GET)
     assert head.startswith(b"http/1.1 %d " % status)
     assert b"content-length" not in head
     assert b"transfer-encoding" not in head
     assert body == b""
 
 
-def test_an_application_may_close_the_connection() -> None:
-    head, _, closed = response_of(
+async def test_an_application_may_close_the_connection() -> None:
+    head, _, closed = await response_of(
         sending({**START, "headers": [(b"Connection", b"close")]}, part(b"", more=False)), GET
     )
     assert head.count(b"connection: close") == 1
     assert closed
 
 
-def test_a_long_body_is_written_whole() -> None:
+async def test_a_long_body_is_written_whole() -> None:
     """It is not copied."""
-
-    async def scenario(client: Client) -> None:
-        await client.say(GET)
-        assert client.transport.writes[1:] == [b"x" * 100_000]
-
-    connected(scenario, sending(START, part(b"x" * 100_000, more=False)))
+    client = Client(sending(START, part(b"x" * 100_000, more=False)))
+    await client.say(GET)
+    assert client.transport.writes[1:] == [b"x" * 100_000]
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -141,10 +135,10 @@ def test_a_long_body_is_written_whole() -> None:
         ),
     ],
 )
-def test_an_application_that_fails_before_anything_was_written_is_500(
+async def test_an_application_that_fails_before_anything_was_written_is_500(
     messages: list[Message], caplog: pytest.LogCaptureFixture
 ) -> None:
-    head, body, closed = response_of(sending(*messages), GET)
+    head, body, closed = await response_of(sending(*messages), GET)
     assert head.startswith(b"http/1.1 500 ")
     assert b"connection: close" in head
     assert (body, closed) == (b"Internal Server Error", True)
@@ -152,39 +146,35 @@ def test_an_application_that_fails_before_anything_was_written_is_500(
 
 
 @pytest.mark.parametrize("last", [[], [START], [{**part(b"", more=False), "body": b"abc"}]])
-def test_an_application_that_fails_later_loses_its_connection(last: list[Message]) -> None:
+async def test_an_application_that_fails_later_loses_its_connection(last: list[Message]) -> None:
     """RFC 9112, 8: the client sees that the response is not complete."""
     start = {**START, "headers": [(b"content-length", b"5")]}
-    _, body, closed = response_of(sending(start, part(b"hel"), *last), GET)
+    _, body, closed = await response_of(sending(start, part(b"hel"), *last), GET)
     assert (body, closed) == (b"hel", True)
 
 
-def test_what_is_sent_after_the_response_is_an_error_and_reaches_nobody() -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(GET)
-        assert client.transport.written.endswith(b"\r\n\r\na")
-        assert not client.transport.closed
-
-    connected(scenario, sending(START, part(b"a", more=False), part(b"b", more=False)))
+async def test_what_is_sent_after_the_response_is_an_error_and_reaches_nobody() -> None:
+    client = Client(sending(START, part(b"a", more=False), part(b"b", more=False)))
+    await client.say(GET)
+    assert client.transport.written.endswith(b"\r\n\r\na")
+    assert not client.transport.closed
 
 
-def test_a_cancelled_application_is_503() -> None:
+async def test_a_cancelled_application_is_503() -> None:
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         await asyncio.Event().wait()
 
-    async def scenario(client: Client) -> None:
-        await client.say(GET)
-        for task in client.state.tasks:
-            task.cancel()
-        await settle()
-        assert client.statuses == [503]
-        assert client.transport.closed
-
-    connected(scenario, application)
+    client = Client(application)
+    await client.say(GET)
+    for task in client.state.tasks:
+        task.cancel()
+    await settle()
+    assert client.statuses == [503]
+    assert client.transport.closed
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
-def test_a_body_arrives_in_parts() -> None:
+async def test_a_body_arrives_in_parts() -> None:
     """ASGI: "Request - receive event"."""
     received = []
 
@@ -197,7 +187,7 @@ def test_a_body_arrives_in_parts() -> None:
                 await answer(send, b"")
 
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n"
-    response_of(application, head + b"ab", b"cd", b"ef")
+    await response_of(application, head + b"ab", b"cd", b"ef")
     request = {"type": "http.request"}
     assert received == [
         {**request, "body": b"ab", "more_body": True},
@@ -207,7 +197,7 @@ def test_a_body_arrives_in_parts() -> None:
     ]
 
 
-def test_the_rest_of_a_body_is_dropped_when_the_response_is_complete() -> None:
+async def test_the_rest_of_a_body_is_dropped_when_the_response_is_complete() -> None:
     """The next request begins where the body ends."""
     application = Recorder()
 
@@ -217,55 +207,43 @@ def test_the_rest_of_a_body_is_dropped_when_the_response_is_complete() -> None:
         else:
             await answer(send, b"")
 
-    async def scenario(client: Client) -> None:
-        await client.say(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n" + b"a" * 100_000)
-        assert client.transport.reading
-        await client.say(b"a" * 100_000, GET)
-        assert client.statuses == [200, 200]
-
-    connected(scenario, impatient)
+    client = Client(impatient)
+    await client.say(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n" + b"a" * 100_000)
+    assert client.transport.reading
+    await client.say(b"a" * 100_000, GET)
+    assert client.statuses == [200, 200]
 
 
 EXPECTING = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n"
 
 
-def test_a_client_that_expects_it_gets_100_when_the_application_wants_the_body() -> None:
+async def test_a_client_that_expects_it_gets_100_when_the_application_wants_the_body() -> None:
     """RFC 9110, 10.1.1."""
-
-    async def scenario(client: Client) -> None:
-        assert await client.say(EXPECTING) == b"HTTP/1.1 100 Continue\r\n\r\n"
-        await client.say(b"ab", GET)
-        assert client.statuses == [100, 200, 200]
-
-    connected(scenario, Recorder())
+    client = Client(Recorder())
+    assert await client.say(EXPECTING) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    await client.say(b"ab", GET)
+    assert client.statuses == [100, 200, 200]
 
 
-def test_a_client_gets_no_100_for_a_body_that_has_come() -> None:
+async def test_a_client_gets_no_100_for_a_body_that_has_come() -> None:
     """RFC 9110, 10.1.1: "MAY omit sending a 100 … if it has already received some or all of the content"."""
 
-    async def scenario(client: Client) -> None:
-        await client.say(EXPECTING + b"ab")
-        assert client.statuses == [200]
-
-    connected(scenario, Recorder())
+    client = Client(Recorder())
+    await client.say(EXPECTING + b"ab")
+    assert client.statuses == [200]
 
 
-def test_a_client_of_http_1_0_gets_no_100() -> None:
+async def test_a_client_of_http_1_0_gets_no_100() -> None:
     """RFC 9110, 10.1.1: "A server that receives a 100-continue expectation in an HTTP/1.0 request MUST ignore" it."""
 
-    async def scenario(client: Client) -> None:
-        await client.say(EXPECTING.replace(b"1.1", b"1.0"), b"ab")
-        assert client.statuses == [200]
-
-    connected(scenario, Recorder())
+    client = Client(Recorder())
+    await client.say(EXPECTING.replace(b"1.1", b"1.0"), b"ab")
+    assert client.statuses == [200]
 
 
-def test_a_response_instead_of_100_closes_the_connection() -> None:
+async def test_a_response_instead_of_100_closes_the_connection() -> None:
     """RFC 9110, 10.1.1: nobody knows whether the client still sends the body."""
-
-    async def scenario(client: Client) -> None:
-        await client.say(EXPECTING, GET)
-        assert client.statuses == [413]
-        assert client.transport.closed
-
-    connected(scenario, sending({**START, "status": 413}, part(b"", more=False)))
+    client = Client(sending({**START, "status": 413}, part(b"", more=False)))
+    await client.say(EXPECTING, GET)
+    assert client.statuses == [413]
+    assert client.transport.closed

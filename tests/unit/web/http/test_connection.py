@@ -8,8 +8,10 @@ import asyncio
 import pytest
 
 from penstock_web.http.limits import Limits
-from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, answer, connected
+from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, answer
 from tests.support.web.virtual_clock import settle
+
+pytestmark = pytest.mark.virtual_time
 
 LIMITS = Limits()
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -39,83 +41,71 @@ async def wait_for_disconnect(receive: Receive) -> None:
 
 
 # --- order -----------------------------------------------------------------------------------------------------------
-def test_pipelined_requests_are_begun_one_at_a_time_and_answered_in_their_order() -> None:
+async def test_pipelined_requests_are_begun_one_at_a_time_and_answered_in_their_order() -> None:
     """RFC 9112, 9.3.2."""
-
-    async def scenario(client: Client) -> None:
-        paths = [f"/{n}" for n in range(20)]
-        requests = [b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode() for path in paths]
-        await client.say(b"".join(requests[:10]), *requests[10:])
-        assert gate.begun == ["/0"]
-        gate.opened.set()
-        await settle()
-        await asyncio.sleep(0)
-        while len(gate.begun) < 20:
-            await settle()
-        await settle()
-        assert gate.begun == paths
-        bodies = [part.split(b"HTTP/1.1")[0] for part in client.transport.written.split(b"\r\n\r\n")[1:]]
-        assert bodies == [path.encode() for path in paths]
-
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    paths = [f"/{n}" for n in range(20)]
+    requests = [b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode() for path in paths]
+    await client.say(b"".join(requests[:10]), *requests[10:])
+    assert gate.begun == ["/0"]
+    gate.opened.set()
+    await settle()
+    await asyncio.sleep(0)
+    while len(gate.begun) < 20:
+        await settle()
+    await settle()
+    assert gate.begun == paths
+    bodies = [part.split(b"HTTP/1.1")[0] for part in client.transport.written.split(b"\r\n\r\n")[1:]]
+    assert bodies == [path.encode() for path in paths]
 
 
-def test_more_than_100_waiting_requests_are_503_after_these() -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(GET * 150, GET)
-        gate.opened.set()
-        while not client.transport.closed:
-            await settle()
-        assert client.statuses == [200] * 101 + [503]
-
+async def test_more_than_100_waiting_requests_are_503_after_these() -> None:
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    await client.say(GET * 150, GET)
+    gate.opened.set()
+    while not client.transport.closed:
+        await settle()
+    assert client.statuses == [200] * 101 + [503]
 
 
-def test_a_response_is_one_write() -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(GET)
-        assert len(client.transport.writes) == 1
-
-    connected(scenario, Recorder())
+async def test_a_response_is_one_write() -> None:
+    client = Client(Recorder())
+    await client.say(GET)
+    assert len(client.transport.writes) == 1
 
 
 # --- time ------------------------------------------------------------------------------------------------------------
-def test_a_connection_without_a_request_is_closed_after_75_seconds() -> None:
-    async def scenario(client: Client) -> None:
-        await asyncio.sleep(LIMITS.idle_seconds - 1)
-        assert not client.transport.closed
-        await asyncio.sleep(1)
-        assert client.transport.closed
-        assert client.transport.writes == []
-
-    connected(scenario, Recorder())
+async def test_a_connection_without_a_request_is_closed_after_75_seconds() -> None:
+    client = Client(Recorder())
+    await asyncio.sleep(LIMITS.idle_seconds - 1)
+    assert not client.transport.closed
+    await asyncio.sleep(1)
+    assert client.transport.closed
+    assert client.transport.writes == []
 
 
 @pytest.mark.parametrize("before", [b"", GET])
-def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) -> None:
+async def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) -> None:
     """RFC 9110, 15.5.9. A byte now and then does not help."""
-
-    async def scenario(client: Client) -> None:
-        begun_at = asyncio.get_running_loop().time()
-        await client.say(*[before] * bool(before), b"GET /")
-        for _ in range(11):
-            await asyncio.sleep(5)
-            await client.say(b"a")
-        assert client.statuses == [200] * bool(before)
+    client = Client(Recorder())
+    begun_at = asyncio.get_running_loop().time()
+    await client.say(*[before] * bool(before), b"GET /")
+    for _ in range(11):
         await asyncio.sleep(5)
-        assert client.statuses == [200] * bool(before) + [408]
-        assert client.transport.closed
-        assert asyncio.get_running_loop().time() - begun_at == LIMITS.head_seconds
-
-    connected(scenario, Recorder())
+        await client.say(b"a")
+    assert client.statuses == [200] * bool(before)
+    await asyncio.sleep(5)
+    assert client.statuses == [200] * bool(before) + [408]
+    assert client.transport.closed
+    assert asyncio.get_running_loop().time() - begun_at == LIMITS.head_seconds
 
 
 @pytest.mark.parametrize(
     "framing", [b"Content-Length: 100\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n64\r\n"]
 )
-def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: bytes) -> None:
+async def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: bytes) -> None:
     """RFC 9110, 15.5.9. The application, which has begun, learns that its client is gone."""
     ends = []
 
@@ -124,100 +114,86 @@ def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: bytes) -> 
         ends.append(asyncio.get_running_loop().time())
         await answer(send, b"too late")
 
-    async def scenario(client: Client) -> None:
-        await client.say(b"POST /a HTTP/1.1\r\nHost: x\r\n" + framing)
-        for _ in range(3):
-            await asyncio.sleep(LIMITS.body_seconds - 1)
-            await client.say(b"a")
+    client = Client(application)
+    await client.say(b"POST /a HTTP/1.1\r\nHost: x\r\n" + framing)
+    for _ in range(3):
         await asyncio.sleep(LIMITS.body_seconds - 1)
-        assert client.transport.writes == []
-        await asyncio.sleep(1)
-        await settle()
-        assert client.statuses == [408]
-        assert client.transport.closed
-        assert ends == [asyncio.get_running_loop().time()]
+        await client.say(b"a")
+    await asyncio.sleep(LIMITS.body_seconds - 1)
+    assert client.transport.writes == []
+    await asyncio.sleep(1)
+    await settle()
+    assert client.statuses == [408]
+    assert client.transport.closed
+    assert ends == [asyncio.get_running_loop().time()]
 
-    connected(scenario, application)
 
-
-def test_the_time_of_a_body_does_not_run_while_the_application_leaves_it() -> None:
+async def test_the_time_of_a_body_does_not_run_while_the_application_leaves_it() -> None:
     """A client cannot send what the server does not read."""
-
-    async def scenario(client: Client) -> None:
-        await client.say(POST % 200_000 + b"a" * 100_000)
-        await asyncio.sleep(LIMITS.body_seconds * 3)
-        assert not client.transport.reading
-        gate.opened.set()
-        await settle()
-        assert client.transport.reading
-        await asyncio.sleep(LIMITS.body_seconds - 1)
-        await client.say(b"a" * 100_000)
-        assert client.statuses == [200]
-
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    await client.say(POST % 200_000 + b"a" * 100_000)
+    await asyncio.sleep(LIMITS.body_seconds * 3)
+    assert not client.transport.reading
+    gate.opened.set()
+    await settle()
+    assert client.transport.reading
+    await asyncio.sleep(LIMITS.body_seconds - 1)
+    await client.say(b"a" * 100_000)
+    assert client.statuses == [200]
 
 
-def test_a_request_under_way_does_not_make_its_connection_idle() -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(GET)
-        await asyncio.sleep(LIMITS.idle_seconds * 3)
-        gate.opened.set()
-        await settle()
-        assert client.statuses == [200]
-        await asyncio.sleep(LIMITS.idle_seconds - 1)
-        assert not client.transport.closed
-        await asyncio.sleep(1)
-        assert client.transport.closed
-
+async def test_a_request_under_way_does_not_make_its_connection_idle() -> None:
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    await client.say(GET)
+    await asyncio.sleep(LIMITS.idle_seconds * 3)
+    gate.opened.set()
+    await settle()
+    assert client.statuses == [200]
+    await asyncio.sleep(LIMITS.idle_seconds - 1)
+    assert not client.transport.closed
+    await asyncio.sleep(1)
+    assert client.transport.closed
 
 
-def test_a_refusal_waits_for_the_request_that_is_under_way() -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(GET, b"GET /")
-        await asyncio.sleep(LIMITS.head_seconds * 2)
-        assert client.transport.writes == []
-        gate.opened.set()
-        await settle()
-        assert client.statuses == [200, 408]
-        assert client.transport.closed
-
+async def test_a_refusal_waits_for_the_request_that_is_under_way() -> None:
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    await client.say(GET, b"GET /")
+    await asyncio.sleep(LIMITS.head_seconds * 2)
+    assert client.transport.writes == []
+    gate.opened.set()
+    await settle()
+    assert client.statuses == [200, 408]
+    assert client.transport.closed
 
 
 # --- number ----------------------------------------------------------------------------------------------------------
-def test_a_connection_too_many_is_503_and_makes_room() -> None:
+async def test_a_connection_too_many_is_503_and_makes_room() -> None:
     """RFC 9110, 15.6.4."""
-
-    async def scenario(client: Client) -> None:
-        others = [another(client), another(client)]
-        assert [other.statuses for other in others] == [[], [503]]
-        assert b"retry-after: 1\r\n" in others[1].transport.written
-        assert others[1].transport.closed
-        assert await others[1].say(GET) == others[1].transport.written
-        assert others[1].statuses == [503]
-        for other in others:
-            await other.leave()
-        assert another(client).statuses == []
-
-    connected(scenario, Recorder(), limits=Limits(max_connections=2, max_share_of_an_address=1.0))
+    client = Client(Recorder(), limits=Limits(max_connections=2, max_share_of_an_address=1.0))
+    others = [another(client), another(client)]
+    assert [other.statuses for other in others] == [[], [503]]
+    assert b"retry-after: 1\r\n" in others[1].transport.written
+    assert others[1].transport.closed
+    assert await others[1].say(GET) == others[1].transport.written
+    assert others[1].statuses == [503]
+    for other in others:
+        await other.leave()
+    assert another(client).statuses == []
 
 
-def test_one_address_cannot_take_all_connections() -> None:
-    async def scenario(client: Client) -> None:
-        others = [another(client, "192.0.2.1") for _ in range(3)]
-        assert [other.statuses for other in others] == [[], [], [503]]
-        await others[0].leave()
-        assert another(client, "192.0.2.2").statuses == []
-        for other in others:
-            await other.leave()
-        assert another(client, "192.0.2.1").statuses == []
-        assert client.state.of_addresses == {"127.0.0.1": 1, "192.0.2.1": 1, "192.0.2.2": 1}
-
-    connected(scenario, Recorder(), limits=Limits(max_connections=4, max_share_of_an_address=0.5))
+async def test_one_address_cannot_take_all_connections() -> None:
+    client = Client(Recorder(), limits=Limits(max_connections=4, max_share_of_an_address=0.5))
+    others = [another(client, "192.0.2.1") for _ in range(3)]
+    assert [other.statuses for other in others] == [[], [], [503]]
+    await others[0].leave()
+    assert another(client, "192.0.2.2").statuses == []
+    for other in others:
+        await other.leave()
+    assert another(client, "192.0.2.1").statuses == []
+    assert client.state.of_addresses == {"127.0.0.1": 1, "192.0.2.1": 1, "192.0.2.2": 1}
 
 
 def another(client: Client, address: str = "127.0.0.1") -> Client:
@@ -235,7 +211,7 @@ def test_the_limit_of_connections_leaves_files_for_the_database() -> None:
 
 
 # --- back-pressure ---------------------------------------------------------------------------------------------------
-def test_a_body_is_read_as_fast_as_the_application_takes_it() -> None:
+async def test_a_body_is_read_as_fast_as_the_application_takes_it() -> None:
     taken = []
     goes_on = asyncio.Event()
 
@@ -249,23 +225,21 @@ def test_a_body_is_read_as_fast_as_the_application_takes_it() -> None:
             more = message["more_body"]
         await answer(send, b"")
 
-    async def scenario(client: Client) -> None:
-        await client.say(POST % 150_000 + b"a" * 60_000)
-        assert client.transport.reading
-        await client.say(b"a" * 40_000)
-        assert not client.transport.reading
-        goes_on.set()
-        await settle()
-        assert (taken, client.transport.reading) == ([100_000], True)
-        goes_on.set()
-        await client.say(b"a" * 50_000)
-        assert taken == [100_000, 50_000]
-        assert client.statuses == [200]
-
-    connected(scenario, application)
+    client = Client(application)
+    await client.say(POST % 150_000 + b"a" * 60_000)
+    assert client.transport.reading
+    await client.say(b"a" * 40_000)
+    assert not client.transport.reading
+    goes_on.set()
+    await settle()
+    assert (taken, client.transport.reading) == ([100_000], True)
+    goes_on.set()
+    await client.say(b"a" * 50_000)
+    assert taken == [100_000, 50_000]
+    assert client.statuses == [200]
 
 
-def test_an_application_waits_for_a_client_that_does_not_read() -> None:
+async def test_an_application_waits_for_a_client_that_does_not_read() -> None:
     sent = []
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:
@@ -275,33 +249,29 @@ def test_an_application_waits_for_a_client_that_does_not_read() -> None:
             sent.append(b"a")
         await send({"type": "http.response.body"})
 
-    async def scenario(client: Client) -> None:
-        client.connection.pause_writing()
-        await client.say(GET, GET)
-        assert sent == []
-        client.connection.resume_writing()
-        await settle()
-        await settle()
-        assert client.statuses == [200, 200]
-        assert len(sent) == 6
-
-    connected(scenario, application)
+    client = Client(application)
+    client.connection.pause_writing()
+    await client.say(GET, GET)
+    assert sent == []
+    client.connection.resume_writing()
+    await settle()
+    await settle()
+    assert client.statuses == [200, 200]
+    assert len(sent) == 6
 
 
-def test_a_client_that_does_not_read_its_response_gets_no_other_and_is_not_read() -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(POST % 100_000)
-        client.connection.pause_writing()
-        gate.opened.set()
-        await client.say(b"a" * 100_000 + GET)
-        assert client.transport.writes == []
-        client.connection.resume_writing()
-        await settle()
-        assert client.statuses == [200, 200]
-        assert client.transport.reading
-
+async def test_a_client_that_does_not_read_its_response_gets_no_other_and_is_not_read() -> None:
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    await client.say(POST % 100_000)
+    client.connection.pause_writing()
+    gate.opened.set()
+    await client.say(b"a" * 100_000 + GET)
+    assert client.transport.writes == []
+    client.connection.resume_writing()
+    await settle()
+    assert client.statuses == [200, 200]
+    assert client.transport.reading
 
 
 # --- the client leaves -----------------------------------------------------------------------------------------------
@@ -314,23 +284,21 @@ def test_a_client_that_does_not_read_its_response_gets_no_other_and_is_not_read(
         pytest.param([GET, GET], 1, id="before a response"),
     ],
 )
-def test_a_client_may_disconnect_at_any_time(parts: list[bytes], begun: int) -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(*parts)
-        await client.leave()
-        gate.opened.set()
-        await settle()
-        assert len(gate.begun) == begun
-        assert gate.ends == ["http.disconnect"] * begun
-        assert client.transport.writes == []
-        assert not client.state.connections
-        assert not client.state.tasks
-
+async def test_a_client_may_disconnect_at_any_time(parts: list[bytes], begun: int) -> None:
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    await client.say(*parts)
+    await client.leave()
+    gate.opened.set()
+    await settle()
+    assert len(gate.begun) == begun
+    assert gate.ends == ["http.disconnect"] * begun
+    assert client.transport.writes == []
+    assert not client.state.connections
+    assert not client.state.tasks
 
 
-def test_an_application_that_waits_for_a_disconnect_learns_of_it() -> None:
+async def test_an_application_that_waits_for_a_disconnect_learns_of_it() -> None:
     """ASGI specification, "Disconnect - receive event"."""
     ends = []
 
@@ -339,17 +307,15 @@ def test_an_application_that_waits_for_a_disconnect_learns_of_it() -> None:
         ends.append(scope["path"])
         await answer(send, b"nobody reads this")
 
-    async def scenario(client: Client) -> None:
-        await client.say(GET, GET)
-        assert client.transport.reading
-        await client.leave()
-        assert ends == ["/a"]
-        assert client.transport.writes == []
-
-    connected(scenario, application)
+    client = Client(application)
+    await client.say(GET, GET)
+    assert client.transport.reading
+    await client.leave()
+    assert ends == ["/a"]
+    assert client.transport.writes == []
 
 
-def test_a_client_that_disconnects_while_the_application_writes_stops_it_from_waiting() -> None:
+async def test_a_client_that_disconnects_while_the_application_writes_stops_it_from_waiting() -> None:
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200})
         while True:
@@ -357,55 +323,46 @@ def test_a_client_that_disconnects_while_the_application_writes_stops_it_from_wa
             if (await receive())["type"] == "http.disconnect":
                 break
 
-    async def scenario(client: Client) -> None:
-        client.connection.pause_writing()
-        await client.say(GET)
-        await client.leave()
-        assert not client.state.tasks
-
-    connected(scenario, application)
+    client = Client(application)
+    client.connection.pause_writing()
+    await client.say(GET)
+    await client.leave()
+    assert not client.state.tasks
 
 
 # --- the end of the server -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("begin", [b"", b"GET /"])
-def test_stop_closes_a_connection_without_a_request(begin: bytes) -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(GET, *[begin] * bool(begin))
-        client.connection.stop()
-        assert client.transport.closed
-        assert client.statuses == [200]
-
-    connected(scenario, Recorder())
+async def test_stop_closes_a_connection_without_a_request(begin: bytes) -> None:
+    client = Client(Recorder())
+    await client.say(GET, *[begin] * bool(begin))
+    client.connection.stop()
+    assert client.transport.closed
+    assert client.statuses == [200]
 
 
 @pytest.mark.parametrize("last", [b"", b"bc"], ids=["whole", "in its body"])
-def test_stop_lets_the_request_under_way_finish_and_no_other(last: bytes) -> None:
+async def test_stop_lets_the_request_under_way_finish_and_no_other(last: bytes) -> None:
     """RFC 9112, 9.6: the last response has the option close."""
-
-    async def scenario(client: Client) -> None:
-        whole = POST % 3 + b"abc"
-        await client.say(whole[: len(whole) - len(last)])
-        client.connection.stop()
-        gate.opened.set()
-        await client.say(last + GET)
-        assert client.statuses == [200]
-        assert b"connection: close\r\n" in client.transport.written
-        assert client.transport.closed
-        assert gate.begun == ["/a"]
-
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    whole = POST % 3 + b"abc"
+    await client.say(whole[: len(whole) - len(last)])
+    client.connection.stop()
+    gate.opened.set()
+    await client.say(last + GET)
+    assert client.statuses == [200]
+    assert b"connection: close\r\n" in client.transport.written
+    assert client.transport.closed
+    assert gate.begun == ["/a"]
 
 
-def test_all_that_is_under_way_is_known_until_it_ends() -> None:
-    async def scenario(client: Client) -> None:
-        await client.say(GET)
-        empty = asyncio.create_task(client.state.wait_until_empty())
-        await client.leave()
-        assert not empty.done()
-        gate.opened.set()
-        await settle()
-        assert empty.done()
-
+async def test_all_that_is_under_way_is_known_until_it_ends() -> None:
     gate = Gate()
-    connected(scenario, gate)
+    client = Client(gate)
+    await client.say(GET)
+    empty = asyncio.create_task(client.state.wait_until_empty())
+    await client.leave()
+    assert not empty.done()
+    gate.opened.set()
+    await settle()
+    assert empty.done()

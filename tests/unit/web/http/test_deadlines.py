@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from penstock_web.deadlines import SWEEP_SECONDS, AsgiRequest, Deadlines, EndReason
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Client:
@@ -47,36 +49,27 @@ async def request_that_waits(
         (300, 31, EndReason.TIMED_OUT, 330.0),
     ],
 )
-def test_a_request_ends_after_its_time_and_a_wait_does_not_count(
+async def test_a_request_ends_after_its_time_and_a_wait_does_not_count(
     wait_seconds: float, seconds: float, end_reason: EndReason | None, at: float
 ) -> None:
-    async def scenario() -> None:
-        request = await request_that_waits(Deadlines(30), Client(), wait_seconds, seconds)
-        assert request.end_reason is end_reason
-        assert at <= asyncio.get_running_loop().time() <= at + SWEEP_SECONDS
-
-    run(scenario())
+    request = await request_that_waits(Deadlines(30), Client(), wait_seconds, seconds)
+    assert request.end_reason is end_reason
+    assert at <= asyncio.get_running_loop().time() <= at + SWEEP_SECONDS
 
 
-def test_a_client_that_leaves_during_a_wait_ends_the_request() -> None:
-    async def scenario() -> None:
-        client = Client()
-        request = asyncio.get_running_loop().create_task(request_that_waits(Deadlines(30), client, 20, 0))
-        await settle()
-        client.left.set()
-        assert (await request).end_reason is EndReason.DISCONNECTED
-        assert asyncio.get_running_loop().time() == 0.0
-
-    run(scenario())
+async def test_a_client_that_leaves_during_a_wait_ends_the_request() -> None:
+    client = Client()
+    request = asyncio.get_running_loop().create_task(request_that_waits(Deadlines(30), client, 20, 0))
+    await settle()
+    client.left.set()
+    assert (await request).end_reason is EndReason.DISCONNECTED
+    assert asyncio.get_running_loop().time() == 0.0
 
 
-def test_an_idle_process_has_no_timer() -> None:
-    async def scenario() -> None:
-        deadlines = Deadlines(30)
-        request = deadlines.start_request(Client().receive)
-        request.close()
-        await asyncio.sleep(1)
-        assert deadlines.due == {}
-        assert deadlines._timer is None
-
-    run(scenario())
+async def test_an_idle_process_has_no_timer() -> None:
+    deadlines = Deadlines(30)
+    request = deadlines.start_request(Client().receive)
+    request.close()
+    await asyncio.sleep(1)
+    assert deadlines.due == {}
+    assert deadlines._timer is None

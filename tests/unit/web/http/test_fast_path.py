@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +20,10 @@ from penstock_web.http.limits import Limits
 from tests.support.web.fake_database import FakeDatabase, Reply
 from tests.support.web.fake_queue import HEADER, ORDERS, message
 from tests.support.web.http_connection import Client
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
 from tests.unit.web.test_driver import resources_on
+
+pytestmark = pytest.mark.virtual_time
 
 IDLE_SECONDS = Limits().idle_seconds
 LONG_WAY = b"the long way"
@@ -92,32 +94,21 @@ SEND = request("SendMessage", MessageBody="hello")
 RECEIVE = request("ReceiveMessage")
 
 
-def on_a_connection(scenario: Callable[[Connection], Coroutine[Any, Any, None]], **given: Any) -> None:
-    async def connected() -> None:
-        await scenario(Connection(**given))
-
-    run(connected())
-
-
-def test_a_whole_request_takes_the_short_way() -> None:
-    async def scenario(connection: Connection) -> None:
-        answer = await connection.say(SEND)
-        head, _, body = answer.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
-        assert f"content-length: {len(body)}".encode() in head
-        assert json.loads(body)["MD5OfMessageBody"] == "5d41402abc4b2a76b9719d911017c592"
-        assert not connection.application.bodies
-        assert not connection.transport.closed
-
-    on_a_connection(scenario)
+async def test_a_whole_request_takes_the_short_way() -> None:
+    connection = Connection()
+    answer = await connection.say(SEND)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert f"content-length: {len(body)}".encode() in head
+    assert json.loads(body)["MD5OfMessageBody"] == "5d41402abc4b2a76b9719d911017c592"
+    assert not connection.application.bodies
+    assert not connection.transport.closed
 
 
-def test_so_does_one_whose_head_came_in_two_parts() -> None:
-    async def scenario(connection: Connection) -> None:
-        assert (await connection.say(SEND[:30], SEND[30:])).count(b"HTTP/1.1 200") == 1
-        assert not connection.application.bodies
-
-    on_a_connection(scenario)
+async def test_so_does_one_whose_head_came_in_two_parts() -> None:
+    connection = Connection()
+    assert (await connection.say(SEND[:30], SEND[30:])).count(b"HTTP/1.1 200") == 1
+    assert not connection.application.bodies
 
 
 @pytest.mark.parametrize(
@@ -134,205 +125,174 @@ def test_so_does_one_whose_head_came_in_two_parts() -> None:
         pytest.param((request("SendMessage", MessageBody="&" * 1_001),), id="1,001 parameters"),
     ],
 )
-def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> None:
-    async def scenario(connection: Connection) -> None:
-        answer = await connection.say(*parts)
-        assert answer.endswith(LONG_WAY)
-        assert answer.count(b"HTTP/1.1 200") == 1
-        sent = b"".join(parts)
-        assert connection.application.bodies == [sent[sent.index(b"{") :]]
-        assert not connection.calls
-
-    on_a_connection(scenario)
+async def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> None:
+    connection = Connection()
+    answer = await connection.say(*parts)
+    assert answer.endswith(LONG_WAY)
+    assert answer.count(b"HTTP/1.1 200") == 1
+    sent = b"".join(parts)
+    assert connection.application.bodies == [sent[sent.index(b"{") :]]
+    assert not connection.calls
 
 
-def test_a_long_answer_is_written_whole() -> None:
+async def test_a_long_answer_is_written_whole() -> None:
     """Head and body apart, so that megabytes are not copied."""
     body = "x" * 100_000
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         return [HEADER, message(1, body)]
 
-    async def scenario(connection: Connection) -> None:
-        head, _, document = (await connection.say(RECEIVE)).partition(b"\r\n\r\n")
-        assert f"content-length: {len(document)}".encode() in head
-        assert json.loads(document)["Messages"][0]["Body"] == body
-
-    on_a_connection(scenario, reply=reply)
+    connection = Connection(reply=reply)
+    head, _, document = (await connection.say(RECEIVE)).partition(b"\r\n\r\n")
+    assert f"content-length: {len(document)}".encode() in head
+    assert json.loads(document)["Messages"][0]["Body"] == body
 
 
-def test_chunks_of_one_read_are_one_body() -> None:
+async def test_chunks_of_one_read_are_one_body() -> None:
     head, _, body = SEND.partition(b"\r\n\r\n")
     head = b"\r\n".join(line for line in head.split(b"\r\n") if not line.startswith(b"content-length"))
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:5], body[5:])) + b"0\r\n\r\n"
 
-    async def scenario(connection: Connection) -> None:
-        answer = await connection.say(head + b"\r\ntransfer-encoding: chunked\r\n\r\n" + chunks)
-        assert b"5d41402abc4b2a76b9719d911017c592" in answer
-
-    on_a_connection(scenario)
+    connection = Connection()
+    answer = await connection.say(head + b"\r\ntransfer-encoding: chunked\r\n\r\n" + chunks)
+    assert b"5d41402abc4b2a76b9719d911017c592" in answer
 
 
-def test_pipelined_requests_are_answered_in_their_order() -> None:
+async def test_pipelined_requests_are_answered_in_their_order() -> None:
     """RFC 9112, 9.3.2: "A server … MUST send the corresponding responses in the same order"."""
 
-    async def scenario(connection: Connection) -> None:
-        connection.database.hold()
-        assert await connection.say(SEND + SEND) == b""
-        connection.database.release()
-        await settle()
-        answer = await connection.say()
-        assert answer.count(b"HTTP/1.1 200") == 2
-        assert answer.index(b"5d41402abc4b2a76b9719d911017c592") < answer.index(LONG_WAY)
-        assert connection.transport.reading
-        assert (await connection.say(SEND)).count(b"HTTP/1.1 200") == 3
-
-    on_a_connection(scenario)
+    connection = Connection()
+    connection.database.hold()
+    assert await connection.say(SEND + SEND) == b""
+    connection.database.release()
+    await settle()
+    answer = await connection.say()
+    assert answer.count(b"HTTP/1.1 200") == 2
+    assert answer.index(b"5d41402abc4b2a76b9719d911017c592") < answer.index(LONG_WAY)
+    assert connection.transport.reading
+    assert (await connection.say(SEND)).count(b"HTTP/1.1 200") == 3
 
 
-def test_what_was_received_for_a_client_who_left_goes_back() -> None:
-    async def scenario(connection: Connection) -> None:
-        connection.database.hold()
-        await connection.say(RECEIVE)
-        connection.connection.connection_lost(None)
-        connection.database.release()
-        await settle()
-        assert connection.calls == [RECEIVE_MESSAGES, CHANGE_VISIBILITIES]
-        assert connection.transport.written == b""
-
-    on_a_connection(scenario)
+async def test_what_was_received_for_a_client_who_left_goes_back() -> None:
+    connection = Connection()
+    connection.database.hold()
+    await connection.say(RECEIVE)
+    connection.connection.connection_lost(None)
+    connection.database.release()
+    await settle()
+    assert connection.calls == [RECEIVE_MESSAGES, CHANGE_VISIBILITIES]
+    assert connection.transport.written == b""
 
 
-def test_a_send_of_a_client_who_left_is_stored_all_the_same() -> None:
-    async def scenario(connection: Connection) -> None:
-        connection.database.hold()
-        await connection.say(SEND)
-        connection.connection.connection_lost(None)
-        connection.database.release()
-        await settle()
-        assert len(connection.calls) == 1
-        assert connection.transport.written == b""
-
-    on_a_connection(scenario)
+async def test_a_send_of_a_client_who_left_is_stored_all_the_same() -> None:
+    connection = Connection()
+    connection.database.hold()
+    await connection.say(SEND)
+    connection.connection.connection_lost(None)
+    connection.database.release()
+    await settle()
+    assert len(connection.calls) == 1
+    assert connection.transport.written == b""
 
 
-def test_a_request_that_takes_too_long_is_408_and_the_last_one() -> None:
-    async def scenario(connection: Connection) -> None:
-        connection.database.hold()
-        await connection.say(SEND)
-        await asyncio.sleep(31)
-        answer = await connection.say()
-        assert answer.startswith(b"HTTP/1.1 408 ")
-        assert b"connection: close\r\n" in answer
-        assert connection.transport.closed
-
-    on_a_connection(scenario)
+async def test_a_request_that_takes_too_long_is_408_and_the_last_one() -> None:
+    connection = Connection()
+    connection.database.hold()
+    await connection.say(SEND)
+    await asyncio.sleep(31)
+    answer = await connection.say()
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close\r\n" in answer
+    assert connection.transport.closed
 
 
-def test_what_is_under_way_at_the_end_of_the_process_is_503_and_the_last_one() -> None:
-    async def scenario(connection: Connection) -> None:
-        connection.database.hold()
-        await connection.say(SEND)
-        connection.application.aws_application.deadlines.stop()
-        await settle()
-        answer = connection.transport.written
-        assert answer.startswith(b"HTTP/1.1 503 ")
-        assert b"connection: close\r\n" in answer
-        assert connection.transport.closed
-
-    on_a_connection(scenario)
+async def test_what_is_under_way_at_the_end_of_the_process_is_503_and_the_last_one() -> None:
+    connection = Connection()
+    connection.database.hold()
+    await connection.say(SEND)
+    connection.application.aws_application.deadlines.stop()
+    await settle()
+    answer = connection.transport.written
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"connection: close\r\n" in answer
+    assert connection.transport.closed
 
 
-def test_a_long_poll_ends_when_its_client_leaves() -> None:
-    async def scenario(connection: Connection) -> None:
-        await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
-        long_polls = connection.application.resources.long_polls
-        assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # since somebody waits
-        connection.connection.connection_lost(None)
-        await settle()
-        assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
-
-    on_a_connection(scenario, reply=lambda *_: [HEADER])
+async def test_a_long_poll_ends_when_its_client_leaves() -> None:
+    connection = Connection(reply=lambda *_: [HEADER])
+    await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
+    long_polls = connection.application.resources.long_polls
+    assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # since somebody waits
+    connection.connection.connection_lost(None)
+    await settle()
+    assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
-def test_who_leaves_when_it_is_its_turn_does_not_look() -> None:
+async def test_who_leaves_when_it_is_its_turn_does_not_look() -> None:
     """The connection is lost after a message came and before the request goes on: it is for the next one."""
-
-    async def scenario(connection: Connection) -> None:
-        await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
-        long_polls = connection.application.resources.long_polls
-        second = long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
-        long_polls.wake(ORDERS, 1)
-        connection.connection.connection_lost(None)
-        await settle()
-        assert second.result() == Woken.FOR_ONE
-        assert connection.calls == [RECEIVE_MESSAGES]
-
-    on_a_connection(scenario, reply=lambda *_: [HEADER])
+    connection = Connection(reply=lambda *_: [HEADER])
+    await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
+    long_polls = connection.application.resources.long_polls
+    second = long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
+    long_polls.wake(ORDERS, 1)
+    connection.connection.connection_lost(None)
+    await settle()
+    assert second.result() == Woken.FOR_ONE
+    assert connection.calls == [RECEIVE_MESSAGES]
 
 
-def test_an_error_of_the_database_is_500_and_says_nothing() -> None:
+async def test_an_error_of_the_database_is_500_and_says_nothing() -> None:
     def broken(*_: object) -> list[Row]:
         raise RuntimeError("secret")
 
-    async def scenario(connection: Connection) -> None:
-        answer = await connection.say(SEND)
-        assert answer.startswith(b"HTTP/1.1 500 ")
-        assert b"secret" not in answer
-
-    on_a_connection(scenario, reply=broken)
+    connection = Connection(reply=broken)
+    answer = await connection.say(SEND)
+    assert answer.startswith(b"HTTP/1.1 500 ")
+    assert b"secret" not in answer
 
 
-def test_a_connection_is_closed_after_its_idle_time_and_not_during_a_request() -> None:
-    async def scenario(connection: Connection) -> None:
-        await connection.say(RECEIVE)
-        await asyncio.sleep(IDLE_SECONDS - 5)
-        await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
-        await asyncio.sleep(19)
-        assert not connection.transport.closed
-        await asyncio.sleep(1)
-        await settle()
-        assert connection.statuses == [200, 200]
-        await asyncio.sleep(IDLE_SECONDS - 1)
-        assert not connection.transport.closed
-        await asyncio.sleep(1)
-        assert connection.transport.closed
-
-    on_a_connection(scenario, reply=lambda *_: [HEADER])
+async def test_a_connection_is_closed_after_its_idle_time_and_not_during_a_request() -> None:
+    connection = Connection(reply=lambda *_: [HEADER])
+    await connection.say(RECEIVE)
+    await asyncio.sleep(IDLE_SECONDS - 5)
+    await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
+    await asyncio.sleep(19)
+    assert not connection.transport.closed
+    await asyncio.sleep(1)
+    await settle()
+    assert connection.statuses == [200, 200]
+    await asyncio.sleep(IDLE_SECONDS - 1)
+    assert not connection.transport.closed
+    await asyncio.sleep(1)
+    assert connection.transport.closed
 
 
-def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
-    async def scenario(connection: Connection) -> None:
+async def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
+    connection = Connection()
+    connection.connection.pause_writing()
+    await connection.say(SEND)
+    assert not connection.transport.reading
+    connection.connection.resume_writing()
+    await settle()
+    assert connection.transport.reading
+
+
+async def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_reader_has_left() -> None:
+    connection = Connection()
+    connection.transport.write_backpressure = HIGH_WATER_BYTES + 1
+    for end in (
+        connection.connection.resume_writing,
+        lambda: connection.connection.connection_lost(None),
+    ):
         connection.connection.pause_writing()
-        await connection.say(SEND)
-        assert not connection.transport.reading
-        connection.connection.resume_writing()
-        await settle()
-        assert connection.transport.reading
-
-    on_a_connection(scenario)
+        assert connection.write_backpressure.is_high
+        end()
+        assert not connection.write_backpressure.is_high
 
 
-def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_reader_has_left() -> None:
-    async def scenario(connection: Connection) -> None:
-        connection.transport.write_backpressure = HIGH_WATER_BYTES + 1
-        for end in (
-            connection.connection.resume_writing,
-            lambda: connection.connection.connection_lost(None),
-        ):
-            connection.connection.pause_writing()
-            assert connection.write_backpressure.is_high
-            end()
-            assert not connection.write_backpressure.is_high
-
-    on_a_connection(scenario)
-
-
-def test_who_reads_nothing_for_a_minute_is_hung_up_on() -> None:
-    async def scenario(connection: Connection) -> None:
-        connection.transport.write_backpressure = 100_000
-        connection.connection.pause_writing()
-        await asyncio.sleep(STALLED_SECONDS)
-        assert connection.transport.aborted
-
-    on_a_connection(scenario)
+async def test_who_reads_nothing_for_a_minute_is_hung_up_on() -> None:
+    connection = Connection()
+    connection.transport.write_backpressure = 100_000
+    connection.connection.pause_writing()
+    await asyncio.sleep(STALLED_SECONDS)
+    assert connection.transport.aborted

@@ -7,7 +7,8 @@ import pytest
 from penstock_web.http.limits import Limits
 from penstock_web.http.lingering_close import LingeringClose
 from tests.support.web.http_connection import Transport
-from tests.support.web.virtual_clock import run
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Socket(Transport):
@@ -20,26 +21,20 @@ class Socket(Transport):
 
 
 @pytest.mark.parametrize(("pause", "closed_at"), [(4.0, 30.0), (6.0, 5.0)])
-def test_it_reads_for_30_seconds_and_5_without_a_byte(pause: float, closed_at: float) -> None:
-    async def scenario() -> None:
-        transport = Socket()
-        lingering = LingeringClose(transport, Limits(), lambda _: None)
-        assert (transport.lingering, transport.closed, transport.closed_at) == (lingering, True, None)
-        for _ in range(10):
-            await asyncio.sleep(pause)
-            if transport.closed_at is None:
-                lingering.data_received(b"x")
-        assert transport.closed_at == closed_at
-
-    run(scenario())
+async def test_it_reads_for_30_seconds_and_5_without_a_byte(pause: float, closed_at: float) -> None:
+    transport = Socket()
+    lingering = LingeringClose(transport, Limits(), lambda _: None)
+    assert (transport.lingering, transport.closed, transport.closed_at) == (lingering, True, None)
+    for _ in range(10):
+        await asyncio.sleep(pause)
+        if transport.closed_at is None:
+            lingering.data_received(b"x")
+    assert transport.closed_at == closed_at
 
 
-def test_nothing_is_left_when_the_client_has_closed() -> None:
-    async def scenario() -> None:
-        transport = Socket()
-        lost: list[Exception | None] = []
-        LingeringClose(transport, Limits(), lost.append).connection_lost(None)
-        await asyncio.sleep(60)
-        assert (lost, transport.closed_at) == ([None], None)
-
-    run(scenario())
+async def test_nothing_is_left_when_the_client_has_closed() -> None:
+    transport = Socket()
+    lost: list[Exception | None] = []
+    LingeringClose(transport, Limits(), lost.append).connection_lost(None)
+    await asyncio.sleep(60)
+    assert (lost, transport.closed_at) == ([None], None)

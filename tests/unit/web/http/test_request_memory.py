@@ -27,8 +27,10 @@ from penstock_web.http.request_memory import (
 )
 from tests.support.web.fake_database import FakeDatabase
 from tests.support.web.fake_queue import HEADER, stored
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
 from tests.unit.web.test_driver import resources_on
+
+pytestmark = pytest.mark.virtual_time
 
 RECEIVE = "AmazonSQS.ReceiveMessage"
 WHOLE, HALF = 1000, 500
@@ -49,110 +51,92 @@ class Wanted:
             self.is_over.set()
 
 
-def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
+async def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
     """Also a small one waits behind a large one, which else might wait forever."""
+    budget, inside = MemoryBudget(WHOLE, 10), list[Wanted]()
 
-    async def scenario() -> None:
-        budget, inside = MemoryBudget(WHOLE, 10), list[Wanted]()
+    async def acquire(request: Wanted) -> None:
+        await budget.acquire(request)
+        inside.append(request)
 
-        async def acquire(request: Wanted) -> None:
-            await budget.acquire(request)
-            inside.append(request)
-
-        a, b, c, d = requests = [Wanted(HALF), Wanted(HALF), Wanted(WHOLE), Wanted(1)]
-        tasks = [asyncio.create_task(acquire(request)) for request in requests]
-        await settle()
-        assert inside == [a, b]
-        budget.release(a)
-        await settle()
-        assert inside == [a, b]
-        budget.release(b)
-        await settle()
-        assert inside == [a, b, c]
-        budget.release(c)
-        await asyncio.gather(*tasks)
-        assert inside == [a, b, c, d]
-
-    run(scenario())
+    a, b, c, d = requests = [Wanted(HALF), Wanted(HALF), Wanted(WHOLE), Wanted(1)]
+    tasks = [asyncio.create_task(acquire(request)) for request in requests]
+    await settle()
+    assert inside == [a, b]
+    budget.release(a)
+    await settle()
+    assert inside == [a, b]
+    budget.release(b)
+    await settle()
+    assert inside == [a, b, c]
+    budget.release(c)
+    await asyncio.gather(*tasks)
+    assert inside == [a, b, c, d]
 
 
-def test_addresses_take_turns() -> None:
+async def test_addresses_take_turns() -> None:
     """Whoever asks for much at once lets others in between."""
+    budget, inside = MemoryBudget(WHOLE, 10), list[str]()
 
-    async def scenario() -> None:
-        budget, inside = MemoryBudget(WHOLE, 10), list[str]()
+    async def acquire(request: Wanted) -> None:
+        await budget.acquire(request)
+        inside.append(request.address)
+        await asyncio.sleep(1)
+        budget.release(request)
 
-        async def acquire(request: Wanted) -> None:
-            await budget.acquire(request)
-            inside.append(request.address)
-            await asyncio.sleep(1)
-            budget.release(request)
-
-        many = [Wanted(WHOLE, "192.0.2.1") for _ in range(5)]
-        await asyncio.gather(*(acquire(request) for request in [*many, Wanted(WHOLE, "192.0.2.2")]))
-        assert inside.index("192.0.2.2") <= 2
-
-    run(scenario())
+    many = [Wanted(WHOLE, "192.0.2.1") for _ in range(5)]
+    await asyncio.gather(*(acquire(request) for request in [*many, Wanted(WHOLE, "192.0.2.2")]))
+    assert inside.index("192.0.2.2") <= 2
 
 
-def test_an_address_has_its_share_and_one_request_in_any_case() -> None:
-    async def scenario() -> None:
-        budget = MemoryBudget(WHOLE, 10, share=0.5)
-        first, second = Wanted(HALF), Wanted(1)
-        await budget.acquire(first)
-        waiting = asyncio.create_task(budget.acquire(second))
-        other = Wanted(HALF, "192.0.2.2")
-        await budget.acquire(other)
-        assert not waiting.done()
-        budget.release(first)
-        await waiting
-        for request in (second, other):
-            budget.release(request)
-        large = Wanted(WHOLE)
-        await budget.acquire(large)
-        assert asyncio.get_running_loop().time() == 0
-
-    run(scenario())
+async def test_an_address_has_its_share_and_one_request_in_any_case() -> None:
+    budget = MemoryBudget(WHOLE, 10, share=0.5)
+    first, second = Wanted(HALF), Wanted(1)
+    await budget.acquire(first)
+    waiting = asyncio.create_task(budget.acquire(second))
+    other = Wanted(HALF, "192.0.2.2")
+    await budget.acquire(other)
+    assert not waiting.done()
+    budget.release(first)
+    await waiting
+    for request in (second, other):
+        budget.release(request)
+    large = Wanted(WHOLE)
+    await budget.acquire(large)
+    assert asyncio.get_running_loop().time() == 0
 
 
-def test_who_waits_too_long_makes_way() -> None:
-    async def scenario() -> None:
-        budget = MemoryBudget(WHOLE, 10)
-        await budget.acquire(Wanted(HALF + 1))
-        large = asyncio.create_task(budget.acquire(Wanted(WHOLE)))
-        await asyncio.sleep(5)
-        small = asyncio.create_task(budget.acquire(Wanted(1)))
-        with pytest.raises(ServiceUnavailable):
-            await large
-        assert asyncio.get_running_loop().time() == 10
-        await small
-
-    run(scenario())
+async def test_who_waits_too_long_makes_way() -> None:
+    budget = MemoryBudget(WHOLE, 10)
+    await budget.acquire(Wanted(HALF + 1))
+    large = asyncio.create_task(budget.acquire(Wanted(WHOLE)))
+    await asyncio.sleep(5)
+    small = asyncio.create_task(budget.acquire(Wanted(1)))
+    with pytest.raises(ServiceUnavailable):
+        await large
+    assert asyncio.get_running_loop().time() == 10
+    await small
 
 
 @pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
-def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> None:
+async def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> None:
     """Also when there was room just then, and nobody told it yet."""
-
-    async def scenario() -> None:
-        budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
-        await budget.acquire(inside)
-        waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))
-        await settle()
-        for step in steps.split():
-            if step == "leave":
-                budget.release(inside)
-            elif step == "cancel":
-                waiting.cancel()
-            else:
-                await asyncio.wait([waiting])
-        assert waiting.cancelled()
-        await budget.acquire(Wanted(WHOLE))
-        assert asyncio.get_running_loop().time() == 0
-        with pytest.raises(ServiceUnavailable):
-            await budget.acquire(Wanted(1))
-
-    run(scenario())
+    budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
+    await budget.acquire(inside)
+    waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))
+    await settle()
+    for step in steps.split():
+        if step == "leave":
+            budget.release(inside)
+        elif step == "cancel":
+            waiting.cancel()
+        else:
+            await asyncio.wait([waiting])
+    assert waiting.cancelled()
+    await budget.acquire(Wanted(WHOLE))
+    assert asyncio.get_running_loop().time() == 0
+    with pytest.raises(ServiceUnavailable):
+        await budget.acquire(Wanted(1))
 
 
 @pytest.mark.parametrize(
@@ -170,33 +154,29 @@ def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: in
     assert bytes_to_reserve(headers) == size
 
 
-def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
+async def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
     """Only who is there whole takes room where the work is done."""
+    reading, working, rest = MemoryBudget(3 * WHOLE, 10), MemoryBudget(WHOLE, 10), asyncio.Event()
 
-    async def scenario() -> None:
-        reading, working, rest = MemoryBudget(3 * WHOLE, 10), MemoryBudget(WHOLE, 10), asyncio.Event()
+    async def slow() -> MutableMapping[str, Any]:
+        await rest.wait()
+        return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def slow() -> MutableMapping[str, Any]:
-            await rest.wait()
-            return {"type": "http.request", "body": b"", "more_body": False}
+    async def whole() -> MutableMapping[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def whole() -> MutableMapping[str, Any]:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        slow_ones = [LongRequest(reading, working, WHOLE, "192.0.2.1", slow) for _ in range(2)]
-        tasks = [asyncio.create_task(request.receive()) for request in slow_ones]
-        await settle()
-        for _ in range(3):
-            request = LongRequest(reading, working, WHOLE, "192.0.2.2", whole)
-            await request.receive()
-            request.release()
-        rest.set()
-        await tasks[0]
-        slow_ones[0].release()
-        await tasks[1]
-        assert asyncio.get_running_loop().time() == 0
-
-    run(scenario())
+    slow_ones = [LongRequest(reading, working, WHOLE, "192.0.2.1", slow) for _ in range(2)]
+    tasks = [asyncio.create_task(request.receive()) for request in slow_ones]
+    await settle()
+    for _ in range(3):
+        request = LongRequest(reading, working, WHOLE, "192.0.2.2", whole)
+        await request.receive()
+        request.release()
+    rest.set()
+    await tasks[0]
+    slow_ones[0].release()
+    await tasks[1]
+    assert asyncio.get_running_loop().time() == 0
 
 
 class Sender:
@@ -224,73 +204,59 @@ class Sender:
 WHOLE_BODY = 640 * 1024
 
 
-def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
+async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
     """A byte a second, as many as there are connections: nobody else waits for them."""
-
-    async def scenario() -> None:
-        reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
-        tasks = []
-        for n in range(20):
-            held = LongRequest(reading, processing, WHOLE_BODY, f"192.0.2.{n}", Sender(1, 1).receive)
-            tasks.append(asyncio.create_task(held.receive()))
-        await settle()
-        good = Sender(WHOLE_BODY, 0)
-        assert (
-            await good.be_read(LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive))
-            == 0
-        )
-        for task in tasks:
-            task.cancel()
-
-    run(scenario())
+    reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
+    tasks = []
+    for n in range(20):
+        held = LongRequest(reading, processing, WHOLE_BODY, f"192.0.2.{n}", Sender(1, 1).receive)
+        tasks.append(asyncio.create_task(held.receive()))
+    await settle()
+    good = Sender(WHOLE_BODY, 0)
+    assert await good.be_read(LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive)) == 0
+    for task in tasks:
+        task.cancel()
 
 
 @pytest.mark.parametrize(("bytes_a_second", "ends"), [(1, True), (65_000, True), (100_000, False)])
-def test_a_body_that_comes_slowly_makes_way_when_others_wait(bytes_a_second: int, ends: bool) -> None:
-    async def scenario() -> None:
-        reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
-        sender = Sender(FIRST_BYTES, bytes_a_second)
-        held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", sender.receive)
-        slow = asyncio.create_task(sender.be_read(held))
-        await asyncio.sleep(2.5)
-        assert not slow.done()  # while nobody waits it may be slow
-        good = Sender(WHOLE_BODY, 0)
-        other = LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive)
-        waiting = asyncio.create_task(good.be_read(other))
-        if ends:
-            with pytest.raises(RequestTimeout):
-                await slow
-            held.release()
-            assert await waiting < 3
-        else:
-            assert await slow == 7
-            held.release()
-            await waiting
-
-    run(scenario())
-
-
-def test_a_body_that_has_arrived_is_never_too_slow() -> None:
-    """Its connection is still watched, for the client's disconnect."""
-
-    async def scenario() -> None:
-        reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
-        parts = [{"type": "http.request", "body": b"x" * WHOLE_BODY, "more_body": False}]
-
-        async def receive() -> MutableMapping[str, Any]:
-            if not parts:
-                await asyncio.sleep(5)
-                return {"type": "http.disconnect"}
-            return parts.pop()
-
-        held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", receive)
-        await held.receive()
-        waiting = asyncio.create_task(reading.acquire(Wanted(WHOLE_BODY)))
-        assert await held.receive() == {"type": "http.disconnect"}
+async def test_a_body_that_comes_slowly_makes_way_when_others_wait(bytes_a_second: int, ends: bool) -> None:
+    reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
+    sender = Sender(FIRST_BYTES, bytes_a_second)
+    held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", sender.receive)
+    slow = asyncio.create_task(sender.be_read(held))
+    await asyncio.sleep(2.5)
+    assert not slow.done()  # while nobody waits it may be slow
+    good = Sender(WHOLE_BODY, 0)
+    other = LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive)
+    waiting = asyncio.create_task(good.be_read(other))
+    if ends:
+        with pytest.raises(RequestTimeout):
+            await slow
+        held.release()
+        assert await waiting < 3
+    else:
+        assert await slow == 7
         held.release()
         await waiting
 
-    run(scenario())
+
+async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
+    """Its connection is still watched, for the client's disconnect."""
+    reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
+    parts = [{"type": "http.request", "body": b"x" * WHOLE_BODY, "more_body": False}]
+
+    async def receive() -> MutableMapping[str, Any]:
+        if not parts:
+            await asyncio.sleep(5)
+            return {"type": "http.disconnect"}
+        return parts.pop()
+
+    held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", receive)
+    await held.receive()
+    waiting = asyncio.create_task(reading.acquire(Wanted(WHOLE_BODY)))
+    assert await held.receive() == {"type": "http.disconnect"}
+    held.release()
+    await waiting
 
 
 # --- the application -------------------------------------------------------------------------------------------------
@@ -339,77 +305,66 @@ class Client:
         return await self.ask("/", body.encode(), address, x_amz_target="AmazonSQS.SendMessage")
 
 
-def test_without_room_long_requests_wait_and_then_are_503() -> None:
+async def test_without_room_long_requests_wait_and_then_are_503() -> None:
     """10 s to be read, and 10 s to be worked on. Short ones pass; with room, the same are answered."""
-
-    async def scenario() -> None:
-        database = FakeDatabase(stored)
-        database.hold()
-        client = Client(database)
-        addresses = [f"192.0.2.{n % 4}" for n in range(READING_BYTES // MIB)]
-        tasks = [asyncio.create_task(client.send_message(MIB - 1000, address)) for address in addresses]
-        inside, read = tasks[: PROCESSING_BYTES // MIB], tasks[PROCESSING_BYTES // MIB :]
-        await asyncio.sleep(1)
-        unread = [
-            client.send_message(300_000, "192.0.2.9"),
-            client.ask("/v1/queues/orders/messages", b" " * 300_000, "192.0.2.10"),
-        ]
-        refused = [*await asyncio.gather(*read, *unread)]
-        assert asyncio.get_running_loop().time() == 20  # these were read after 10
-        for status, headers, _ in refused:
-            assert (status, headers[b"retry-after"], headers[b"connection"]) == (503, b"1", b"close")
-        *aws, native = (document for _, _, document in refused)
-        assert all(document["__type"].endswith("#ServiceUnavailable") for document in aws)
-        assert native["error"]["code"] == "service_unavailable"
-        short = asyncio.create_task(client.send_message(100))
-        await settle()
-        database.release()
-        assert [status for status, _, _ in await asyncio.gather(*inside, short)] == [200] * 7
-        assert (await client.send_message(100_000))[0] == 200
-
-    run(scenario())
+    database = FakeDatabase(stored)
+    database.hold()
+    client = Client(database)
+    addresses = [f"192.0.2.{n % 4}" for n in range(READING_BYTES // MIB)]
+    tasks = [asyncio.create_task(client.send_message(MIB - 1000, address)) for address in addresses]
+    inside, read = tasks[: PROCESSING_BYTES // MIB], tasks[PROCESSING_BYTES // MIB :]
+    await asyncio.sleep(1)
+    unread = [
+        client.send_message(300_000, "192.0.2.9"),
+        client.ask("/v1/queues/orders/messages", b" " * 300_000, "192.0.2.10"),
+    ]
+    refused = [*await asyncio.gather(*read, *unread)]
+    assert asyncio.get_running_loop().time() == 20  # these were read after 10
+    for status, headers, _ in refused:
+        assert (status, headers[b"retry-after"], headers[b"connection"]) == (503, b"1", b"close")
+    *aws, native = (document for _, _, document in refused)
+    assert all(document["__type"].endswith("#ServiceUnavailable") for document in aws)
+    assert native["error"]["code"] == "service_unavailable"
+    short = asyncio.create_task(client.send_message(100))
+    await settle()
+    database.release()
+    assert [status for status, _, _ in await asyncio.gather(*inside, short)] == [200] * 7
+    assert (await client.send_message(100_000))[0] == 200
 
 
-def test_one_address_leaves_half_of_the_memory_to_others() -> None:
+async def test_one_address_leaves_half_of_the_memory_to_others() -> None:
     """Its requests wait for each other, not others' for its."""
-
-    async def scenario() -> None:
-        database = FakeDatabase(stored)
-        database.hold()
-        client = Client(database)
-        tasks = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(READING_BYTES // MIB)]
-        await settle()
-        other = asyncio.create_task(client.send_message(100_000, "192.0.2.2"))
-        await asyncio.sleep(1)
-        database.release()
-        assert (await other)[0] == 200
-        assert {status for status, _, _ in await asyncio.gather(*tasks)} == {200}
-
-    run(scenario())
+    database = FakeDatabase(stored)
+    database.hold()
+    client = Client(database)
+    tasks = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(READING_BYTES // MIB)]
+    await settle()
+    other = asyncio.create_task(client.send_message(100_000, "192.0.2.2"))
+    await asyncio.sleep(1)
+    database.release()
+    assert (await other)[0] == 200
+    assert {status for status, _, _ in await asyncio.gather(*tasks)} == {200}
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/queues/orders/messages", "/v1/events/x"])
-def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
-    async def scenario() -> None:
-        client = Client(FakeDatabase(stored))
-        headers = {"x_amz_target": "AmazonSQS.SendMessage", "content_length": str(6 * MIB)}
-        slow = [
-            asyncio.create_task(client.ask(path, b"", f"192.0.2.{n}", sent_slowly="yes", **headers))
-            for n in range(3)
-        ]
-        await asyncio.sleep(2)
-        (status, _, _) = await client.send_message(3 * MIB, "192.0.2.4")
-        assert status == 413  # it was read
-        assert asyncio.get_running_loop().time() < 3
-        status, answered, document = next(task.result() for task in slow if task.done())
-        assert (status, answered[b"connection"]) == (408, b"close")
-        if path == "/":
-            assert document["__type"].endswith("#RequestTimeout")
-        else:
-            assert document["error"]["code"] == "request_timeout"
-        await asyncio.wait(slow)
-
-    run(scenario())
+async def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
+    client = Client(FakeDatabase(stored))
+    headers = {"x_amz_target": "AmazonSQS.SendMessage", "content_length": str(6 * MIB)}
+    slow = [
+        asyncio.create_task(client.ask(path, b"", f"192.0.2.{n}", sent_slowly="yes", **headers))
+        for n in range(3)
+    ]
+    await asyncio.sleep(2)
+    (status, _, _) = await client.send_message(3 * MIB, "192.0.2.4")
+    assert status == 413  # it was read
+    assert asyncio.get_running_loop().time() < 3
+    status, answered, document = next(task.result() for task in slow if task.done())
+    assert (status, answered[b"connection"]) == (408, b"close")
+    if path == "/":
+        assert document["__type"].endswith("#RequestTimeout")
+    else:
+        assert document["error"]["code"] == "request_timeout"
+    await asyncio.wait(slow)
 
 
 def empty(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -421,29 +376,22 @@ WAIT = {"QueueUrl": "http://h/000000000000/orders", "WaitTimeSeconds": 20}
 
 
 @pytest.mark.parametrize("padding", [70_000, 1_500_000])
-def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(padding: int) -> None:
+async def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(padding: int) -> None:
     """Five of these would have had all of it for 20 s."""
-
-    async def scenario() -> None:
-        client = Client(FakeDatabase(empty))
-        body = json.dumps(WAIT).encode().ljust(padding)
-        asking = (client.ask("/", body, f"192.0.2.{n}", x_amz_target=RECEIVE) for n in range(5))
-        assert [status for status, _, _ in await asyncio.gather(*asking)] == [200] * 5
-        assert asyncio.get_running_loop().time() == 0
-
-    run(scenario())
+    client = Client(FakeDatabase(empty))
+    body = json.dumps(WAIT).encode().ljust(padding)
+    asking = (client.ask("/", body, f"192.0.2.{n}", x_amz_target=RECEIVE) for n in range(5))
+    assert [status for status, _, _ in await asyncio.gather(*asking)] == [200] * 5
+    assert asyncio.get_running_loop().time() == 0
 
 
-def test_a_short_body_whose_length_nobody_knew_waits_and_leaves_the_memory_to_others() -> None:
-    async def scenario() -> None:
-        client = Client(FakeDatabase(empty))
-        body, loop = json.dumps(WAIT).encode(), asyncio.get_running_loop()
-        chunked = client.ask("/", body, x_amz_target=RECEIVE, transfer_encoding="chunked")
-        waiting = asyncio.create_task(chunked)
-        await settle()
-        assert (await client.send_message(MIB - 1000, "192.0.2.2"))[0] == 200
-        assert loop.time() == 0
-        assert (await waiting)[0] == 200
-        assert loop.time() == 20
-
-    run(scenario())
+async def test_a_short_body_whose_length_nobody_knew_waits_and_leaves_the_memory_to_others() -> None:
+    client = Client(FakeDatabase(empty))
+    body, loop = json.dumps(WAIT).encode(), asyncio.get_running_loop()
+    chunked = client.ask("/", body, x_amz_target=RECEIVE, transfer_encoding="chunked")
+    waiting = asyncio.create_task(chunked)
+    await settle()
+    assert (await client.send_message(MIB - 1000, "192.0.2.2"))[0] == 200
+    assert loop.time() == 0
+    assert (await waiting)[0] == 200
+    assert loop.time() == 20

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from penstock_web.http.limits import Limits
-from tests.support.web.http_connection import Client, Recorder, connected
+from tests.support.web.http_connection import Client, Recorder
 from tests.support.web.virtual_clock import settle
+
+pytestmark = pytest.mark.virtual_time
 
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\n"
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n"
@@ -16,18 +18,14 @@ CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-def answered(*parts: bytes, limits: Limits | None = None) -> tuple[Recorder, Client]:
+async def answered(*parts: bytes, limits: Limits | None = None) -> tuple[Recorder, Client]:
     """The application and the client, after these reads from the socket."""
-    application, clients = Recorder(), list[Client]()
-
-    async def scenario(client: Client) -> None:
-        clients.append(client)
-        await client.say(*parts)
-        while client.state.tasks:
-            await settle()
-
-    connected(scenario, application, limits=limits)
-    return application, clients[0]
+    application = Recorder()
+    client = Client(application, limits=limits)
+    await client.say(*parts)
+    while client.state.tasks:
+        await settle()
+    return application, client
 
 
 def bytes_of(text: bytes) -> list[bytes]:
@@ -74,9 +72,9 @@ def bytes_of(text: bytes) -> list[bytes]:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
-def test_what_is_not_http_is_400_and_the_last_on_its_connection(data: bytes, cut: bool) -> None:
+async def test_what_is_not_http_is_400_and_the_last_on_its_connection(data: bytes, cut: bool) -> None:
     """RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. What follows is no request: so nothing can be smuggled."""
-    application, client = answered(*(bytes_of(data) if cut else [data]), NEXT)
+    application, client = await answered(*(bytes_of(data) if cut else [data]), NEXT)
     assert client.statuses == [400]
     assert b"connection: close\r\n" in client.transport.written
     assert client.transport.closed
@@ -84,25 +82,25 @@ def test_what_is_not_http_is_400_and_the_last_on_its_connection(data: bytes, cut
 
 
 @pytest.mark.parametrize("version", [b"0.9", b"2.0"])
-def test_another_version_is_505(version: bytes) -> None:
+async def test_another_version_is_505(version: bytes) -> None:
     """RFC 9110, 15.6.6."""
-    _, client = answered(b"GET /a HTTP/%b\r\nHost: x\r\n\r\n" % version)
+    _, client = await answered(b"GET /a HTTP/%b\r\nHost: x\r\n\r\n" % version)
     assert client.statuses == [505]
     assert client.transport.closed
 
 
-def test_a_broken_body_ends_its_request_which_is_not_begun_or_learns_of_it() -> None:
+async def test_a_broken_body_ends_its_request_which_is_not_begun_or_learns_of_it() -> None:
     """The application must not take the first part for the whole."""
-    application, client = answered(CHUNKED, b"3\r\nabc\r\n", b"zz\r\n")
+    application, client = await answered(CHUNKED, b"3\r\nabc\r\n", b"zz\r\n")
     assert client.statuses == [400]
     assert (len(application.scopes), application.bodies) == (1, [])
-    application, client = answered(CHUNKED + b"3\r\nabc\r\nzz\r\n")
+    application, client = await answered(CHUNKED + b"3\r\nabc\r\nzz\r\n")
     assert client.statuses == [400]
     assert application.scopes == []
 
 
-def test_earlier_requests_are_answered_before_a_refusal() -> None:
-    application, client = answered(NEXT + POST + b"Content-Length: x\r\n\r\n")
+async def test_earlier_requests_are_answered_before_a_refusal() -> None:
+    application, client = await answered(NEXT + POST + b"Content-Length: x\r\n\r\n")
     assert client.statuses == [200, 400]
     assert len(application.bodies) == 1
 
@@ -119,29 +117,29 @@ def test_earlier_requests_are_answered_before_a_refusal() -> None:
         pytest.param([CHUNKED + b"1;a=", b"a" * 33_000, b"a" * 33_000], id="extension of a chunk"),
     ],
 )
-def test_a_head_beyond_64_kib_or_1000_headers_is_431(parts: Sequence[bytes]) -> None:
+async def test_a_head_beyond_64_kib_or_1000_headers_is_431(parts: Sequence[bytes]) -> None:
     """RFC 6585, 5. As much may come of trailers and extensions, which nobody reads."""
-    _, client = answered(*parts, b"a" * 66_000)
+    _, client = await answered(*parts, b"a" * 66_000)
     assert client.statuses == [431]
     assert client.transport.closed
 
 
-def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None:
+async def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None:
     """Only the head counts, however the reads are cut."""
     long_body = POST + b"Content-Length: 200000\r\n\r\n" + b"b" * 200_000
     headers = GET + b"".join(b"A%d: %b\r\n" % (n, b"a" * 50) for n in range(999)) + b"\r\n"
-    application, client = answered(long_body + headers[:100], headers[100:], headers, long_body)
+    application, client = await answered(long_body + headers[:100], headers[100:], headers, long_body)
     assert client.statuses == [200] * 4
     assert len(application.scopes[1]["headers"]) == 1_000
 
 
 # --- read ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
-def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
+async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
     """RFC 9110, 6.5.1: a trailer must not become a header: it might replace one that was checked."""
     body = b"3;name=value\r\nabc\r\n2\r\nde\r\n0\r\nContent-Type: evil\r\nHost: evil\r\n\r\n"
     data = CHUNKED + body + NEXT
-    application, client = answered(*(bytes_of(data) if cut else [data]))
+    application, client = await answered(*(bytes_of(data) if cut else [data]))
     assert application.bodies == [b"abcde", b""]
     assert client.statuses == [200, 200]
     assert [name for name, _ in application.scopes[0]["headers"]] == [b"host", b"transfer-encoding"]
@@ -159,10 +157,12 @@ def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
         (b"*", "*", b"*", b""),
     ],
 )
-def test_the_target_is_split_and_unescaped(target: bytes, path: str, raw_path: bytes, query: bytes) -> None:
+async def test_the_target_is_split_and_unescaped(
+    target: bytes, path: str, raw_path: bytes, query: bytes
+) -> None:
     """RFC 9112, 3.2: all forms of a target; ASGI: `path` is unescaped as UTF-8, `raw_path` as it was sent."""
     method = b"OPTIONS" if target == b"*" else b"GET"
-    application, client = answered(method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    application, client = await answered(method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
     (scope,) = application.scopes
     assert (scope["path"], scope["raw_path"], scope["query_string"]) == (path, raw_path, query)
     assert client.statuses == [200]
@@ -170,17 +170,17 @@ def test_the_target_is_split_and_unescaped(target: bytes, path: str, raw_path: b
 
 @pytest.mark.parametrize("host", [b"other", b"other:8080", b"[::1]:9324", b"[1.2.3]", b"[::::]:1"])
 @pytest.mark.parametrize("after", [b"", b"/", b"/a?b", b"?b"])
-def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None:
+async def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None:
     """RFC 9112, 3.2.2: whatever the header says, so that nobody is led past the check of hosts."""
     target = b"http://" + host + after
-    application, client = answered(b"GET " + target + b" HTTP/1.1\r\nA: 1\r\nHost: x\r\n\r\n")
+    application, client = await answered(b"GET " + target + b" HTTP/1.1\r\nA: 1\r\nHost: x\r\n\r\n")
     assert application.scopes[0]["headers"] == [(b"a", b"1"), (b"host", host)]
     assert client.statuses == [200]
 
 
-def test_the_scope_is_that_of_asgi() -> None:
+async def test_the_scope_is_that_of_asgi() -> None:
     """ASGI specification, "HTTP Connection Scope"."""
-    application, _ = answered(b"PATCH /v1/x?y HTTP/1.1\r\nHost: x\r\nX-Two: 1\r\nx-two: \t2 \r\n\r\n")
+    application, _ = await answered(b"PATCH /v1/x?y HTTP/1.1\r\nHost: x\r\nX-Two: 1\r\nx-two: \t2 \r\n\r\n")
     assert application.scopes == [
         {
             "type": "http",
@@ -201,29 +201,29 @@ def test_the_scope_is_that_of_asgi() -> None:
 
 
 @pytest.mark.parametrize("cut", [None, 40, -2], ids=["one read", "in the head", "in the body"])
-def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(cut: int | None) -> None:
+async def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(cut: int | None) -> None:
     """RFC 9110, 7.8: "A server MAY ignore a received Upgrade header field". Its body is a body all the same."""
     upgrade = POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc"
     data = upgrade + NEXT
-    application, client = answered(*([data] if cut is None else [data[:cut], data[cut:]]))
+    application, client = await answered(*([data] if cut is None else [data[:cut], data[cut:]]))
     assert application.bodies == [b"abc", b""]
     assert client.statuses == [200, 200]
     assert b"switching" not in client.transport.written.lower()
 
 
-def test_many_of_them_in_one_read_are_answered_one_after_the_other() -> None:
+async def test_many_of_them_in_one_read_are_answered_one_after_the_other() -> None:
     upgrade = GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
-    application, client = answered(upgrade * 90 + NEXT)
+    application, client = await answered(upgrade * 90 + NEXT)
     assert client.statuses == [200] * 91
     assert len(application.bodies) == 91
-    _, client = answered(upgrade * 2_000)
+    _, client = await answered(upgrade * 2_000)
     assert client.statuses == [200] * 101 + [503]
 
 
 @pytest.mark.parametrize("keep_alive", [b"", b"Connection: keep-alive\r\n"])
-def test_http_1_0_gets_one_response_without_chunks(keep_alive: bytes) -> None:
+async def test_http_1_0_gets_one_response_without_chunks(keep_alive: bytes) -> None:
     """RFC 9112, 6.1 and 9.3. A server need not honour the option keep-alive."""
-    application, client = answered(b"GET /a HTTP/1.0\r\n" + keep_alive + b"\r\n" + NEXT, NEXT)
+    application, client = await answered(b"GET /a HTTP/1.0\r\n" + keep_alive + b"\r\n" + NEXT, NEXT)
     assert client.statuses == [200]
     assert b"connection: close\r\n" in client.transport.written
     assert b"transfer-encoding" not in client.transport.written
@@ -231,26 +231,24 @@ def test_http_1_0_gets_one_response_without_chunks(keep_alive: bytes) -> None:
     assert len(application.scopes) == 1
 
 
-def test_nothing_is_read_after_a_request_that_closes_the_connection() -> None:
+async def test_nothing_is_read_after_a_request_that_closes_the_connection() -> None:
     """RFC 9112, 9.6: the server "MUST NOT process any further requests received on that connection"."""
-    application, client = answered(GET + b"Connection: close\r\n\r\n" + NEXT, NEXT, b"\x00")
+    application, client = await answered(GET + b"Connection: close\r\n\r\n" + NEXT, NEXT, b"\x00")
     assert client.statuses == [200]
     assert client.transport.closed
     assert len(application.scopes) == 1
 
 
-def test_empty_lines_before_a_request_are_ignored() -> None:
+async def test_empty_lines_before_a_request_are_ignored() -> None:
     """RFC 9112, 2.2."""
-    _, client = answered(b"\r\n\r\n" + NEXT + b"\r\n", NEXT)
+    _, client = await answered(b"\r\n\r\n" + NEXT + b"\r\n", NEXT)
     assert client.statuses == [200, 200]
 
 
-def test_an_error_of_our_own_while_a_request_is_read_is_500(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(client: Client) -> None:
-        monkeypatch.setattr(client.connection, "add_exchange", None)
-        await client.say(NEXT)
-        await settle()
-        assert client.statuses == [500]
-        assert client.transport.closed
-
-    connected(scenario, Recorder())
+async def test_an_error_of_our_own_while_a_request_is_read_is_500(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(Recorder())
+    monkeypatch.setattr(client.connection, "add_exchange", None)
+    await client.say(NEXT)
+    await settle()
+    assert client.statuses == [500]
+    assert client.transport.closed

@@ -13,7 +13,9 @@ from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
+
+pytestmark = pytest.mark.virtual_time
 
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 BILLS = "arn:aws:sqs:us-east-1:000000000000:bills"
@@ -61,476 +63,387 @@ class Database:
         return statement.make_rows([*found, PolledQueueRow(None, str(self.commits), wait_ms)])
 
 
-def test_wake_answers_those_first_who_have_waited_longest() -> None:
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
-        long_polls.wake(ORDERS, 2)
-        assert [answer.done() for answer in answers] == [True, True, False]
-        assert answers[0].result() == Woken.FOR_ONE
-        long_polls.wake(BILLS, 1)
-        assert not answers[2].done()
-        long_polls.wake(ORDERS, 5)
-        assert answers[2].result() == Woken.FOR_ONE
-
-    run(scenario())
+async def test_wake_answers_those_first_who_have_waited_longest() -> None:
+    long_polls = LongPollDispatcher(Database().call)
+    answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
+    long_polls.wake(ORDERS, 2)
+    assert [answer.done() for answer in answers] == [True, True, False]
+    assert answers[0].result() == Woken.FOR_ONE
+    long_polls.wake(BILLS, 1)
+    assert not answers[2].done()
+    long_polls.wake(ORDERS, 5)
+    assert answers[2].result() == Woken.FOR_ONE
 
 
-def test_who_found_nothing_goes_back_to_the_front() -> None:
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        first, second = long_polls.next_ticket(), long_polls.next_ticket()
-        long_polls.wait(ResolvedQueue(ORDERS), 20, first)
-        waiting = long_polls.wait(ResolvedQueue(ORDERS), 20, second)
-        long_polls.wake(ORDERS, 1)
-        again = long_polls.wait(ResolvedQueue(ORDERS), 20, first)
-        long_polls.wake(ORDERS, 1)
-        assert again.done()
-        assert not waiting.done()
-
-    run(scenario())
+async def test_who_found_nothing_goes_back_to_the_front() -> None:
+    long_polls = LongPollDispatcher(Database().call)
+    first, second = long_polls.next_ticket(), long_polls.next_ticket()
+    long_polls.wait(ResolvedQueue(ORDERS), 20, first)
+    waiting = long_polls.wait(ResolvedQueue(ORDERS), 20, second)
+    long_polls.wake(ORDERS, 1)
+    again = long_polls.wait(ResolvedQueue(ORDERS), 20, first)
+    long_polls.wake(ORDERS, 1)
+    assert again.done()
+    assert not waiting.done()
 
 
-def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
+async def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
     """Two receivers look in vain, one message comes meanwhile, and only then they begin to wait."""
-
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        long_polls.wait(ResolvedQueue(ORDERS), 0.5, long_polls.next_ticket())
-        await asyncio.sleep(1)
-        missed_wakeups = long_polls.missed_wakeups
-        long_polls.wake(ORDERS, 1)
-        assert not long_polls.wait(ResolvedQueue(BILLS), 20, long_polls.next_ticket(), missed_wakeups).done()
-        assert [
-            long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).result()
-            for _ in range(2)
-        ] == [Woken.FOR_ONE] * 2
-        assert not long_polls.wait(
-            ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), long_polls.missed_wakeups
-        ).done()
-
-    run(scenario())
+    long_polls = LongPollDispatcher(Database().call)
+    long_polls.wait(ResolvedQueue(ORDERS), 0.5, long_polls.next_ticket())
+    await asyncio.sleep(1)
+    missed_wakeups = long_polls.missed_wakeups
+    long_polls.wake(ORDERS, 1)
+    assert not long_polls.wait(ResolvedQueue(BILLS), 20, long_polls.next_ticket(), missed_wakeups).done()
+    assert [
+        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).result()
+        for _ in range(2)
+    ] == [Woken.FOR_ONE] * 2
+    assert not long_polls.wait(
+        ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), long_polls.missed_wakeups
+    ).done()
 
 
-def test_a_guess_that_there_is_more_is_not_missed() -> None:
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
-        missed_wakeups = long_polls.missed_wakeups
-        long_polls.wake(ORDERS, 2, Woken.FOR_MORE)
-        assert not long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).done()
-
-    run(scenario())
+async def test_a_guess_that_there_is_more_is_not_missed() -> None:
+    long_polls = LongPollDispatcher(Database().call)
+    long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
+    missed_wakeups = long_polls.missed_wakeups
+    long_polls.wake(ORDERS, 2, Woken.FOR_MORE)
+    assert not long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).done()
 
 
-def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
+async def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
     """Clients do so at once, all that wait for a queue at about the same time."""
-
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
+    long_polls = LongPollDispatcher(Database().call)
+    assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
+    await settle()
+    assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # notifications do not arrive
+    long_polls.receives_notifications = True
+    for word in (
+        lambda: long_polls.wake(ORDERS, 1),
+        lambda: long_polls.handle_notification(ORDERS),
+        long_polls.renew_registrations,
+        None,
+    ):
         assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
         await settle()
-        assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # notifications do not arrive
-        long_polls.receives_notifications = True
-        for word in (
-            lambda: long_polls.wake(ORDERS, 1),
-            lambda: long_polls.handle_notification(ORDERS),
-            long_polls.renew_registrations,
-            None,
-        ):
-            assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
-            await settle()
-            assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))
-            if word is not None:
-                word()
-            else:
-                await asyncio.sleep(1)
-            assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
-
-    run(scenario())
+        assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+        if word is not None:
+            word()
+        else:
+            await asyncio.sleep(1)
+        assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
-def test_the_time_is_over() -> None:
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        assert await long_polls.wait(ResolvedQueue(ORDERS), 7.5, 0) == Woken.NOT
-        assert asyncio.get_running_loop().time() == pytest.approx(7.5)
-        assert await long_polls.wait(ResolvedQueue(ORDERS), 0, 1) == Woken.NOT
-
-    run(scenario())
+async def test_the_time_is_over() -> None:
+    long_polls = LongPollDispatcher(Database().call)
+    assert await long_polls.wait(ResolvedQueue(ORDERS), 7.5, 0) == Woken.NOT
+    assert asyncio.get_running_loop().time() == pytest.approx(7.5)
+    assert await long_polls.wait(ResolvedQueue(ORDERS), 0, 1) == Woken.NOT
 
 
-def test_a_look_after_the_registration_closes_the_race() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        database.ready = {ORDERS}  # sent after the empty look, before the registration was committed
-        assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 0) == Woken.FOR_MORE
-        assert database.watched == [(0.0, [ORDERS])]
-        assert database.looked == [(0.0, [ORDERS])]
-
-    run(scenario())
+async def test_a_look_after_the_registration_closes_the_race() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    database.ready = {ORDERS}  # sent after the empty look, before the registration was committed
+    assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 0) == Woken.FOR_MORE
+    assert database.watched == [(0.0, [ORDERS])]
+    assert database.looked == [(0.0, [ORDERS])]
 
 
-def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        for number in range(100):
-            for _ in range(10):
-                long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 20, long_polls.next_ticket())
-        await settle()
-        assert [len(arns) for _, arns in database.watched] == [100]
-
-    run(scenario())
+async def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    for number in range(100):
+        for _ in range(10):
+            long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 20, long_polls.next_ticket())
+    await settle()
+    assert [len(arns) for _, arns in database.watched] == [100]
 
 
-def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
-        await asyncio.sleep(0.5)
+async def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
+    await asyncio.sleep(0.5)
+    long_polls.handle_notification(ORDERS)
+    await settle()
+    assert [answer.done() for answer in answers] == [True, False]
+    assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
+    long_polls.handle_notification(ORDERS)
+    await settle()
+    assert answers[1].done()
+    assert len(database.watched) == 2  # nobody waits: nobody registers
+
+
+async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
+    await asyncio.sleep(0.5)
+    long_polls.wake(ORDERS, 1)  # sent in this process, which used up the registration
+    long_polls.handle_notification(ORDERS)
+    await settle()
+    assert [answer.done() for answer in answers] == [True, False, False]
+    assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
+    long_polls.handle_notification(ORDERS)  # sent in another one
+    assert [answer.done() for answer in answers] == [True, True, False]
+
+
+async def test_what_another_process_sent_beside_one_of_this_is_found_by_the_look() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
+    await asyncio.sleep(0.5)
+    long_polls.wake(ORDERS, 1)
+    database.ready = {ORDERS}
+    long_polls.handle_notification(ORDERS)
+    assert await answers[1] == Woken.FOR_MORE
+    assert asyncio.get_running_loop().time() == pytest.approx(0.5)
+
+
+async def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    for _ in range(200):
+        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
+    for _ in range(100):
         long_polls.handle_notification(ORDERS)
-        await settle()
-        assert [answer.done() for answer in answers] == [True, False]
-        assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
-        long_polls.handle_notification(ORDERS)
-        await settle()
-        assert answers[1].done()
-        assert len(database.watched) == 2  # nobody waits: nobody registers
-
-    run(scenario())
+        await asyncio.sleep(0.001)
+    times = [time for time, _ in database.watched]
+    assert 5 <= len(times) <= 6
+    assert min(b - a for a, b in pairwise(times)) >= 0.02 - 1e-9
 
 
-def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
-        await asyncio.sleep(0.5)
-        long_polls.wake(ORDERS, 1)  # sent in this process, which used up the registration
-        long_polls.handle_notification(ORDERS)
-        await settle()
-        assert [answer.done() for answer in answers] == [True, False, False]
-        assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
-        long_polls.handle_notification(ORDERS)  # sent in another one
-        assert [answer.done() for answer in answers] == [True, True, False]
-
-    run(scenario())
-
-
-def test_what_another_process_sent_beside_one_of_this_is_found_by_the_look() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
-        await asyncio.sleep(0.5)
-        long_polls.wake(ORDERS, 1)
-        database.ready = {ORDERS}
-        long_polls.handle_notification(ORDERS)
-        assert await answers[1] == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(0.5)
-
-    run(scenario())
-
-
-def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        for _ in range(200):
-            long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
-        for _ in range(100):
-            long_polls.handle_notification(ORDERS)
-            await asyncio.sleep(0.001)
-        times = [time for time, _ in database.watched]
-        assert 5 <= len(times) <= 6
-        assert min(b - a for a, b in pairwise(times)) >= 0.02 - 1e-9
-
-    run(scenario())
-
-
-def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
+async def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
     """Five seconds first, a minute when nothing came; after a notification five seconds again."""
-
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        for number in range(8):
-            await long_polls.wait(ResolvedQueue(ORDERS), 20, number)
-        times = [time for time, _ in database.watched]
-        ends = [time + good for time, good in zip(times, database.seconds, strict=True)]
-        assert all(end > time for end, time in zip(ends, [*times[1:], 160.0], strict=True))
-        assert database.seconds == [5, 60, 60, 60, 60]
-        long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
-        long_polls.handle_notification(ORDERS)
-        long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
-        await settle()
-        assert database.seconds[5:] == [5]
-        polling.cancel()
-
-    run(scenario())
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    for number in range(8):
+        await long_polls.wait(ResolvedQueue(ORDERS), 20, number)
+    times = [time for time, _ in database.watched]
+    ends = [time + good for time, good in zip(times, database.seconds, strict=True)]
+    assert all(end > time for end, time in zip(ends, [*times[1:], 160.0], strict=True))
+    assert database.seconds == [5, 60, 60, 60, 60]
+    long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    long_polls.handle_notification(ORDERS)
+    long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    await settle()
+    assert database.seconds[5:] == [5]
+    polling.cancel()
 
 
-def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        orders, bills = (
-            long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
-            long_polls.wait(ResolvedQueue(BILLS), 20, 1),
-        )
-        await asyncio.sleep(1.5)
-        database.ready = {BILLS}  # whose notification was lost
-        database.commits += 1
-        assert await bills == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(2.0)
-        assert not orders.done()
-        assert [sorted(arns) for _, arns in database.looked] == [[BILLS, ORDERS]] * 3
-        polling.cancel()
-
-    run(scenario())
+async def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    orders, bills = (
+        long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
+        long_polls.wait(ResolvedQueue(BILLS), 20, 1),
+    )
+    await asyncio.sleep(1.5)
+    database.ready = {BILLS}  # whose notification was lost
+    database.commits += 1
+    assert await bills == Woken.FOR_MORE
+    assert asyncio.get_running_loop().time() == pytest.approx(2.0)
+    assert not orders.done()
+    assert [sorted(arns) for _, arns in database.looked] == [[BILLS, ORDERS]] * 3
+    polling.cancel()
 
 
-def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() -> None:
-    async def scenario() -> None:
-        database = Database()
-        database.due_at = 8.3
-        long_polls = LongPollDispatcher(database.call)
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
-        await asyncio.sleep(8.29)
-        assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
-        assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-        database.ready = {ORDERS}  # a delay is over: nobody commits anything
-        assert await answer == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(
-            8.301
-        )  # not at the check of the next second
-        polling.cancel()
-
-    run(scenario())
+async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() -> None:
+    database = Database()
+    database.due_at = 8.3
+    long_polls = LongPollDispatcher(database.call)
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    await asyncio.sleep(8.29)
+    assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
+    assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    database.ready = {ORDERS}  # a delay is over: nobody commits anything
+    assert await answer == Woken.FOR_MORE
+    assert asyncio.get_running_loop().time() == pytest.approx(8.301)  # not at the check of the next second
+    polling.cancel()
 
 
-def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        queues = [ResolvedQueue(f"{ORDERS}-{number}") for number in range(101)]
-        answers = [long_polls.wait(queue, 3600, 0) for queue in queues]
-        await asyncio.sleep(10.5)
-        assert database.asked[-5:] == [0] * 5
-        database.commits += 1
-        database.ready = {queues[7].arn}  # whose notification was lost
-        assert await answers[7] == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(11.0)
-        assert database.asked[-2:] == [0, 101]
-        database.ready = set()
-        await asyncio.sleep(1.5)
-        bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # which the last look left out
-        database.due_at = 13.7
-        await asyncio.sleep(1)
-        database.ready = {BILLS}
-        assert await bill == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(13.701)
-        polling.cancel()
-
-    run(scenario())
+async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    queues = [ResolvedQueue(f"{ORDERS}-{number}") for number in range(101)]
+    answers = [long_polls.wait(queue, 3600, 0) for queue in queues]
+    await asyncio.sleep(10.5)
+    assert database.asked[-5:] == [0] * 5
+    database.commits += 1
+    database.ready = {queues[7].arn}  # whose notification was lost
+    assert await answers[7] == Woken.FOR_MORE
+    assert asyncio.get_running_loop().time() == pytest.approx(11.0)
+    assert database.asked[-2:] == [0, 101]
+    database.ready = set()
+    await asyncio.sleep(1.5)
+    bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # which the last look left out
+    database.due_at = 13.7
+    await asyncio.sleep(1)
+    database.ready = {BILLS}
+    assert await bill == Woken.FOR_MORE
+    assert asyncio.get_running_loop().time() == pytest.approx(13.701)
+    polling.cancel()
 
 
 @pytest.mark.parametrize(("notified", "looks"), [(True, 5), (False, 39)])
-def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notified: bool, looks: int) -> None:
+async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notified: bool, looks: int) -> None:
     """As long as notifications arrive. Where something is committed all the time, 0.08 seconds a look."""
-
-    async def scenario() -> None:
-        database = Database()
-        database.takes_seconds = 0.08
-        long_polls = LongPollDispatcher(database.call)
-        long_polls.receives_notifications = notified
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
-        for _ in range(84):
-            database.commits += 1
-            await asyncio.sleep(0.5)
-        assert abs(sum(len(arns) == 101 for time, arns in database.looked if time > 0) - looks) <= 1
-        database.ready = {f"{ORDERS}-7"}
-        long_polls.handle_notification(f"{ORDERS}-7")
-        assert await answers[7] == Woken.FOR_MORE
-        polling.cancel()
-
-    run(scenario())
-
-
-def test_what_becomes_visible_by_time_is_found_at_once_among_thousands() -> None:
-    async def scenario() -> None:
-        database = Database()
-        database.takes_seconds, database.due_at = 0.08, 12.5
-        long_polls = LongPollDispatcher(database.call)
-        long_polls.receives_notifications = True
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
-        await asyncio.sleep(12.4)
-        database.ready = {f"{ORDERS}-7"}
-        assert await answers[7] == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(12.58, abs=0.1)
-        polling.cancel()
-
-    run(scenario())
-
-
-def test_registrations_that_failed_are_made_again_among_thousands() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        for number in range(101):
-            long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0)
-        await asyncio.sleep(60.5)
-        watched = len(database.watched)
-        database.away = True
-        await asyncio.sleep(50)
-        database.away = False
-        await asyncio.sleep(2)
-        assert len(database.watched) == watched + 1
-        assert len(database.watched[-1][1]) == 101
-        polling.cancel()
-
-    run(scenario())
-
-
-def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
-        await asyncio.sleep(1.5)
-        long_polls.wait(ResolvedQueue(BILLS), 20, 1)
-        await asyncio.sleep(1)
-        assert sorted(database.looked[-1][1]) == [BILLS, ORDERS]
-        polling.cancel()
-
-    run(scenario())
-
-
-def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        gone, stays = (
-            long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
-            long_polls.wait(ResolvedQueue(ORDERS), 20, 1),
-        )
-        gone.cancel()
-        long_polls.wake(ORDERS, 1)
-        assert stays.done()
-
-    run(scenario())
-
-
-def test_a_thousand_waiters_have_no_task_each() -> None:
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        for _ in range(1000):
-            long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
-        await settle()
-        assert len(asyncio.all_tasks()) == 1
-
-    run(scenario())
-
-
-def test_drain_sends_everybody_home() -> None:
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        answers = [
-            long_polls.wait(ResolvedQueue(arn), 20, long_polls.next_ticket())
-            for arn in (ORDERS, BILLS, ORDERS)
-        ]
-        long_polls.drain()
-        assert await asyncio.gather(*answers) == [Woken.NOT] * 3
-        assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 9) == Woken.NOT
-        assert asyncio.get_running_loop().time() == 0.0
-
-    run(scenario())
-
-
-def test_a_database_that_is_away_costs_only_time() -> None:
-    async def scenario() -> None:
-        database = Database()
-        database.away = True
-        long_polls = LongPollDispatcher(database.call)
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
-        await asyncio.sleep(2.5)
-        database.away = False
-        await asyncio.sleep(1)
-        assert database.watched == [(3.0, [ORDERS])]
-        long_polls.handle_notification(ORDERS)
-        assert await answer == Woken.FOR_MORE
-        polling.cancel()
-
-    run(scenario())
-
-
-def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
-    async def scenario() -> None:
-        database = Database()
-        long_polls = LongPollDispatcher(database.call)
-        answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    database = Database()
+    database.takes_seconds = 0.08
+    long_polls = LongPollDispatcher(database.call)
+    long_polls.receives_notifications = notified
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
+    for _ in range(84):
+        database.commits += 1
         await asyncio.sleep(0.5)
-        database.ready = {ORDERS}  # sent while nobody listened
-        long_polls.renew_registrations()
-        assert await answer == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(0.5)
+    assert abs(sum(len(arns) == 101 for time, arns in database.looked if time > 0) - looks) <= 1
+    database.ready = {f"{ORDERS}-7"}
+    long_polls.handle_notification(f"{ORDERS}-7")
+    assert await answers[7] == Woken.FOR_MORE
+    polling.cancel()
 
-    run(scenario())
+
+async def test_what_becomes_visible_by_time_is_found_at_once_among_thousands() -> None:
+    database = Database()
+    database.takes_seconds, database.due_at = 0.08, 12.5
+    long_polls = LongPollDispatcher(database.call)
+    long_polls.receives_notifications = True
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
+    await asyncio.sleep(12.4)
+    database.ready = {f"{ORDERS}-7"}
+    assert await answers[7] == Woken.FOR_MORE
+    assert asyncio.get_running_loop().time() == pytest.approx(12.58, abs=0.1)
+    polling.cancel()
 
 
-def test_queues_that_nobody_waits_for_are_forgotten() -> None:
-    async def scenario() -> None:
-        long_polls = LongPollDispatcher(Database().call)
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        for number in range(1000):
-            long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 1, number)
-        await asyncio.sleep(10)
-        assert long_polls._queues == {}
-        polling.cancel()
+async def test_registrations_that_failed_are_made_again_among_thousands() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    for number in range(101):
+        long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0)
+    await asyncio.sleep(60.5)
+    watched = len(database.watched)
+    database.away = True
+    await asyncio.sleep(50)
+    database.away = False
+    await asyncio.sleep(2)
+    assert len(database.watched) == watched + 1
+    assert len(database.watched[-1][1]) == 101
+    polling.cancel()
 
-    run(scenario())
+
+async def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    await asyncio.sleep(1.5)
+    long_polls.wait(ResolvedQueue(BILLS), 20, 1)
+    await asyncio.sleep(1)
+    assert sorted(database.looked[-1][1]) == [BILLS, ORDERS]
+    polling.cancel()
+
+
+async def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
+    long_polls = LongPollDispatcher(Database().call)
+    gone, stays = (
+        long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
+        long_polls.wait(ResolvedQueue(ORDERS), 20, 1),
+    )
+    gone.cancel()
+    long_polls.wake(ORDERS, 1)
+    assert stays.done()
+
+
+async def test_a_thousand_waiters_have_no_task_each() -> None:
+    long_polls = LongPollDispatcher(Database().call)
+    for _ in range(1000):
+        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
+    await settle()
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_drain_sends_everybody_home() -> None:
+    long_polls = LongPollDispatcher(Database().call)
+    answers = [
+        long_polls.wait(ResolvedQueue(arn), 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)
+    ]
+    long_polls.drain()
+    assert await asyncio.gather(*answers) == [Woken.NOT] * 3
+    assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 9) == Woken.NOT
+    assert asyncio.get_running_loop().time() == 0.0
+
+
+async def test_a_database_that_is_away_costs_only_time() -> None:
+    database = Database()
+    database.away = True
+    long_polls = LongPollDispatcher(database.call)
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    await asyncio.sleep(2.5)
+    database.away = False
+    await asyncio.sleep(1)
+    assert database.watched == [(3.0, [ORDERS])]
+    long_polls.handle_notification(ORDERS)
+    assert await answer == Woken.FOR_MORE
+    polling.cancel()
+
+
+async def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
+    database = Database()
+    long_polls = LongPollDispatcher(database.call)
+    answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    await asyncio.sleep(0.5)
+    database.ready = {ORDERS}  # sent while nobody listened
+    long_polls.renew_registrations()
+    assert await answer == Woken.FOR_MORE
+    assert asyncio.get_running_loop().time() == pytest.approx(0.5)
+
+
+async def test_queues_that_nobody_waits_for_are_forgotten() -> None:
+    long_polls = LongPollDispatcher(Database().call)
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    for number in range(1000):
+        long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 1, number)
+    await asyncio.sleep(10)
+    assert long_polls._queues == {}
+    polling.cancel()
 
 
 @pytest.mark.parametrize("away", [False, True])
 @pytest.mark.parametrize("begins_at", [22.0, 38.0])
-def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thousands(
+async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thousands(
     begins_at: float, away: bool
 ) -> None:
     """It is registered for a minute, but nobody waited there: what becomes visible by time is not known."""
-
-    async def scenario() -> None:
-        database = Database()
-        database.takes_seconds = 0.08
-        long_polls = LongPollDispatcher(database.call)
-        long_polls.receives_notifications = True
-        polling = asyncio.get_running_loop().create_task(long_polls.run())
-        for number in range(101):
-            long_polls.wait(ResolvedQueue(f"{BILLS}-{number}"), 3600, 0)
-        long_polls.wait(ResolvedQueue(ORDERS), 6, 0)
-        for _ in range(42):
-            database.commits += 1
-            await asyncio.sleep(0.5)
-        assert ORDERS not in database.looked[-1][1]
-        await asyncio.sleep(begins_at - asyncio.get_running_loop().time())
-        answer = long_polls.wait(ResolvedQueue(ORDERS), 10, 0)
-        database.due_at, database.away = begins_at + 3, away
-        await asyncio.sleep(1.5)
-        database.away = False
-        await asyncio.sleep(1.5)
-        database.ready = {ORDERS}
-        assert await answer == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() < begins_at + 4.2
-        polling.cancel()
-
-    run(scenario())
+    database = Database()
+    database.takes_seconds = 0.08
+    long_polls = LongPollDispatcher(database.call)
+    long_polls.receives_notifications = True
+    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    for number in range(101):
+        long_polls.wait(ResolvedQueue(f"{BILLS}-{number}"), 3600, 0)
+    long_polls.wait(ResolvedQueue(ORDERS), 6, 0)
+    for _ in range(42):
+        database.commits += 1
+        await asyncio.sleep(0.5)
+    assert ORDERS not in database.looked[-1][1]
+    await asyncio.sleep(begins_at - asyncio.get_running_loop().time())
+    answer = long_polls.wait(ResolvedQueue(ORDERS), 10, 0)
+    database.due_at, database.away = begins_at + 3, away
+    await asyncio.sleep(1.5)
+    database.away = False
+    await asyncio.sleep(1.5)
+    database.ready = {ORDERS}
+    assert await answer == Woken.FOR_MORE
+    assert asyncio.get_running_loop().time() < begins_at + 4.2
+    polling.cancel()
