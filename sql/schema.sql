@@ -1451,7 +1451,7 @@ function queue.delete_fifo(p_queue_id integer, p_receive_count integer, p_ids bi
     returns TABLE(n integer, outcome text)
     language plpgsql;
 
-function queue.delete_leased(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_nonce integer, p_ids bigint[], p_archives boolean)
+function queue.delete_leased(p_queue_id integer, p_shard integer, p_pos bigint, p_nonce integer, p_ids bigint[], p_archives boolean)
     returns bigint[]
     language plpgsql;
 
@@ -1467,7 +1467,7 @@ function queue.delete_queue(name text)
     returns boolean
     language plpgsql security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.delete_received(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean, p_keeps_history boolean)
+function queue.delete_received(p_queue_id integer, p_shard integer, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean, p_keeps_history boolean)
     returns bigint[]
     language plpgsql;
 
@@ -1475,7 +1475,7 @@ function queue.delete_schedule(name text)
     returns boolean
     language sql security definer set search_path=pg_catalog, queue, pg_temp;
 
-function queue.delete_side(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
+function queue.delete_side(p_queue_id integer, p_shard integer, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
     returns bigint[]
     language plpgsql;
 

@@ -58,17 +58,10 @@ def main() -> None:
             work(meter, number)
         times = repeat(partial(work, meter, 7), number=CALLS, repeat=9, timer=process_time)
         print(f"{work.__name__:8} {min(times) / CALLS * 1e6:.2f} µs")
-    for form in (
-        Form(),
-        Form(old_names=True),
-        Form(is_openmetrics=True),
-        Form(is_openmetrics=True, old_names=True),
-    ):
+    for form in (Form(), Form(is_openmetrics=True)):
         scrapes = [scrape(meter, form) for _ in range(5)]
         seconds, longest, text = min(scrapes)
-        name = ("openmetrics" if form.is_openmetrics else "text") + (
-            ", old names too" if form.old_names else ""
-        )
+        name = "openmetrics" if form.is_openmetrics else "text"
         size = f"{text.count(chr(10))} lines, {len(text) / 1e6:.1f} MB"
         print(
             f"scrape   {seconds:.3f} s, longest step {longest * 1000:.0f} ms, {size}: {name}, {QUEUES} queues"

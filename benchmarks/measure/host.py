@@ -53,7 +53,7 @@ def machine() -> dict[str, object]:
 
 
 def interpreter_text(machine: Mapping[str, object]) -> str:
-    """Implementation, version and build of the interpreter. Results before 0.0.3 have the version alone."""
+    """Implementation, version and build of the interpreter. Older results have the version alone."""
     name = f"{machine.get('python_implementation', 'Python')} {machine.get('python', 'of unknown version')}"
     if "python_optimised" not in machine:
         return f"{name}, of unknown build"

@@ -1,9 +1,8 @@
 -- queue.finished_message: the history, one row for each message that has ended. Queries should limit recorded_at, by
 -- which the table is partitioned and indexed. transaction is the one that recorded the row; when it is below
 -- pg_snapshot_xmin, every session sees the row. Together with queue.live_message, in one snapshot, it has each message
--- of a queue that keeps history exactly once. entered_at, entered_by: when and how it came into this queue: sent (rows of
--- release 0.0.3 and before say only this), dead_lettered or moved. redelivered_at: the receives after the first, the first
--- 100 of them; null: none, or not known.
+-- of a queue that keeps history exactly once. entered_at, entered_by: when and how it came into this queue: sent,
+-- dead_lettered or moved. redelivered_at: the receives after the first, the first 100 of them; null: none.
 -- Read by: the metrics job.
 create or replace view queue.finished_message as
 select h.queue_id, coalesce(h.each_group_id, h.group_id) as group_id, h.sent_at, h.first_received_at, h.finished_at,

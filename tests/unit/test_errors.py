@@ -27,7 +27,6 @@ TABLE = [
     (LEGACY + "InvalidBatchEntryId", "InvalidBatchEntryId", 400),
     (LEGACY + "EmptyBatchRequest", "EmptyBatchRequest", 400),
     (LEGACY + "BatchEntryIdsNotDistinct", "BatchEntryIdsNotDistinct", 400),
-    (LEGACY + "MessageNotInflight", "MessageNotInflight", 400),
     (LEGACY + "QueueDeletedRecently", "QueueDeletedRecently", 400),
     (LEGACY + "UnsupportedOperation", "UnsupportedOperation", 400),
     (LEGACY + "PurgeQueueInProgress", "PurgeQueueInProgress", 403),
@@ -40,13 +39,14 @@ TABLE = [
     ("SignatureDoesNotMatch", "SignatureDoesNotMatch", 403),
     ("ExpiredToken", "ExpiredToken", 403),
     ("InvalidMessageContents", "InvalidMessageContents", 400),
-    ("InvalidIdFormat", "InvalidIdFormat", 400),
     ("InternalFailure", "InternalFailure", 500),
     ("ServiceUnavailable", "ServiceUnavailable", 503),
     ("RequestTimeout", "RequestTimeout", 408),
 ]
 NOT_OURS = {"KmsAccessDenied", "KmsDisabled", "KmsInvalidKeyUsage", "KmsInvalidState", "KmsNotFound",
             "KmsOptInRequired", "KmsThrottled",
+            "InvalidIdFormat", "InvalidSecurity",  # AWS documents when neither of them comes
+            "MessageNotInflight",  # AWS has not answered it in years: an InvalidParameterValue (moto pull request 4655)
             "InvalidAddress"}  # fmt: skip # AWS says NonExistentQueue (recorded there)
 
 

@@ -52,31 +52,10 @@ def last_range(connection: Connection, zone: str) -> Handled | None:
 
 
 def begin_range(connection: Connection, zone: str, last: Handled | None) -> None:
-    """Removes what runs left behind that did not finish. The first run of a zone takes over days without a zone."""
+    """Removes what runs left behind that did not finish."""
     connection.execute(
         "delete from queue.metrics_open where zone = %s and run_id > %s", (zone, last.run_id if last else 0)
     )
-    if last is None:
-        for table in ("metrics_window", "metrics_latency"):
-            connection.execute(_ADOPT[table], {"zone": zone})
-
-
-def _adopt(table: str, key: str) -> bytes:
-    return f"""
-update queue.{table} t set zone = %(zone)s::text
-where t.window_seconds = 86400 and t.zone = ''
-    and t.starts_at = date_trunc('day', t.starts_at, %(zone)s::text)
-    and t.ends_at = ((t.starts_at at time zone %(zone)s::text)::date + 1)::timestamp at time zone %(zone)s::text
-    and not exists (
-        select from queue.{table} o
-        where (o.window_seconds, o.queue_id, o.group_id, o.starts_at, o.zone) = (86400, t.queue_id, t.group_id,
-            t.starts_at, %(zone)s::text){key})""".encode()
-
-
-_ADOPT: Final = {
-    "metrics_window": _adopt("metrics_window", ""),
-    "metrics_latency": _adopt("metrics_latency", " and o.measure = t.measure"),
-}
 
 
 def end_range(connection: Connection, zone: str, handled: Handled, changed: list[int]) -> None:

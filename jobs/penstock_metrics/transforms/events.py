@@ -5,7 +5,7 @@
             .transform(in_windows(days, span))
             .transform(totals)                      counts by window, queue and group
 
-The times of deliveries after the first are stored up to a number (queue.add_redelivery), and were not by release 0.0.3.
+The times of deliveries after the first are stored up to a number (queue.add_redelivery).
 Deliveries whose time is not known count in the window in which the message ended, or, if it has not ended, in the
 window of the run.
 """

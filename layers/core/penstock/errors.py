@@ -2,9 +2,9 @@
 
     AwsError
     ├── sender's fault, 400
-    │   ├── InvalidParameterValue, MissingParameter, InvalidIdFormat, InvalidMessageContents, ReceiptHandleIsInvalid
-    │   ├── InvalidAttributeName, InvalidAttributeValue, InvalidSecurity, RequestThrottled, ResponseTooLarge
-    │   ├── QueueDoesNotExist, QueueNameExists, QueueDeletedRecently, MessageNotInflight, UnsupportedOperation
+    │   ├── InvalidParameterValue, MissingParameter, InvalidMessageContents, ReceiptHandleIsInvalid
+    │   ├── InvalidAttributeName, InvalidAttributeValue, RequestThrottled, ResponseTooLarge
+    │   ├── QueueDoesNotExist, QueueNameExists, QueueDeletedRecently, UnsupportedOperation
     │   ├── EmptyBatchRequest, TooManyEntriesInBatchRequest, BatchEntryIdsNotDistinct, InvalidBatchEntryId,
     │   │   BatchRequestTooLong
     │   └── InvalidAction, MissingAction, SerializationException, MalformedQueryString, IncompleteSignature
@@ -96,10 +96,6 @@ class InvalidAttributeValue(AwsError):
     json_type = query_code = "InvalidAttributeValue"
 
 
-class InvalidIdFormat(AwsError):
-    json_type = query_code = "InvalidIdFormat"
-
-
 class InvalidMessageContents(AwsError):
     json_type = query_code = "InvalidMessageContents"
 
@@ -107,10 +103,6 @@ class InvalidMessageContents(AwsError):
 class ReceiptHandleIsInvalid(AwsError):
     json_type = query_code = "ReceiptHandleIsInvalid"
     default_message = "The input receipt handle is invalid."
-
-
-class InvalidSecurity(AwsError):
-    json_type = query_code = "InvalidSecurity"
 
 
 class RequestThrottled(AwsError):
@@ -146,12 +138,6 @@ class PurgeQueueInProgress(AwsError):
     query_code = LEGACY + "PurgeQueueInProgress"
     status = 403
     default_message = "Only one PurgeQueue operation is allowed every 60 seconds."
-
-
-class MessageNotInflight(AwsError):
-    json_type = "MessageNotInflight"
-    query_code = LEGACY + "MessageNotInflight"
-    default_message = "The specified message isn't in flight."
 
 
 class UnsupportedOperation(AwsError):

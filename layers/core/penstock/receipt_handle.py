@@ -6,8 +6,6 @@ handle of one queue invalid at another; nonce and message id make it invalid for
 after a failover or a restore. 66 bytes are exactly 88 characters: there are no spare bits in which two texts could mean
 one handle. The key lives in the database, so all processes and functions of an installation accept each other's
 handles.
-
-Release 0.0.2 made handles without nonce and message id (version 1: 27 bytes and 18 of HMAC), which stay valid.
 """
 
 import hmac
@@ -26,13 +24,9 @@ if TYPE_CHECKING:
     from .drivers import StatementExecutor
 
 _PAYLOAD = Struct(">BIhqqii16s")
-_VERSION = 2
+_VERSION = 1
 _MAC_BYTES = 19
 _LENGTH = 88
-_PAYLOAD_1 = Struct(">BIhqqi")
-_VERSION_1 = 1
-_MAC_BYTES_1 = 18
-_LENGTH_1 = 60
 BLOCK_BYTES = 64
 # base64url (RFC 4648, section 5), without the checks of the base64 module. + and / are refused in a handle: they would
 # be a second text for one handle.
@@ -58,31 +52,25 @@ class ReceiptHandles:
         return cls(bytes(secret.value))
 
     def seal(self, queue: "ResolvedQueue", handle: HandleFields) -> str:
-        """The text of a handle, 88 characters. It has a message id."""
+        """The text of a handle, 88 characters."""
         payload = _PAYLOAD.pack(_VERSION, *handle)
         sealed = b2a_base64(payload + self._mac(queue, payload)[:_MAC_BYTES], newline=False)
         return sealed.translate(_TO_URL).decode("ascii")
 
     def open(self, queue: "ResolvedQueue", handle: str) -> ReceiptHandle | None:
         """The content of a handle, or None when the text is no handle that the service made for this queue."""
-        if len(handle) not in (_LENGTH, _LENGTH_1) or not handle.isascii():
+        if len(handle) != _LENGTH or not handle.isascii():
             return None
         try:
             data = a2b_base64(handle.encode().translate(_FROM_URL), strict_mode=True)
         except Base64Error:
             return None
-        if len(handle) == _LENGTH:
-            version, layout, mac_bytes = _VERSION, _PAYLOAD, _MAC_BYTES
-        else:
-            version, layout, mac_bytes = _VERSION_1, _PAYLOAD_1, _MAC_BYTES_1
-        payload, mac = data[: layout.size], data[layout.size :]
-        if len(mac) != mac_bytes or not hmac.compare_digest(mac, self._mac(queue, payload)[:mac_bytes]):
+        payload, mac = data[: _PAYLOAD.size], data[_PAYLOAD.size :]
+        if len(mac) != _MAC_BYTES or not hmac.compare_digest(mac, self._mac(queue, payload)[:_MAC_BYTES]):
             return None
-        fields = layout.unpack(payload)
-        if fields[0] != version:
+        fields = _PAYLOAD.unpack(payload)
+        if fields[0] != _VERSION:
             return None
-        if version == _VERSION_1:
-            return ReceiptHandle._make((*fields[1:], 0, None))
         return tuple.__new__(ReceiptHandle, fields[1:])  # a third of the time of ReceiptHandle(*…)
 
     def _mac(self, queue: "ResolvedQueue", payload: bytes) -> bytes:

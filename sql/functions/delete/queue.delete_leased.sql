@@ -1,10 +1,9 @@
 -- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it. The lease
--- has the nonce p_nonce; 0: whatever its nonce, its messages were received p_receive_count times.
+-- has the nonce p_nonce.
 -- clean_shard deletes their rows in the log later, together with neighbouring rows.
--- Locks: the lease's row. Index: lease_pkey. Called by: delete_messages, delete_by_id.
+-- Locks: the lease's row. Index: lease_pkey. Called by: delete_messages, delete_one.
 create or replace function queue.delete_leased(
-    p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_nonce int, p_ids bigint[],
-    p_archives boolean)
+    p_queue_id int, p_shard int, p_pos bigint, p_nonce int, p_ids bigint[], p_archives boolean)
 returns bigint[]
 language plpgsql as $$
 declare
@@ -13,8 +12,7 @@ declare
     v_receive_count int;
 begin
     update queue.lease x set ids = '{}', done_at = v_now
-    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos
-        and case when p_nonce = 0 then x.receive_count = p_receive_count else x.nonce = p_nonce end
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.nonce = p_nonce
         and x.ids = p_ids
     returning x.receive_count into v_receive_count;
     if found then                       -- the usual case: all messages of the lease
@@ -25,8 +23,7 @@ begin
             gone = x.gone || array(select i from unnest(x.ids) i where i = any (p_ids)),
             gone_at = x.gone_at || array(select v_now from unnest(x.ids) i where i = any (p_ids)),
             done_at = case when x.ids <@ p_ids then v_now end
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos
-            and case when p_nonce = 0 then x.receive_count = p_receive_count else x.nonce = p_nonce end
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.nonce = p_nonce
             and x.ids && p_ids          -- does not lock a finished lease: clean_shard must not wait
         returning array(
             select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids)),

@@ -1,6 +1,5 @@
 -- queue.delete_messages: acknowledges messages under their receipt handles.
--- Parameters, one array element a handle: queue, shard, lease, id, receive count, the lease's nonce (0: none), message
---   id (null array or element: a handle of release 0.0.2, which is good only for the receive that it was made for).
+-- Parameters, one array element a handle: queue, shard, lease, id, receive count, the lease's nonce (0: none), message id.
 -- Returns a row a handle: n and outcome: deleted; gone (deleted before); expired (FIFO: its visibility timeout is over,
 --   also when the message was received again since); no_queue.
 -- A handle of a standard queue deletes its message also after a newer receive (recorded at AWS). A handle never deletes
@@ -45,7 +44,7 @@ begin
         v_deleted := '{}';
         if v_handles.pos > 0 and v_handles.shard <> -2 then
             v_deleted := queue.delete_leased(v_queue.queue_id, v_handles.shard, v_handles.pos,
-                v_handles.receive_count, v_handles.nonce, v_handles.ids, v_queue.archives);
+                v_handles.nonce, v_handles.ids, v_queue.archives);
             if v_queue.queue_id <> v_counted and v_count > 0 then
                 insert into queue.activity (queue_id, deleted) values (v_counted, v_count);
                 v_count := 0;
@@ -63,9 +62,8 @@ begin
             return query select * from queue.delete_fifo(v_queue.queue_id, v_handles.receive_count, v_given,
                 v_message_ids, v_handles.numbers, v_queue.archives, v_queue.keeps_history);
         else
-            v_deleted := v_deleted || queue.delete_received(v_queue.queue_id, v_handles.shard,
-                v_handles.receive_count, v_given, v_message_ids, v_deleted, v_queue.archives,
-                v_queue.keeps_history);
+            v_deleted := v_deleted || queue.delete_received(v_queue.queue_id, v_handles.shard, v_given,
+                v_message_ids, v_deleted, v_queue.archives, v_queue.keeps_history);
             return query
             select u.n, case when u.id = any (v_deleted) then 'deleted' else 'gone' end
             from unnest(v_handles.numbers, v_given) u(n, id);

@@ -11,28 +11,25 @@ begin
             select from queue.delete_fifo(p_queue_id, null, array[p_id], null, array[1], p_archives, p_keeps_history) d
             where d.outcome = 'deleted');
     end if;
-    if queue.delete_side(p_queue_id, p_shard, null, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
+    if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
         return true;
     end if;
     if p_shard < 0 then
         return false;
     end if;
     for v_attempt in 1 .. 3 loop       -- a receive may put it into another lease between the search and the lock
-        select n.pos, n.receive_count, p_id = any (n.ids) as held into v_lease from (
-            select x.pos, x.receive_count, x.ids from queue.lease x
+        select n.pos, n.nonce, p_id = any (n.ids) as held into v_lease from (
+            select x.pos, x.nonce, x.ids from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n
         order by held desc, n.pos limit 1;        -- leases may overlap (take_fair)
         if not found then
             return queue.take_unreceived(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
         end if;
-        if queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, 0, array[p_id],
-            p_archives) <> '{}'
-        then
+        if queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.nonce, array[p_id], p_archives) <> '{}' then
             insert into queue.activity (queue_id, deleted) values (p_queue_id, 1);
             return true;
         end if;
-        if queue.delete_side(p_queue_id, p_shard, null, array[p_id], null, p_archives, p_keeps_history) <> '{}'
-        then
+        if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
             return true;
         end if;
         exit when not v_lease.held;

@@ -1,9 +1,8 @@
 -- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. A message must have its
--- element of p_message_ids, or where that is null, have been received p_receive_count times; both null: any message.
+-- element of p_message_ids; null: any message.
 -- Locks: the messages' rows. Index: side_pkey. Called by: delete_received, delete_one.
 create or replace function queue.delete_side(
-    p_queue_id int, p_shard int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_archives boolean,
-    p_keeps_history boolean)
+    p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
 returns bigint[]
 language plpgsql as $$
 declare
@@ -15,8 +14,7 @@ begin
     v_rows := array(
         select (select s.ctid from queue.side s
                 where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id
-                    and case when u.message_id is null then s.receive_count = coalesce(p_receive_count, s.receive_count)
-                        else s.message_id = u.message_id end
+                    and s.message_id = coalesce(u.message_id, s.message_id)
                 for update)
         from unnest(p_ids, p_message_ids) u(id, message_id));
     if p_archives then      -- on its own: in the statement below it would cost also when nothing is archived

@@ -4,7 +4,7 @@
 --   timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
 -- Locks: as delete_messages.
 -- Called by: ChangeMessageVisibility, ChangeMessageVisibilityBatch; the container, for messages that it has received for a
---   client that has gone; the overload for the previous release.
+--   client that has gone.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[], p_visibility_seconds int[])
@@ -41,7 +41,7 @@ begin
         if v_handle.shard = -2 and exists (
             select from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id
-                and m.message_id = coalesce(v_handle.message_id, m.message_id)
+                and m.message_id = v_handle.message_id
                 and (m.receive_count > v_handle.receive_count or m.visible_at <= clock_timestamp()))
         then
             outcome := 'expired';

@@ -12,18 +12,18 @@ begin
     if p_shard = -2 then
         return query select 0::bigint, m.receive_count, m.first_received_at from queue.fifo_message m
         where m.id = p_id and m.queue_id = p_queue_id and m.receive_count = p_receive_count
-            and m.message_id = coalesce(p_message_id, m.message_id);
+            and m.message_id = p_message_id;
         return;
     end if;
     return query select x.pos, x.receive_count, x.first_received_at from queue.lease x
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and p_id = any (x.ids)
-        and case when p_nonce = 0 then x.receive_count = p_receive_count else x.nonce = p_nonce end;
+        and x.nonce = p_nonce;
     if found then
         return;
     end if;
     return query select 0::bigint, s.receive_count, s.first_received_at from queue.side s
     where s.queue_id = p_queue_id and s.shard = p_shard and s.id = p_id
-        and case when p_message_id is null then s.receive_count = p_receive_count else s.message_id = p_message_id end;
+        and s.message_id = p_message_id;
     if found then
         return;
     end if;

@@ -101,9 +101,6 @@ TABLE = (
 
 # Rows that no action answers, and why. InvalidAction and the like come before there is an action: REQUESTS below.
 ELSEWHERE = {
-    "MessageNotInflight": "AWS has not answered it in years: an InvalidParameterValue (moto pull request 4655)",
-    "InvalidIdFormat": "in botocore's model alone",
-    "InvalidSecurity": "in botocore's model alone; signatures have errors of their own",
     "RequestThrottled": "tests/conformance/access/test_request_rate.py",
 }
 

@@ -14,8 +14,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/glossary.md").read_text()
 RETIRED = frozenset(re.findall(r"`([a-z_]+)`", PAGE.partition("Retired words")[2]))
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-# A function of the previous release is dropped under the name that it had.
-_SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|drop function[^;]*;|[a-z_]+")
+_SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
 
 def retired_in(identifier: str) -> set[str]:

@@ -13,7 +13,7 @@ What is modelled of the real thing:
     group   a FIFO queue of one message group: ids, receive counts, whether the timeout runs
     fence   after a failover ids go on above all that were given out, as soon as somebody has noticed it
 
-`Rules` takes parts away: without `identity` a handle is only its position, id and receive count, as in release 0.0.2.
+`Rules` takes parts away: without `identity` a handle is only its position, id and receive count.
 """
 
 from __future__ import annotations

@@ -171,11 +171,11 @@ def bodies(deliveries: Sequence[Delivery]) -> list[str]:
 
 
 def handle_of(delivery: Delivery) -> ReceiptHandle:
-    """What the receipt handle says; of release 0.0.2, when the delivery has no message id."""
-    identity = uuid.UUID(delivery.message_id).bytes if delivery.message_id else None
+    """What the receipt handle says."""
+    assert delivery.message_id is not None
     return ReceiptHandle(
         delivery.queue_id, delivery.shard, delivery.pos, delivery.id, delivery.receive_count,
-        delivery.nonce or 0, identity,
+        delivery.nonce or 0, uuid.UUID(delivery.message_id).bytes,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def test_with_four_messages(fifo: bool, budget: tuple[int, int, int, int, int]) 
 def test_without_the_identity_in_handles_a_handle_of_before_deletes_another_message(
     fifo: bool, fence: bool
 ) -> None:
-    """As in release 0.0.2. The jump of ids alone does not prevent it: somebody sends before it is noticed."""
+    """The jump of ids alone does not prevent it: somebody sends before it is noticed."""
     with pytest.raises(ViolationError, match="a handle of 1 deletes 2") as found:
         explore(Rules(fifo, identity=False, fence=fence, budget=(2, 2, 0, 0, 1)))
     assert "failover" in found.value.path

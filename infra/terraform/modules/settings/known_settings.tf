@@ -78,7 +78,6 @@ locals {
     QUEUE_METRICS_TIMEZONE               = { type = "string", default = "UTC", pattern = "[A-Za-z0-9_+/-]+" }
     QUEUE_METRICS_TOKEN                  = { type = "string", default = "", secret = true }
     QUEUE_METRICS_MAX_QUEUES             = { type = "integer", default = "1000", minimum = 0, maximum = 100000 }
-    QUEUE_METRICS_OLD_NAMES              = { type = "boolean", default = "true" }
     QUEUE_METRICS_INTERVAL_MS            = { type = "integer", default = "10000", minimum = 100, maximum = 2147483647 }
     QUEUE_LAMBDA_WAIT_SECONDS            = { type = "integer", default = "2", minimum = 0, maximum = 20 }
     QUEUE_LAMBDA_CONCURRENCY             = { type = "integer", default = "0", minimum = 0, maximum = 2147483647 }

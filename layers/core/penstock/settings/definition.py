@@ -211,8 +211,6 @@ class Settings:
         "[metrics.md](metrics.md#metrics).")
     queue_metrics_max_queues = Setting(1000, unit="queues", minimum=0, maximum=100_000, help="How many queues "
         '`/metrics` names; the others are added up as `queue="_other"`. Each costs up to 70 lines a scrape.')
-    queue_metrics_old_names = Setting(True, help="Whether `/metrics` has each series a second time, by the name that "
-        "it had before release 0.1.0: `queue_depth` for `penstock_queue_depth`. Release 0.2.0 drops these.")
     queue_metrics_interval_ms = Setting(10_000, unit="ms", minimum=100, help="Pause between two rounds of measuring "
         "all queues for `/metrics`, which all processes share. There is none while nothing changes; `/metrics` then "
         "measures first.")

@@ -7,7 +7,6 @@
     readings.py      reads what the worker `measure` stored
     verdicts.py      gives verdicts on the queues, from their minutes
     exposition.py    Prometheus's text format, and OpenMetrics
-    old_names.py     what metrics were called up to release 0.0.3
     exemplars.py     traces of requests, for OpenMetrics
     negotiation.py   which of them a scraper takes
     page.py          the route

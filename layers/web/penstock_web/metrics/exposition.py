@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from .exemplars import Exemplars
 from .families import BLOCKS, Family
 from .memory import Key
-from .old_names import OLD_NAMES
 
 Series = tuple[str, Sequence[float]]
 """Formatted labels, without braces, and the numbers of the series."""
@@ -23,13 +22,9 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class Form(NamedTuple):
-    """How a scrape is written. `is_openmetrics`: as OpenMetrics. `old_names`: every series again under its old name.
-
-    `exemplars`: of OpenMetrics; None: there are none.
-    """
+    """How a scrape is written. `is_openmetrics`: as OpenMetrics. `exemplars`: of OpenMetrics; None: without."""
 
     is_openmetrics: bool = False
-    old_names: bool = False
     exemplars: Exemplars | None = None
 
     @property
@@ -75,7 +70,7 @@ def block_series(blocks: Mapping[Key, Sequence[float]]) -> Iterator[FamilySeries
 
 
 def format_family(family: Family, series: Iterable[Series], form: Form = TEXT) -> str:
-    """The HELP and TYPE lines of a family, and a line for each number; then the same under its old name."""
+    """The HELP and TYPE lines of a family, and a line for each number."""
     lines = []
     for text, numbers in series:
         if family.kind == "histogram":
@@ -83,23 +78,17 @@ def format_family(family: Family, series: Iterable[Series], form: Form = TEXT) -
         else:
             braces = f"{{{text}}}" if text else ""
             lines.append(f"{family.name}{braces} {format_number(numbers[0])}\n")
-    samples = "".join(lines)
-    written = format_head(family.name, family, family.help, form) + samples
-    old_name = OLD_NAMES.get(family.name) if form.old_names else None
-    if old_name is None:
-        return written
-    # Values of labels have no line ends, so only lines begin so.
-    renamed = ("\n" + samples).replace("\n" + family.name, "\n" + old_name)[1:]
-    return written + format_head(old_name, family, f"The old name of {family.name}.", form) + renamed
+    return format_head(family, form) + "".join(lines)
 
 
-def format_head(name: str, family: Family, text: str, form: Form) -> str:
+def format_head(family: Family, form: Form) -> str:
     """The lines about a metric. In OpenMetrics the name of a counter has no `_total`, and a unit has a line."""
+    name = family.name
     if not form.is_openmetrics:
-        return f"# HELP {name} {text}\n# TYPE {name} {family.kind}\n"
+        return f"# HELP {name} {family.help}\n# TYPE {name} {family.kind}\n"
     name = name.removesuffix("_total") if family.kind == "counter" else name
     unit = f"# UNIT {name} seconds\n" if name.endswith("_seconds") else ""
-    return f"# TYPE {name} {family.kind}\n{unit}# HELP {name} {text.translate(_ESCAPES)}\n"
+    return f"# TYPE {name} {family.kind}\n{unit}# HELP {name} {family.help.translate(_ESCAPES)}\n"
 
 
 def format_histogram(family: Family, text: str, numbers: Sequence[float], form: Form = TEXT) -> list[str]:

@@ -1,8 +1,8 @@
 """The table of metrics. A test compares it with docs/metrics.md.
 
 Names are those of the specification after `penstock_`, or follow its style and Prometheus's conventions ("Metric and
-label naming", prometheus.io). `old_names.py` has those of earlier releases. A block is a group of families with the
-same labels, which are allocated and counted together.
+label naming", prometheus.io). A block is a group of families with the same labels, which are allocated and counted
+together.
 """
 
 from collections.abc import Callable

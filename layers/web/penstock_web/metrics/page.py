@@ -65,9 +65,7 @@ def metrics_router(
         """Metrics for Prometheus, also as OpenMetrics and compressed, if the request says so."""
         await admit(request)
         is_openmetrics = wants_openmetrics(request.headers.get("accept", ""))
-        form = Form(
-            is_openmetrics, settings.queue_metrics_old_names, meter.exemplars if is_openmetrics else None
-        )
+        form = Form(is_openmetrics, meter.exemplars if is_openmetrics else None)
         reading = await readings()
         publish_pool(meter, pool)
         parts: list[str] = []

@@ -13,7 +13,6 @@ import pytest
 
 from tests.support.sql.calls import (
     Connection,
-    Counts,
     Delivery,
     change,
     counts,
@@ -125,20 +124,6 @@ def test_a_transaction_acknowledges_no_other_message(db: Connection, name: str) 
     lost, new = lost_and_new(db, arn, received)
     assert transact_deletes(db, lost[:1]) == "StaleReceipt"
     assert transact_deletes(db, new[:1]) is None
-
-
-def test_a_handle_without_identity_is_held_to_its_receive(db: Connection) -> None:
-    """Handles of release 0.0.2, which consumers still have after an upgrade: as they were."""
-    arn = create(db)
-    send(db, arn, *"12")
-    first, second = (m._replace(nonce=0, message_id="") for m in receive(db, arn, 2))
-    assert change(db, [second], 60) == ["changed"]
-    assert delete(db, [first, second]) == ["deleted"] * 2
-    send(db, arn, "3")
-    (old,) = (m._replace(nonce=0, message_id="") for m in receive(db, arn, 1, visibility=0))
-    receive(db, arn)
-    assert delete(db, [old]) == ["gone"]
-    assert counts(db, arn) == Counts(0, 1, 0)
 
 
 def test_nonces_differ(db: Connection) -> None:

@@ -162,7 +162,7 @@ def test_without_windows_there_is_a_row_and_without_a_queue_none(db: Connection)
 
 
 def test_days_are_those_of_the_zone(db: Connection) -> None:
-    """Two zones whose days begin at the same moment, and a day that the previous release has stored, without a zone."""
+    """Two zones whose days begin at the same moment, and a day without a zone."""
     queue = new_queue(db, "orders")
     for zone, arrivals in (("Africa/Abidjan", 5), ("Europe/London", 7), ("", 9)):
         add_window(db, queue, START, seconds=86400, zone=zone, arrivals=arrivals)

@@ -1,4 +1,4 @@
-"""/metrics as OpenMetrics, compressed, and with the names of earlier releases.
+"""/metrics as OpenMetrics, and compressed.
 
 Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec); RFC 9110, 12.5. What
 reads the answers is prometheus-client's parser, which refuses what the specification does not allow.
@@ -14,10 +14,8 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from penstock_web.metrics.old_names import OLD_NAMES
 from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import Service, running_service, until_row
-from tests.support.promtool import check
 from tests.support.tracing.collector import running_collector
 from tests.support.web.prometheus_text import scrape
 
@@ -38,8 +36,7 @@ def database(postgres: TestServer) -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def service(database: Database) -> Iterator[Service]:
-    settings = {"QUEUE_METRICS_INTERVAL_MS": "100", "QUEUE_METRICS_OLD_NAMES": "false"}
-    with running_service(database.api_dsn, **settings) as service:
+    with running_service(database.api_dsn, QUEUE_METRICS_INTERVAL_MS="100") as service:
         yield service
 
 
@@ -108,22 +105,6 @@ def test_gzip(service: Service, encodings: str, compressed: bool) -> None:
         raw = b"".join(answer.iter_raw())
     assert answer.headers.get("content-encoding") == ("gzip" if compressed else None)
     assert b"# TYPE penstock_http_requests_total counter" in (gzip.decompress(raw) if compressed else raw)
-
-
-def test_old_names_have_the_same_numbers(database: Database) -> None:
-    """In both forms: on a release's first day every dashboard goes on."""
-    with running_service(database.api_dsn, QUEUE_METRICS_INTERVAL_MS="100") as service:
-        service.sqs().create_queue(QueueName="penstock_queue_depth")  # a name that is replaced nowhere else
-        until_row(database.dsn, "select from queue.measurement")
-        found = scrape(service.url)
-        families(ask(service, accept=PROMETHEUS).text)
-        assert check("check", "metrics", text=found.text) == ""
-    for new, old in OLD_NAMES.items():
-        for ending in ("", "_bucket", "_sum", "_count"):
-            numbers = {key[1]: value for key, value in found.samples.items() if key[0] == new + ending}
-            again = {key[1]: value for key, value in found.samples.items() if key[0] == old + ending}
-            assert numbers == again
-    assert found.has("queue_depth", queue="penstock_queue_depth")
 
 
 def test_a_slow_request_names_its_trace(database: Database) -> None:

@@ -7,10 +7,7 @@ from penstock.effects import FOUND_LONG, BatchStatement, Statement
 
 
 class ReceiptHandle(NamedTuple):
-    """What a receipt handle says.
-
-    `nonce`: 0 for none. `message_id`: 16 bytes; None in a handle of release 0.0.2.
-    """
+    """What a receipt handle says. `nonce`: 0 for none. `message_id`: 16 bytes."""
 
     queue_id: int
     shard: int
@@ -18,10 +15,10 @@ class ReceiptHandle(NamedTuple):
     id: int
     receive_count: int
     nonce: int
-    message_id: bytes | None
+    message_id: bytes
 
 
-# A ReceiptHandle with a message id, or its fields: a plain tuple takes a third of the time to make.
+# A ReceiptHandle, or its fields: a plain tuple takes a third of the time to make.
 HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHandle
 
 
