@@ -12,6 +12,7 @@ from penstock.settings.markdown import write_page
 
 from .blocks import read_block, replace_blocks, yaml_list
 from .entry_points import entry_points
+from .helm_settings import write_defaults, write_schema
 from .load_balancer import rules
 from .pages import compatibility
 from .sam_template import functions, logical_id
@@ -19,6 +20,7 @@ from .terraform_settings import write_terraform
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY, COSTS, SETTINGS_PAGE = "docs/compatibility.md", "docs/costs.md", "docs/settings.md"
+HELM_SCHEMA, HELM_DEFAULTS = "infra/helm/values.schema.json", "infra/helm/templates/_setting_defaults.tpl"
 TERRAFORM_SETTINGS = "infra/terraform/modules/settings/known_settings.tf"
 
 # Functions that client requests invoke but that belong to no action. They have the same alarms as those of actions.
@@ -38,6 +40,8 @@ def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str,
         COSTS: costs(read_inputs()),
         SETTINGS_PAGE: write_page(SETTINGS),
         TERRAFORM_SETTINGS: write_terraform(SETTINGS),
+        HELM_SCHEMA: write_schema((root / HELM_SCHEMA).read_text(), SETTINGS),
+        HELM_DEFAULTS: write_defaults(SETTINGS),
     }
 
 

@@ -92,59 +92,6 @@ postgresql://{{ .user }}@{{ .host }}:{{ .port }}/{{ .name }}?sslmode={{ .sslMode
 {{- end }}
 {{- end }}
 
-{{- /* Variables of `penstock migrate` and of the service. No password is in an address: libpq takes it from PGPASSWORD. */}}
-{{- define "penstock.databaseEnvironment" -}}
-- {name: DATABASE_DIRECT_URL, value: {{ include "penstock.directUrl" . | quote }}}
-{{ include "penstock.secretVariable" (list "PGPASSWORD" .Values.database.existingSecret .Values.database.passwordKey) }}
-- {name: QUEUE_ACCESS, value: {{ .Values.access | quote }}}
-- {name: QUEUE_ACCOUNT_ID, value: {{ .Values.accountId | quote }}}
-{{- with .Values.encryptionKey }}
-{{- if .existingSecret }}
-{{ include "penstock.secretVariable" (list "QUEUE_ENCRYPTION_KEY" .existingSecret .key) }}
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{- define "penstock.environment" -}}
-{{ include "penstock.databaseEnvironment" . }}
-- {name: DATABASE_URL, value: {{ include "penstock.pooledUrl" . | quote }}}
-- {name: QUEUE_REGION, value: {{ .Values.region | quote }}}
-{{- with .Values.baseUrl | default (ternary (printf "https://%s" .Values.ingress.host) "" .Values.ingress.enabled) }}
-- {name: QUEUE_BASE_URL, value: {{ . | quote }}}
-{{- end }}
-{{- with .Values.allowedHosts }}
-- {name: QUEUE_ALLOWED_HOSTS, value: {{ join "," . | quote }}}
-{{- end }}
-{{- if .Values.ingress.enabled }}
-- {name: QUEUE_TRUST_FORWARDED, value: "true"} # its controller sets X-Forwarded-Proto
-{{- end }}
-- {name: QUEUE_DRAIN_SECONDS, value: {{ .Values.shutdown.drainSeconds | quote }}}
-{{- with .Values.metrics }}
-{{- if .existingSecret }}
-{{ include "penstock.secretVariable" (list "QUEUE_METRICS_TOKEN" .existingSecret .key) }}
-{{- end }}
-{{- end }}
-{{- with .Values.webhooks }}
-{{- if .existingSecret }}
-{{ include "penstock.secretVariable" (list "WEBHOOK_SIGNING_SECRET" .existingSecret .key) }}
-{{- end }}
-{{- with .allowCidrs }}
-- {name: WEBHOOK_ALLOW_CIDRS, value: {{ join "," . | quote }}}
-{{- end }}
-{{- end }}
-{{- with .Values.mail }}
-{{- if .existingSecret }}
-{{ include "penstock.secretVariable" (list "SNS_SMTP_URL" .existingSecret .key) }}
-{{- end }}
-{{- with .from }}
-- {name: SNS_MAIL_FROM, value: {{ . | quote }}}
-{{- end }}
-{{- end }}
-{{- range $name, $value := .Values.settings }}
-- {name: {{ $name }}, value: {{ $value | toString | quote }}}
-{{- end }}
-{{- end }}
-
 {{- /* Files with authorities that these variables name: for containers, and for their pods. */}}
 {{- define "penstock.databaseMounts" -}}
 {{- if .Values.database.caConfigMap.name }}

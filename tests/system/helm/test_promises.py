@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from penstock import __version__
-from penstock.settings import SETTINGS, Settings
+from penstock.settings import SETTINGS, Setting, SettingError, Settings, Value
 from tests.support.helm.chart import (
     CHART,
     NAMESPACE,
@@ -26,6 +26,7 @@ from tests.support.helm.chart import (
     environment,
     render,
 )
+from tests.support.setting_values import ACCEPTED, REFUSED
 
 pytestmark = pytest.mark.tools
 
@@ -54,23 +55,21 @@ def test_it_is_closed_unless_somebody_says_otherwise() -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"encryptionKey": {"existingSecret": ""}}, "encryptionKey.existingSecret"),
-        ({"access": "off", "ingress": {"enabled": True, "host": "a.example.com"}}, "no ingress"),
-        ({"access": "presence", "service": {"type": "LoadBalancer"}}, "ClusterIP"),
+        ({"settings": {"QUEUE_ACCESS": "off"}, "ingress": {"enabled": True, "host": "a.example.com"}}, "no ingress"),
+        ({"settings": {"QUEUE_ACCESS": "presence"}, "service": {"type": "LoadBalancer"}}, "ClusterIP"),
         ({"ingress": {"enabled": True}}, "ingress.host"),
         ({"database": {"host": ""}}, "database.host"),
         ({"database": {"existingSecret": ""}}, "database.existingSecret"),
-        ({"metrics": {"serviceMonitor": {"enabled": True}}}, "metrics.existingSecret"),
+        ({"metrics": {"serviceMonitor": {"enabled": True}}}, "secretSettings.QUEUE_METRICS_TOKEN"),
         (
             {"keda": {"consumers": [
                 {"deployment": "a", "queue": "a", "messagesPerPod": 1, "minReplicas": 0, "maxReplicas": 1}
             ]}},
             "keda.credentials.existingSecret",
         ),
-        ({"access": "open"}, "/access"),
+        ({"settings": {"QUEUE_ACCESS": "open"}}, "/settings/QUEUE_ACCESS"),
         ({"image": {"tag": "latest"}}, "/image/tag"),
         ({"shutdown": {"delaySeconds": LONGEST_POLL_SECONDS}}, "/shutdown/delaySeconds"),
-        ({"settings": {"DATABASE_URL": "postgresql://a:b@c/d"}}, "DATABASE_URL"),
         ({"databse": {}}, "databse"),
     ],
 )  # fmt: skip
@@ -78,6 +77,13 @@ def test_values_that_are_refused(more: dict[str, Any], told: str) -> None:
     with pytest.raises(ChartError) as refusal:
         render(more=more)
     assert told in str(refusal.value)
+
+
+def test_signatures_need_a_key() -> None:
+    with pytest.raises(
+        ChartError, match=re.escape("secretSettings.QUEUE_ENCRYPTION_KEY: QUEUE_ACCESS sigv4")
+    ):
+        render("plain", {"settings": {"QUEUE_ACCESS": "sigv4"}})
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------
@@ -107,25 +113,59 @@ def test_settings_reach_the_service() -> None:
     assert (found["QUOTA_QUEUES"], found["LOG_LEVEL"], found["OTLP_ENABLED"]) == ("1000", "debug", "true")
 
 
-# Variables that other values set, or that would be secrets in plain text.
-OWN = {
-    "QUEUE_ACCESS", "QUEUE_ACCOUNT_ID", "QUEUE_ADDRESS", "QUEUE_ALLOWED_HOSTS", "QUEUE_BASE_URL",
-    "QUEUE_DRAIN_SECONDS", "QUEUE_ENCRYPTION_KEY", "QUEUE_HTTP_DELIVERY_ENABLED", "QUEUE_METRICS_TOKEN", "QUEUE_REGION",
-    "QUEUE_SCHEDULE_ENABLED", "QUEUE_TRUST_FORWARDED", "SNS_MAIL_FROM", "SNS_SMTP_URL", "WEBHOOK_ALLOW_CIDRS",
-    "WEBHOOK_SIGNING_SECRET",
-}  # fmt: skip
+def write_value(setting: Setting[Any], text: str) -> Value:
+    """As YAML has it, where it is one: numbers and booleans are no texts."""
+    try:
+        return setting.parse(text)
+    except SettingError:
+        return int(text) if text.isdecimal() else text
 
 
-def test_every_other_setting_is_allowed() -> None:
-    names = {setting.name for setting in SETTINGS if not setting.name.startswith("DATABASE_")}
-    found = service_of(render(more={"settings": dict.fromkeys(names - OWN, "1")}))
-    assert names - OWN <= found.keys()
+def test_every_setting_can_be_set() -> None:
+    settings = {s.name: write_value(s, ACCEPTED[s.name]) for s in SETTINGS if not s.secret}
+    secrets = {s.name: {"existingSecret": "a", "key": "b"} for s in SETTINGS if s.secret}
+    found = service_of(render(more={"settings": settings, "secretSettings": secrets}))
+    for setting in SETTINGS:
+        given = found[setting.name]
+        if setting.secret:
+            assert given == ("a", "b")
+        else:
+            assert setting.parse(given) == settings[setting.name]
 
 
-@pytest.mark.parametrize("name", sorted(OWN))
-def test_no_setting_has_two_values(name: str) -> None:
-    with pytest.raises(ChartError, match=name):
-        render(more={"settings": {name: "1"}})
+def test_every_value_that_the_service_refuses_is_refused() -> None:
+    refused = {s.name: write_value(s, REFUSED[s.name]) for s in SETTINGS if s.name in REFUSED}
+    with pytest.raises(ChartError) as refusal:
+        render(more={"settings": refused})
+    told = re.findall(r"at '/settings/(\w+)'", str(refusal.value))
+    assert set(told) == REFUSED.keys()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"settings": {"QUEUE_SHARD": 4}},
+        {"settings": {"QUEUE_METRICS_TOKEN": "a"}},
+        {"settings": {"DATABASE_URL": "postgresql://a:b@c/d"}},
+        {"secretSettings": {"QUEUE_SHARDS": {"existingSecret": "a"}}},
+        {"secretSettings": {"QUEUE_SHARD": {"existingSecret": "a"}}},
+    ],
+)
+def test_names_that_are_refused(more: dict[str, dict[str, Any]]) -> None:
+    """Secrets among the settings, and settings among the secrets, too."""
+    ((key, values),) = more.items()
+    with pytest.raises(
+        ChartError, match=f"at '/{key}': additional properties '{next(iter(values))}' not allowed"
+    ):
+        render(more=more)
+
+
+def test_the_port_of_the_service_is_a_setting() -> None:
+    objects = render(more={"settings": {"QUEUE_ADDRESS": "0.0.0.0:8000"}})
+    (port,) = container(objects.pods["penstock-service"])["ports"]
+    assert port["containerPort"] == 8000
+    (rule,) = policy(objects, "service")["ingress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": 8000}]
 
 
 # --- the database and PgBouncer ---------------------------------------------------------------------------------------
@@ -197,15 +237,17 @@ def test_the_service_does_not_migrate(rendered: Rendered) -> None:
 
 
 # --- how a pod goes ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("shutdown", [{}, {"delaySeconds": 21, "drainSeconds": 60}])
-def test_a_pod_goes_after_its_long_polls(shutdown: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("more", "drain"),
+    [({}, 4), ({"shutdown": {"delaySeconds": 21}, "settings": {"QUEUE_DRAIN_SECONDS": 60}}, 60)],
+)
+def test_a_pod_goes_after_its_long_polls(more: dict[str, Any], drain: int) -> None:
     """The grace period counts from before preStop, and ends with SIGKILL."""
-    pod = render(more={"shutdown": shutdown}).pods["penstock-service"]
+    pod = render(more=more).pods["penstock-service"]
     program, seconds = container(pod)["lifecycle"]["preStop"]["exec"]["command"]
     assert program == "sleep"
     assert int(seconds) > LONGEST_POLL_SECONDS
-    drain = int(environment(pod)["QUEUE_DRAIN_SECONDS"])
-    assert drain == shutdown.get("drainSeconds", 4)
+    assert int(environment(pod).get("QUEUE_DRAIN_SECONDS", Settings.queue_drain_seconds.default)) == drain
     assert pod["spec"]["terminationGracePeriodSeconds"] > int(seconds) + drain
 
 

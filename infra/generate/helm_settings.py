@@ -1,0 +1,61 @@
+"""Generates what the chart of infra/helm knows of settings: their schema in values.schema.json, and their defaults."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from penstock.settings import Setting
+
+_PLACEHOLDER = "generated: "
+_DEFAULTS = """\
+{{{{- /* The defaults of the settings that are no secrets. Written by `make generate`. */}}}}
+{{{{- define "penstock.settingDefaults" -}}}}
+{lines}
+{{{{- end }}}}
+"""
+
+
+def write_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
+    """The text of values.schema.json with other schemas of `settings` and `secretSettings`, a line each."""
+    schema = json.loads(text)
+    schemas: dict[str, str] = {}
+    for key, members in _split(settings).items():
+        properties = {name: f"{_PLACEHOLDER}{name}" for name in members}
+        schemas |= {name: json.dumps(member) for name, member in members.items()}
+        schema["properties"][key] = {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": properties,
+        }
+    written = json.dumps(schema, indent=2, ensure_ascii=False)
+    for name, line in schemas.items():
+        written = written.replace(f'"{_PLACEHOLDER}{name}"', line)
+    return f"{written}\n"
+
+
+def write_defaults(settings: Iterable[Setting[Any]]) -> str:
+    """The text of templates/_setting_defaults.tpl."""
+    defaults = {setting.name: setting.write() for setting in settings if not setting.secret}
+    return _DEFAULTS.format(lines=json.dumps(defaults, indent=0))
+
+
+def _split(settings: Iterable[Setting[Any]]) -> Mapping[str, dict[str, dict[str, Any]]]:
+    found: dict[str, dict[str, dict[str, Any]]] = {"settings": {}, "secretSettings": {}}
+    for setting in settings:
+        if setting.secret:
+            found["secretSettings"][setting.name] = {"$ref": "#/definitions/secretSetting"}
+        else:
+            found["settings"][setting.name] = _write_type(setting)
+    return found
+
+
+def _write_type(setting: Setting[Any]) -> dict[str, Any]:
+    pattern = setting.format.pattern if setting.format else ""
+    found = {
+        "type": setting.kind,
+        "minimum": setting.minimum,
+        "maximum": setting.maximum,
+        "enum": ["", *setting.choices] if setting.choices else None,
+        "pattern": f"^(?:{pattern})?$" if pattern else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,51 @@
+{{- /* The settings of the service, as variables of its containers. Secrets are references to secrets of the namespace. */}}
+
+{{- /* A value as a text. Numbers of values are floating point, and Helm would write 1e+07. */}}
+{{- define "penstock.text" -}}
+{{- if kindIs "float64" . }}{{ if eq . (floor .) }}{{ int64 . }}{{ else }}{{ . }}{{ end }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+
+{{- /* By name, as JSON: what the chart itself needs, and over it .Values.settings; without those that are secrets. */}}
+{{- define "penstock.settings" -}}
+{{- $found := dict "DATABASE_URL" (include "penstock.pooledUrl" .) "DATABASE_DIRECT_URL" (include "penstock.directUrl" .) }}
+{{- if .Values.ingress.enabled }}
+{{- $_ := set $found "QUEUE_BASE_URL" (printf "https://%s" .Values.ingress.host) }}
+{{- $_ := set $found "QUEUE_TRUST_FORWARDED" "true" }}{{- /* the controller of the ingress sets X-Forwarded-Proto */}}
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+{{- $text := include "penstock.text" $value }}
+{{- if $text }}{{ $_ := set $found $name $text }}{{ end }}
+{{- end }}
+{{- range $name, $_ := .Values.secretSettings }}{{ $_ := unset $found $name }}{{ end }}
+{{- toJson $found }}
+{{- end }}
+
+{{- /* The value of one setting, which is its default where nothing sets it: (list . "NAME"). */}}
+{{- define "penstock.setting" -}}
+{{- $defaults := include "penstock.settingDefaults" (index . 0) | fromJson }}
+{{- get (merge (include "penstock.settings" (index . 0) | fromJson) $defaults) (index . 1) }}
+{{- end }}
+
+{{- define "penstock.port" -}}
+{{ include "penstock.setting" (list . "QUEUE_ADDRESS") | splitList ":" | last }}
+{{- end }}
+
+{{- /* Variables: (dict "root" . "set" (dict "NAME" "value") "without" (list "NAME")). No password is in an address: libpq
+takes it from PGPASSWORD. */}}
+{{- define "penstock.environment" -}}
+{{- $settings := merge (dict) (.set | default dict) (include "penstock.settings" .root | fromJson) }}
+{{- $without := .without | default list }}
+{{- with .root.Values.database }}
+{{- include "penstock.secretVariable" (list "PGPASSWORD" .existingSecret .passwordKey) }}
+{{- end }}
+{{- range $name, $value := $settings }}
+{{- if not (has $name $without) }}
+- {name: {{ $name }}, value: {{ $value | quote }}}
+{{- end }}
+{{- end }}
+{{- range $name, $secret := .root.Values.secretSettings }}
+{{- if not (or (has $name $without) (hasKey $settings $name)) }}
+{{ include "penstock.secretVariable" (list $name $secret.existingSecret ($secret.key | default $name)) }}
+{{- end }}
+{{- end }}
+{{- end }}
