@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from penstock.effects import Row, Statement
 from penstock.settings import Settings
-from penstock_web.activity import Activity
-from penstock_web.background import FiringWorker
+from penstock_web.database.activity import Activity
 from penstock_web.database.listener import listen
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
+from penstock_web.workers.background import FiringWorker
 
 RowT = TypeVar("RowT", bound=Row)
 

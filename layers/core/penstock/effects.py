@@ -2,7 +2,7 @@
 
 An operation is a generator: it yields effects, its driver sends it the result of each, and it returns its own result.
 It never touches a connection, a clock or a socket, so the same rules run in a Lambda function (`drivers.run`)
-and in the container (`penstock_web.driver`), where effects of concurrent requests are merged.
+and in the container (`penstock_web.runtime.driver`), where effects of concurrent requests are merged.
 
     Call        one call of one SQL function                     result: its rows
     BatchCall   the same over a list of entries; equal calls of  result: the rows of this effect; their `n` counts the

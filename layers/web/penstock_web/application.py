@@ -47,11 +47,11 @@ from penstock_web.rest.request_id import name_request
 from penstock_web.rest.rest_route import run_rest_route
 from penstock_web.rest.scraping import admit_scraper
 
-from . import welcome
-from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
-from .driver import Resources, run_operation
-from .logged_exchange import LoggedExchange
+from .access_log.exchange import LoggedExchange
+from .http import welcome
 from .rest import transactions
+from .runtime.deadlines import AsgiRequest, Deadlines, EndReason, Receive
+from .runtime.driver import Resources, run_operation
 
 T = TypeVar("T")
 

@@ -38,17 +38,17 @@ from penstock_web.http.http_server import HttpServer
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
-from penstock_web.polling import polling
+from penstock_web.workers.polling import polling
 
 from .access_log.writer import open_access_log
-from .activity import Activity
 from .application import Application
-from .background import check_webhook_settings, workers
-from .driver import Resources
-from .receivers import Receivers
-from .records import stopping_on
+from .database.activity import Activity
+from .runtime.driver import Resources
+from .runtime.receivers import Receivers
+from .runtime.records import stopping_on
 from .system_account import LocalError
-from .worker import Worker
+from .workers.background import check_webhook_settings, workers
+from .workers.worker import Worker
 
 if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing

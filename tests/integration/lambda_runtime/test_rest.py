@@ -1,4 +1,4 @@
-"""the REST API as a function: every form of event, real HTTP. Shapes: /v1/openapi.json."""
+"""The REST API as a function: every form of event, real HTTP. Shapes: /v1/openapi.json."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ from penstock.response_limit import receive_limit
 from penstock.settings import Settings
 from penstock.sqs.receive import receive_messages
 from penstock.workers import maintain
-from penstock_web import background
 from penstock_web.batching.write_backpressure import WriteBackpressure
-from penstock_web.driver import Resources, run_operation
+from penstock_web.runtime.driver import Resources, run_operation
 from penstock_web.server import open_resources
+from penstock_web.workers import background
 from tests.support.database import Database
 from tests.support.delivery.receiver import running_receiver
 from tests.support.delivery.rows import publish

@@ -20,9 +20,9 @@ from penstock.errors import ServiceUnavailable
 from penstock.postgres import database as database_module
 from penstock.postgres.database import Database as FunctionDatabase
 from penstock.postgres.network import IDLE_SECONDS
-from penstock_web.activity import Activity
 from penstock_web.database import listener, pipeline_pool
 from penstock_web.database import pool as pool_module
+from penstock_web.database.activity import Activity
 from penstock_web.database.pool import OutcomeUnknown, Pool
 from tests.support.database import Database
 from tests.support.network.lying_proxy import LyingProxy, lying_proxy

@@ -1,6 +1,6 @@
 """Who is woken when something changes."""
 
-from penstock_web.activity import Activity
+from penstock_web.database.activity import Activity
 
 
 class Sleeper:

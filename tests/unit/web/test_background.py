@@ -16,18 +16,18 @@ from penstock.settings import Settings
 from penstock.workers import measure as workers_measure
 from penstock.workers.maintain import MAINTENANCE
 from penstock.workers.move import MOVE_TASKS
-from penstock_web import background, worker
-from penstock_web.activity import Activity
-from penstock_web.background import (
+from penstock_web.database.activity import Activity
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.metrics.meter import Meter
+from penstock_web.workers import background, worker
+from penstock_web.workers.background import (
     DeliveryWorker,
     FiringWorker,
     MaintenanceWorker,
     MeasurementWorker,
     MoveTaskWorker,
 )
-from penstock_web.long_poll.dispatcher import LongPollDispatcher
-from penstock_web.metrics.meter import Meter
-from penstock_web.worker import Worker
+from penstock_web.workers.worker import Worker
 
 pytestmark = pytest.mark.virtual_time
 

@@ -19,10 +19,10 @@ from penstock.settings import Settings
 from penstock.sqs.receive import receive_messages
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
-from penstock_web.driver import Resources, run_operation
 from penstock_web.long_poll.dispatcher import EMPTY_RECEIVE_VALID_SECONDS, LongPollDispatcher
 from penstock_web.metrics.meter import Meter
-from penstock_web.receive_run import EMPTY_RECEIVE
+from penstock_web.runtime.driver import Resources, run_operation
+from penstock_web.runtime.receive_run import EMPTY_RECEIVE
 from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, RowT
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, message
 from tests.support.web.virtual_clock import run, settle

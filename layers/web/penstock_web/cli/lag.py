@@ -16,7 +16,7 @@ from rich.text import Text
 from penstock.aws.arn import queue_arn
 from penstock.drivers import run
 from penstock.verdicts import Emptying, Kind, Verdict
-from penstock_web.queue_verdicts import badness, queue_names, read_verdicts
+from penstock_web.metrics.queue_verdicts import badness, queue_names, read_verdicts
 from penstock_web.rest.metrics.documents import QueueVerdict, verdict_of
 
 from .rest.client import Client

@@ -9,7 +9,7 @@ from penstock.effects import Call, Compute, Operation
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
 from penstock.verdicts import TARGET_LAG_SECONDS, Minute, Verdict
 from penstock.verdicts.series import MINUTE, SETTLE
-from penstock_web.queue_verdicts import (
+from penstock_web.metrics.queue_verdicts import (
     KEPT,
     QUEUES_A_READ,
     RECENT,

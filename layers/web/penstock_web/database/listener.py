@@ -14,8 +14,8 @@ import psycopg
 from penstock import __version__
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.statements.installation import DUE_WORK
-from penstock_web.activity import Activity
-from penstock_web.outage import Outage
+from penstock_web.database.activity import Activity
+from penstock_web.database.outage import Outage
 
 from .connect import LimitedConnection, connect
 

@@ -31,8 +31,8 @@ from penstock.gateway import (
 )
 from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
 from penstock_web.access_log.writer import describe_action
-from penstock_web.deadlines import AsgiRequest, Deadlines, EndReason, Receive
-from penstock_web.driver import Resources, run_operation
+from penstock_web.runtime.deadlines import AsgiRequest, Deadlines, EndReason, Receive
+from penstock_web.runtime.driver import Resources, run_operation
 
 from .request_notes import find_notes
 

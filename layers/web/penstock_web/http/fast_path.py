@@ -16,8 +16,8 @@ from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import ActionCall, decode, encode
 from penstock.http import HttpRequest, HttpResponse
 from penstock_web.access_log.writer import describe_action
-from penstock_web.deadlines import UNKNOWN_ACTION, EndReason
-from penstock_web.driver import OperationRun
+from penstock_web.runtime.deadlines import UNKNOWN_ACTION, EndReason
+from penstock_web.runtime.driver import OperationRun
 
 if TYPE_CHECKING:
     from .aws_protocols import AwsApplication

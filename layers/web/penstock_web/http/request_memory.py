@@ -19,7 +19,7 @@ from typing import Protocol
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.http import LONG_BODY_BYTES
-from penstock_web.deadlines import AsgiMessage, Receive
+from penstock_web.runtime.deadlines import AsgiMessage, Receive
 
 READING_BYTES = 20 * 1_048_576
 PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # less would make the longest request wait forever

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock_web.batching.write_backpressure import WriteBackpressure
-from penstock_web.deadlines import Receive
+from penstock_web.runtime.deadlines import Receive
 
 from .aws_protocols import AwsApplication, Scope, Send
 from .limits import Limits

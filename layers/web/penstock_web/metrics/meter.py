@@ -11,7 +11,7 @@ from penstock import __version__
 from penstock.errors import AwsError
 from penstock.observer import Observer
 from penstock.settings import Settings
-from penstock_web.outage import Outage
+from penstock_web.database.outage import Outage
 
 from .exemplars import Exemplars
 from .families import (

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
 from penstock.verdicts import TARGET_LAG_SECONDS, Verdict
 from penstock_web.database.calls import ExecuteStatement
-from penstock_web.queue_verdicts import (
+from penstock_web.metrics.queue_verdicts import (
     KEPT,
     RECENT,
     ask_for_more,

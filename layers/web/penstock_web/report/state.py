@@ -18,7 +18,7 @@ from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACT
 from penstock.settings import Settings
 from penstock.verdicts import Kind, Verdict
 from penstock.verdicts.series import Series, build_series
-from penstock_web.queue_verdicts import (
+from penstock_web.metrics.queue_verdicts import (
     KEPT,
     badness,
     by_queue,

@@ -1,1 +1,1 @@
-"""the REST API: plain JSON over the same operations. It uses FastAPI and pydantic, which core never imports."""
+"""The REST API: plain JSON over the same operations. It uses FastAPI and pydantic, which core never imports."""

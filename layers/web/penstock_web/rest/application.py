@@ -1,4 +1,4 @@
-"""the REST API as an application: a part of the container's, and of the function `rest` (`rest_function`)."""
+"""The REST API as an application: a part of the container's, and of the function `rest` (`rest_function`)."""
 
 from typing import Any
 

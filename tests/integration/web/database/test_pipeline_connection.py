@@ -14,13 +14,13 @@ from penstock.effects import Row, Statement
 from penstock.postgres.statements import messages
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.installation import SHARED_SECRET
-from penstock_web.activity import Activity
-from penstock_web.background import choose_pause
+from penstock_web.database.activity import Activity
 from penstock_web.database.listener import listen
 from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
 from penstock_web.database.pipeline_pool import PipelinePool
 from penstock_web.database.pool import OutcomeUnknown, Pool, RolledBack
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.workers.background import choose_pause
 from tests.support.database import Database, end_sessions
 
 

@@ -1,4 +1,4 @@
-"""the REST API over a real service. Shapes: /v1/openapi.json."""
+"""The REST API over a real service. Shapes: /v1/openapi.json."""
 
 import json
 import re

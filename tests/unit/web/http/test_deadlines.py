@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock_web.deadlines import SWEEP_SECONDS, AsgiRequest, Deadlines, EndReason
+from penstock_web.runtime.deadlines import SWEEP_SECONDS, AsgiRequest, Deadlines, EndReason
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time

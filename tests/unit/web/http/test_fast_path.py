@@ -14,9 +14,9 @@ from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_M
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS
-from penstock_web.deadlines import Deadlines
 from penstock_web.http.aws_protocols import AwsApplication
 from penstock_web.http.limits import Limits
+from penstock_web.runtime.deadlines import Deadlines
 from tests.support.web.fake_database import FakeDatabase, Reply
 from tests.support.web.fake_queue import HEADER, ORDERS, message
 from tests.support.web.http_connection import Client

@@ -7,5 +7,5 @@ hold            messages stay invisible while a URL handles them
 back_off        the pause after failures
 service         what the worker needs of its process
 
-`penstock_web/polling.py` runs it in the container, `lambda_runtime/polling.py` in a function.
+`penstock_web/workers/polling.py` runs it in the container, `lambda_runtime/polling.py` in a function.
 """

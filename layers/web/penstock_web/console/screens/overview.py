@@ -14,7 +14,7 @@ from penstock.verdicts import Kind
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage
 from penstock_web.console.observing import MOST_QUEUES, Observed, observe
 from penstock_web.console.rendering import plural, seconds
-from penstock_web.queue_verdicts import badness
+from penstock_web.metrics.queue_verdicts import badness
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 

@@ -20,7 +20,7 @@ from penstock_web.console.charts import Chart, History, build_charts, build_hist
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.snippets import queue_snippets
-from penstock_web.queue_verdicts import by_queue
+from penstock_web.metrics.queue_verdicts import by_queue
 from penstock_web.rest.documents import parse_timestamp
 from penstock_web.rest.events.operations import list_bindings
 from penstock_web.rest.operations import arn_of, create_queue, describe_queue, receivers, set_paused

@@ -11,7 +11,7 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS
 from penstock.sqs import queues, validation
-from penstock_web.queue_verdicts import read_verdicts
+from penstock_web.metrics.queue_verdicts import read_verdicts
 from penstock_web.rest.documents import parse_timestamp
 from penstock_web.rest.operations import arn_of
 

@@ -29,7 +29,7 @@ from penstock.workers import Counts, measure, move
 from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer
 from penstock.workers.maintain import MAINTENANCE, Maintainer
-from penstock_web.activity import Activity
+from penstock_web.database.activity import Activity
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter, WorkerObserver
 

@@ -24,12 +24,12 @@ from penstock.effects import (
 from penstock.postgres.calls import statement_call
 from penstock.postgres.statements.messages import TRANSACT
 from penstock.reports import Report
+from penstock_web.access_log.writer import AccessLog
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 
-from .access_log.writer import AccessLog
 from .deadlines import PendingRequest
 from .receive_run import Receiver, ReceiveRun
 

@@ -21,10 +21,9 @@ from penstock.environment import Environment
 from penstock.errors import AwsError, ResponseTooLarge
 from penstock.lambda_runtime import events
 from penstock.lambda_runtime.environment import ExecutionEnvironment
-
-from .rest.application import RestApplication
-from .rest.errors import error_response
-from .rest.rest_route import RunOperation
+from penstock_web.rest.application import RestApplication
+from penstock_web.rest.errors import error_response
+from penstock_web.rest.rest_route import RunOperation
 
 T = TypeVar("T")
 
@@ -91,7 +90,7 @@ def rest_application(environment: Environment, run_operation: RunOperation) -> R
     """The routes below /v1 and, if there is a console, below /console."""
     application = RestApplication(environment, run_operation)
     if environment.settings.console != "off":
-        from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
+        from penstock_web.console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
 
         add_console(application)
     return application

@@ -6,11 +6,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from penstock.context import client_address
 from penstock.settings import Settings
+from penstock_web.rest.request_id import KEY
+from penstock_web.rest.rest_route import RUNNER_KEY, OperationRunner
 
-from .access_log.lines import Answered
-from .access_log.writer import AccessLog
-from .rest.request_id import KEY
-from .rest.rest_route import RUNNER_KEY, OperationRunner
+from .lines import Answered
+from .writer import AccessLog
 
 
 class LoggedExchange:

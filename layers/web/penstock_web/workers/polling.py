@@ -15,8 +15,7 @@ from penstock.environment import Environment
 from penstock.mappings.polling.poller import Poller
 from penstock.mappings.polling.service import Counts
 from penstock.postgres.statements.messages import ReceivedRow
-
-from .driver import Resources, run_operation
+from penstock_web.runtime.driver import Resources, run_operation
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)

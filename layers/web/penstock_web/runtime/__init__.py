@@ -1,0 +1,1 @@
+"""The container between its HTTP server and its database: the driver of operations, receives, deadlines."""
