@@ -5,7 +5,6 @@ Source: the issue, and PostgreSQL documentation, "pg_settings" (sources of value
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -83,7 +82,7 @@ def test_a_function_sets_them_itself(plain: str, driver: str) -> None:
     assert (connection.session.is_direct, connection.session.warnings) == (True, ())
 
 
-def test_the_connections_of_the_container_set_them(plain: str) -> None:
+async def test_the_connections_of_the_container_set_them(plain: str) -> None:
     async def show() -> list[dict[str, str]]:
         pool = Pool(plain, 2, 5)
         await pool.open()
@@ -97,7 +96,7 @@ def test_the_connections_of_the_container_set_them(plain: str) -> None:
             pipeline.close()
             await pool.close()
 
-    assert asyncio.run(show()) == [SESSION_SETTINGS, SESSION_SETTINGS]
+    assert await show() == [SESSION_SETTINGS, SESSION_SETTINGS]
 
 
 def test_what_somebody_has_chosen_stays_and_is_named(database: Database) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -40,12 +40,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         except Exception as error:  # noqa: BLE001 - whoever waits for it gets it
             future.set_exception(error)
         return future
-
-
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, in virtual time."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(coroutine)
 
 
 async def settle() -> None:

@@ -34,7 +34,6 @@ from infra.local_lambda.errors import (
 from infra.local_lambda.front import BALANCER, HTTP_API, FrontEnd, FrontKind
 from infra.local_lambda.template import read_stack
 from infra.local_lambda.values import TemplateError
-from tests.support.web.virtual_clock import run
 
 MB = 1024 * 1024
 KINDS = {"http_api": HTTP_API, "balancer": BALANCER}
@@ -148,18 +147,16 @@ async def test_invocations_without_a_result(kind: str, outcome: InvocationError,
     ("kind", "seconds", "status"),
     [("http_api", 29.9, 200), ("http_api", 30.1, 503), ("balancer", 899, 200)],
 )
-def test_how_long_a_front_waits(kind: str, seconds: float, status: int) -> None:
+@pytest.mark.virtual_time
+async def test_how_long_a_front_waits(kind: str, seconds: float, status: int) -> None:
     """The function goes on, as it does on Lambda."""
     invoked = Invoked(seconds=seconds)
 
-    async def answered() -> int:
-        answer = await status_of(KINDS[kind], invoked)
-        assert invoked.ended == (status == 200)
-        await asyncio.sleep(1)
-        assert invoked.ended == 1
-        return answer
-
-    assert run(answered()) == status
+    answer = await status_of(KINDS[kind], invoked)
+    assert invoked.ended == (status == 200)
+    await asyncio.sleep(1)
+    assert invoked.ended == 1
+    assert answer == status
 
 
 @pytest.mark.parametrize(("more", "is_allowed"), [(0, True), (1, False)])

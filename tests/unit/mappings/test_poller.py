@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
+import pytest
+
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
 from penstock.mappings.polling.poller import Poller
 from penstock.mappings.polling.service import Service
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
-from tests.support.web.virtual_clock import run
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Database:
@@ -32,26 +35,23 @@ class Database:
         return []
 
 
-def looks(away_until: float, seconds: float) -> list[float]:
-    async def scenario() -> list[float]:
-        database = Database(away_until)
-        settings = Settings.read({})
-        environment = Environment(settings, ReceiptHandles(bytes(32)))
-        poller = Poller(environment, cast("Service", database))
-        await asyncio.sleep(seconds)
-        found = list(database.looks)
-        await poller.close(0)
-        return found
-
-    return run(scenario())
+async def looks(away_until: float, seconds: float) -> list[float]:
+    database = Database(away_until)
+    settings = Settings.read({})
+    environment = Environment(settings, ReceiptHandles(bytes(32)))
+    poller = Poller(environment, cast("Service", database))
+    await asyncio.sleep(seconds)
+    found = list(database.looks)
+    await poller.close(0)
+    return found
 
 
-def test_a_look_that_failed_is_repeated_soon() -> None:
+async def test_a_look_that_failed_is_repeated_soon() -> None:
     """Nobody polls for a mapping that has changed meanwhile."""
-    first, *again = looks(away_until=12, seconds=100)
+    first, *again = await looks(away_until=12, seconds=100)
     assert [at - first for at in again] == [5, 10, 15, 75]
 
 
-def test_otherwise_it_looks_seldom() -> None:
-    first, *again = looks(away_until=0, seconds=100)
+async def test_otherwise_it_looks_seldom() -> None:
+    first, *again = await looks(away_until=0, seconds=100)
     assert [at - first for at in again] == [60]

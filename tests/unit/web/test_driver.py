@@ -25,7 +25,7 @@ from penstock_web.runtime.driver import Resources, run_operation
 from penstock_web.runtime.receive_run import EMPTY_RECEIVE
 from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, RowT
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, message
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
 
 Steps = Operation[Any]
 
@@ -50,13 +50,14 @@ def receiving(
     return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), count, None, wait_seconds=wait_seconds))
 
 
-def test_answers_go_back_into_the_operation() -> None:
+@pytest.mark.virtual_time
+async def test_answers_go_back_into_the_operation() -> None:
     def operation() -> Steps:
         rows = yield from BatchCall(ECHO, [EchoEntry(7, 0)])
         yield Wake(ORDERS, 1)
         return rows
 
-    assert run(drive_on(FakeDatabase, operation())) == [(1, 7)]
+    assert await drive_on(FakeDatabase, operation()) == [(1, 7)]
 
 
 async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
@@ -235,7 +236,8 @@ async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() ->
     assert queue.given_back == [3]
 
 
-def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
+@pytest.mark.virtual_time
+async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
     """So many rounds of the event loop after its queue has got some."""
 
     async def cancelled_after(rounds: int) -> tuple[int, int]:
@@ -261,7 +263,7 @@ def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
         return queue.taken, sum(queue.given_back) + (0 if request.cancelled() else len(request.result()))
 
     for rounds in range(20):
-        taken, known = run(cancelled_after(rounds))
+        taken, known = await cancelled_after(rounds)
         assert taken == known, rounds
 
 

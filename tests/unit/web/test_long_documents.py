@@ -148,7 +148,7 @@ def event(length: int) -> str:
         ("POST", "/v1/previews", "schedules.routes.read_preview", "{}".center),
     ],
 )
-def test_long_bodies_are_read_in_a_thread(
+async def test_long_bodies_are_read_in_a_thread(
     monkeypatch: pytest.MonkeyPatch, method: str, path: str, reader: str, body: Callable[[int], str]
 ) -> None:
     """And short ones at once. `body`: one with a text, or blanks, of a length."""
@@ -161,7 +161,7 @@ def test_long_bodies_are_read_in_a_thread(
     module, _, name = reader.rpartition(".")
     monkeypatch.setattr(import_module(f"penstock_web.rest.{module}"), name, read)
     for length in (10, 100_000):
-        assert asyncio.run(ask(method, path, body(length).encode())) == 400
+        assert await ask(method, path, body(length).encode()) == 400
     assert [thread.startswith("compute") for thread in threads] == [False, True]
 
 
@@ -169,7 +169,7 @@ def test_long_bodies_are_read_in_a_thread(
     ("body", "is_long"), [(b"x" * 100, False), (b"x" * 2_000_000, True), (b"&" * 1_000, False), (b"&" * 1_001, True)],
     ids=["short", "long", "1,000 parameters", "1,001 parameters"],
 )  # fmt: skip
-def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
+async def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
     monkeypatch: pytest.MonkeyPatch, body: bytes, is_long: bool
 ) -> None:
     threads: list[str] = []
@@ -179,7 +179,7 @@ def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
         raise RejectedRequest(InvalidParameterValue("seen"), Protocol.JSON, "id", "sqs")
 
     monkeypatch.setattr(aws_protocols, "decode", decode)
-    assert asyncio.run(ask("POST", "/", body)) == 400
+    assert await ask("POST", "/", body) == 400
     assert [thread.startswith("compute") for thread in threads] == [is_long]
 
 

@@ -27,7 +27,6 @@ Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> None:
     """Calls with the address of a server that reads a request and responds so."""
-
     ended: list[asyncio.Future[None]] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -46,7 +45,7 @@ async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> No
         await asyncio.gather(*ended)
 
 
-def invoke(target: str, respond: Respond) -> bytes:
+async def invoke(target: str, respond: Respond) -> bytes:
     """What an Invoker makes of the response of a URL, or of Lambda."""
     bodies: list[bytes] = []
 
@@ -58,7 +57,7 @@ def invoke(target: str, respond: Respond) -> bytes:
         finally:
             await invoker.close()
 
-    asyncio.run(served(respond, call))
+    await served(respond, call)
     return bodies[0]
 
 
@@ -67,7 +66,7 @@ def invoke(target: str, respond: Respond) -> bytes:
     "sent", [HEAD + LENGTH, HEAD + LENGTH + BODY[:9], HEAD + CHUNK, HEAD + CHUNK + BODY + b"\r\n"]
 )
 @pytest.mark.parametrize("is_reset", [False, True])
-def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) -> None:
+async def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) -> None:
     async def respond(writer: asyncio.StreamWriter) -> None:
         writer.write(sent)
         await writer.drain()
@@ -75,22 +74,22 @@ def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) -> Non
             writer.transport.abort()
 
     with pytest.raises(Failure, match=r"broke off|cannot be reached"):
-        invoke(target, respond)
+        await invoke(target, respond)
 
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 @pytest.mark.parametrize("body", [b"", BODY])
-def test_a_body_that_ends_with_the_connection(target: str, body: bytes) -> None:
+async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) -> None:
     """As servers of HTTP/1.0 answer."""
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
         await writer.drain()
 
-    assert invoke(target, respond) == body
+    assert await invoke(target, respond) == body
 
 
-def test_a_body_that_comes_late() -> None:
+async def test_a_body_that_comes_late() -> None:
     """It is waited for where it counts. Webhooks do not wait for it."""
     answers: list[Answer] = []
     came_late = asyncio.Event()
@@ -112,12 +111,12 @@ def test_a_body_that_comes_late() -> None:
         for sender in senders:
             await sender.close()
 
-    asyncio.run(served(respond, call))
+    await served(respond, call)
     assert [(answer.start, answer.is_complete) for answer in answers] == [(b"", False), (BODY, True)]
 
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
-def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
+async def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
     """As long as Lambda's may be; its beginning is kept."""
     body = b"x" * (6 * 1_048_576)
 
@@ -125,7 +124,7 @@ def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
         writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         await writer.drain()
 
-    assert invoke(target, respond) == body[:1_048_576]
+    assert await invoke(target, respond) == body[:1_048_576]
 
 
 @pytest.mark.virtual_time

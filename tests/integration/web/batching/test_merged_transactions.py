@@ -20,7 +20,7 @@ from tests.support.database import TestServer
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.web.fake_database import FakeDatabase
 from tests.support.web.fake_queue import ORDERS
-from tests.support.web.virtual_clock import run, settle
+from tests.support.web.virtual_clock import settle
 
 AT_ONCE = 24
 STALE = 99
@@ -54,38 +54,37 @@ class Storage(FakeDatabase):
         return [("send", n, ORDERS, n, None, None) for n in range(1, sent + 1)]
 
 
-def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[TransactedRow]], Storage]:
+async def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[TransactedRow]], Storage]:
     """What becomes of transactions that wait while a call is under way, and of the first one."""
     storage = Storage()
-
-    async def scenario() -> list[Sequence[TransactedRow]]:
-        storage.hold()
-        batcher = Batcher(storage.call, limit=100)
-        answers = [batcher.submit(effects[0])]
-        await settle()
-        answers += [batcher.submit(effect) for effect in effects[1:]]
-        storage.release()
-        return cast("list[Sequence[TransactedRow]]", await asyncio.gather(*answers))
-
-    return run(scenario()), storage
+    storage.hold()
+    batcher = Batcher(storage.call, limit=100)
+    answers = [batcher.submit(effects[0])]
+    await settle()
+    answers += [batcher.submit(effect) for effect in effects[1:]]
+    storage.release()
+    return cast("list[Sequence[TransactedRow]]", await asyncio.gather(*answers)), storage
 
 
-def test_those_that_wait_are_one_call_and_each_is_told_of_its_own() -> None:
-    answers, storage = results(forward(1), forward(2, "a"), forward(3), forward(4, "b", "c"))
+@pytest.mark.virtual_time
+async def test_those_that_wait_are_one_call_and_each_is_told_of_its_own() -> None:
+    answers, storage = await results(forward(1), forward(2, "a"), forward(3), forward(4, "b", "c"))
     assert storage.done == [[1], [2, 3, 4]]
     assert [[row.n for row in rows] for rows in answers] == [[], [1], [], [1, 2]]
     assert [[row.id for row in rows] for rows in answers] == [[], [1], [], [2, 3]]
 
 
-def test_one_that_is_refused_undoes_no_other() -> None:
-    answers, storage = results(forward(1), forward(2, "a"), forward(STALE, "b"), forward(4, "c"))
+@pytest.mark.virtual_time
+async def test_one_that_is_refused_undoes_no_other() -> None:
+    answers, storage = await results(forward(1), forward(2, "a"), forward(STALE, "b"), forward(4, "c"))
     assert answers[2] == [REFUSED]
     assert [[row.n for row in answers[n]] for n in (1, 3)] == [[1], [1]]
     assert sorted(chain.from_iterable(storage.done)) == [1, 2, 4]
 
 
-def test_two_that_acknowledge_one_message_are_never_one_call() -> None:
-    _, storage = results(forward(1), forward(2, "a"), forward(3, "b"), forward(2, "c"))
+@pytest.mark.virtual_time
+async def test_two_that_acknowledge_one_message_are_never_one_call() -> None:
+    _, storage = await results(forward(1), forward(2, "a"), forward(3, "b"), forward(2, "c"))
     assert all(len(set(call)) == len(call) for call in storage.done)
     assert sorted(chain.from_iterable(storage.done)) == [1, 2, 2, 3]
 

@@ -60,7 +60,7 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
     return await waiting
 
 
-def test_what_it_handed_out_counts_as_received_although_the_receive_was_never_told(
+async def test_what_it_handed_out_counts_as_received_although_the_receive_was_never_told(
     database: Database,
 ) -> None:
     """The receive goes on, and finds what is left. So a message may be a dead letter after fewer receives with an
@@ -68,7 +68,7 @@ def test_what_it_handed_out_counts_as_received_although_the_receive_was_never_to
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")
         connection.execute("select queue.send('orders', '\"old\"')")
-        assert asyncio.run(send_while_somebody_waits(database.dsn)) == Woken.FOR_ONE
+        assert await send_while_somebody_waits(database.dsn) == Woken.FOR_ONE
         in_flight = "select body, receive_count from queue.peek_messages(%s, 'in_flight', 0, 10)"
         assert connection.execute(in_flight, [ORDERS]).fetchall() == [('"old"', 1)]
         assert connection.execute("select count(*) from queue.receive('orders', 30, 10)").fetchone() == (1,)

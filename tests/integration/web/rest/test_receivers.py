@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,7 +61,7 @@ def report(agent: bytes, count: int = 1) -> ReceivedBy:
     return ReceivedBy(arn_of("orders"), count, context)
 
 
-def test_what_a_process_has_seen_is_added_up(database: Database) -> None:
+async def test_what_a_process_has_seen_is_added_up(database: Database) -> None:
     """Two writes of one receiver are one row, also where botocore lists its features in another order; hostile agents
     are stored; deleted queues are left out.
     """
@@ -76,9 +75,9 @@ def test_what_a_process_has_seen_is_added_up(database: Database) -> None:
         receivers = Receivers()
         for agent, count in ((b"a md/x m/b,E", 2), (b"a md/x m/E,b", 3), (b"\0\xff<script>" * 40, 0)):
             receivers.note(report(agent, count), 0.0)
-        asyncio.run(receivers.flush(write))
+        await receivers.flush(write)
         receivers.note(report(b"a md/x m/b,E", 5), 0.0)
-        asyncio.run(receivers.flush(write))
+        await receivers.flush(write)
         rows = db.execute("select agent, received from queue.receiver order by received desc").fetchall()
         assert [received for _, received in rows] == [10, 0]
         assert rows[1][0].startswith("\u00ff<script>")
@@ -88,7 +87,7 @@ def test_what_a_process_has_seen_is_added_up(database: Database) -> None:
         assert db.execute("select from queue.receiver").fetchall() == []
 
 
-def test_an_outage_loses_only_what_was_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_outage_loses_only_what_was_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_RECEIVERS", 2)
     written: list[Any] = []
 
@@ -101,8 +100,8 @@ def test_an_outage_loses_only_what_was_noted(monkeypatch: pytest.MonkeyPatch) ->
 
     receivers = Receivers()
     receivers.note(report(b"lost"), 0.0)
-    asyncio.run(receivers.flush(refuse))
+    await receivers.flush(refuse)
     for agent in (b"a", b"b", b"one too many"):
         receivers.note(report(agent), 0.0)
-    asyncio.run(receivers.flush(write))
+    await receivers.flush(write)
     assert written == ["a", "b"]

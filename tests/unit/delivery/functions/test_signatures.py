@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from typing import Any
 from uuid import UUID
 
 import botocore.session
@@ -50,7 +48,7 @@ def test_a_functions_timeout_is_not_known() -> None:
     assert read_timeout(ADDRESS, function) is None
 
 
-def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a function would be invoked with messages that others have received meanwhile, or after its lease."""
 
     def slow(*_: object) -> dict[str, str]:
@@ -59,37 +57,31 @@ def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(client, "sign_request", slow)
 
-    async def scenario() -> float:
-        invoker = FunctionClient(ADDRESS, 1)
-        function = parse_function("f", "000000000000", "us-east-1")
-        assert function is not None
-        began = time.monotonic()
-        with pytest.raises(TimeoutError):
-            await invoker.invoke(function, b"{}", 0.1, "Event")
-        took = time.monotonic() - began
-        await invoker.close()
-        return took
-
-    assert asyncio.run(scenario()) < 0.25
+    invoker = FunctionClient(ADDRESS, 1)
+    function = parse_function("f", "000000000000", "us-east-1")
+    assert function is not None
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        await invoker.invoke(function, b"{}", 0.1, "Event")
+    took = time.monotonic() - began
+    await invoker.close()
+    assert took < 0.25
 
 
-def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
+async def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
     """Else it would be tried again after each lease, without an end."""
-
-    async def carried() -> Any:
-        settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS})
-        carrier = FunctionCarrier(settings, FunctionClient(ADDRESS, 1))
-        arn = "arn:aws:lambda:us-east-1:000000000000:function:f"
-        return await carrier.carry(
-            Delivery(1, "000000000000", "", arn, FUNCTION, UUID(int=1), None, None, raw=True, policy=None, attempts=0,
-                     body="no envelope")
-        )  # fmt: skip
-
-    assert asyncio.run(carried()).error == "ServiceException: the function was not invoked"
+    settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS})
+    carrier = FunctionCarrier(settings, FunctionClient(ADDRESS, 1))
+    arn = "arn:aws:lambda:us-east-1:000000000000:function:f"
+    delivery = Delivery(
+        1, "000000000000", "", arn, FUNCTION, UUID(int=1), None, None, raw=True, policy=None, attempts=0,
+        body="no envelope",
+    )  # fmt: skip
+    assert (await carrier.carry(delivery)).error == "ServiceException: the function was not invoked"
 
 
 @pytest.mark.parametrize(("status", "looks"), [(403, 2), (200, 1)])
-def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
+async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
     monkeypatch: pytest.MonkeyPatch, status: int, looks: int
 ) -> None:
     """Their service may not have answered at first; where nothing is refused nobody waits for them again."""
@@ -102,17 +94,14 @@ def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
     async def answer(*_: object) -> Answer:
         return Answer(status, None)
 
-    async def scenario() -> None:
-        function = parse_function("f", "000000000000", "us-east-1")
-        assert function is not None
-        invoker = FunctionClient(ADDRESS, 0)
-        for _ in range(2):
-            await invoker.invoke(function, b"{}", 5, "Event")
-        await invoker.close()
-
     monkeypatch.setattr(botocore.session, "get_session", Session)
     monkeypatch.setattr(Sender, "post", answer)
     request._find_credentials.cache_clear()
-    asyncio.run(scenario())
+    function = parse_function("f", "000000000000", "us-east-1")
+    assert function is not None
+    invoker = FunctionClient(ADDRESS, 0)
+    for _ in range(2):
+        await invoker.invoke(function, b"{}", 5, "Event")
+    await invoker.close()
     assert len(found) == looks
     request._find_credentials.cache_clear()

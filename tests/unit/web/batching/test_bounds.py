@@ -27,7 +27,6 @@ from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBack
 from tests.support.web.fake_database import FakeDatabase
 from tests.support.web.fake_queue import ORDERS, Queue, bodies, empty, entries, stored, take
 from tests.support.web.slow_client import SlowClient
-from tests.support.web.virtual_clock import run
 
 pytestmark = pytest.mark.virtual_time
 
@@ -93,31 +92,26 @@ async def test_who_asks_for_many_gets_them_from_an_unknown_queue(length: int, th
     assert [len(bodies(await batcher.submit(take(100)))) for _ in range(2)] == [100, then]
 
 
-def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
+async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     """For half a second. Not one of a queue whose messages are short, or that nobody has used yet."""
     queues = {ORDERS: Queue(stored=10, body="x" * 100_000), SHORT: Queue(stored=10)}
 
-    async def scenario() -> None:
-        loop, write_backpressure, client = (
-            asyncio.get_running_loop(),
-            WriteBackpressure(),
-            SlowClient(20_000_000),
-        )
-        write_backpressure.add(client)
-        database = FakeDatabase(lambda statement, arguments: queues[arguments[0]](statement, arguments))
-        batcher = Batcher(database.call, limit=10_000, write_backpressure=write_backpressure)
-        times = []
-        for arn in (SHORT, SHORT, ORDERS, ORDERS):
-            await batcher.submit(take(1, arn))
-            times.append(loop.time() / MAX_WAIT_SECONDS)
-        assert times == [0, 0, 0, 1]
-        write_backpressure.remove(client)
-        await batcher.submit(take(1))
-        assert loop.time() == MAX_WAIT_SECONDS
-
-    run(scenario())
-
-    run(scenario())
+    loop, write_backpressure, client = (
+        asyncio.get_running_loop(),
+        WriteBackpressure(),
+        SlowClient(20_000_000),
+    )
+    write_backpressure.add(client)
+    database = FakeDatabase(lambda statement, arguments: queues[arguments[0]](statement, arguments))
+    batcher = Batcher(database.call, limit=10_000, write_backpressure=write_backpressure)
+    times = []
+    for arn in (SHORT, SHORT, ORDERS, ORDERS):
+        await batcher.submit(take(1, arn))
+        times.append(loop.time() / MAX_WAIT_SECONDS)
+    assert times == [0, 0, 0, 1]
+    write_backpressure.remove(client)
+    await batcher.submit(take(1))
+    assert loop.time() == MAX_WAIT_SECONDS
 
 
 def message_of(size_bytes: int) -> Batch:

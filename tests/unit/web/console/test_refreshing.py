@@ -21,61 +21,51 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_page_waits_for_the_measurements() -> None:
+async def test_a_page_waits_for_the_measurements() -> None:
     measured: list[int] = []
 
     async def refresh() -> None:
         await asyncio.sleep(0)
         measured.append(1)
 
-    async def pages() -> None:
-        refresher = Refresher(refresh)
-        await refresher.wait()
-        await refresher.wait()
-
-    asyncio.run(pages())
+    refresher = Refresher(refresh)
+    await refresher.wait()
+    await refresher.wait()
     assert measured == [1, 1]
 
 
-def test_after_one_that_waited_in_vain_no_page_waits(patient: pytest.MonkeyPatch) -> None:
+async def test_after_one_that_waited_in_vain_no_page_waits(patient: pytest.MonkeyPatch) -> None:
     """What is under way goes on, and is not begun a second time."""
+    begun, end = 0, asyncio.Event()
 
-    async def pages() -> int:
-        begun, end = 0, asyncio.Event()
+    async def refresh() -> None:
+        nonlocal begun
+        begun += 1
+        await end.wait()
 
-        async def refresh() -> None:
-            nonlocal begun
-            begun += 1
-            await end.wait()
-
-        refresher = Refresher(refresh)
-        patient.setattr(refreshing, "REFRESH_SECONDS", AT_ONCE)
-        await refresher.wait()
-        patient.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
-        await refresher.wait()
-        end.set()
-        return begun
-
-    assert asyncio.run(pages()) == 1
+    refresher = Refresher(refresh)
+    patient.setattr(refreshing, "REFRESH_SECONDS", AT_ONCE)
+    await refresher.wait()
+    patient.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
+    await refresher.wait()
+    end.set()
+    assert begun == 1
 
 
-def test_pages_wait_again_after_a_while(patient: pytest.MonkeyPatch) -> None:
-    async def pages() -> list[str]:
-        happened: list[str] = []
-        end = asyncio.Event()
+async def test_pages_wait_again_after_a_while(patient: pytest.MonkeyPatch) -> None:
+    happened: list[str] = []
+    end = asyncio.Event()
 
-        async def refresh() -> None:
-            await end.wait()
-            happened.append("measured")
+    async def refresh() -> None:
+        await end.wait()
+        happened.append("measured")
 
-        refresher = Refresher(refresh)
-        patient.setattr(refreshing, "REFRESH_SECONDS", AT_ONCE)
-        patient.setattr(refreshing, "SLOW_SECONDS", AT_ONCE)
-        await refresher.wait()
-        happened.append("page")
-        patient.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
-        asyncio.get_running_loop().call_soon(end.set)
-        await refresher.wait()
-        return happened
-
-    assert asyncio.run(pages()) == ["page", "measured"]
+    refresher = Refresher(refresh)
+    patient.setattr(refreshing, "REFRESH_SECONDS", AT_ONCE)
+    patient.setattr(refreshing, "SLOW_SECONDS", AT_ONCE)
+    await refresher.wait()
+    happened.append("page")
+    patient.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
+    asyncio.get_running_loop().call_soon(end.set)
+    await refresher.wait()
+    assert happened == ["page", "measured"]
