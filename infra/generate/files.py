@@ -7,21 +7,16 @@ from typing import Any
 from infra.costs.inputs import read_inputs
 from infra.costs.page import page as costs
 from penstock.actions import Action
-from penstock.settings import SETTINGS
-from penstock.settings.markdown import write_page
 
 from .blocks import read_block, replace_blocks, yaml_list
 from .entry_points import entry_points
-from .helm_settings import write_defaults, write_schema
 from .load_balancer import rules
 from .pages import compatibility
 from .sam_template import functions, logical_id
-from .terraform_settings import write_terraform
+from .settings.files import write_setting_texts
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
-COMPATIBILITY, COSTS, SETTINGS_PAGE = "docs/compatibility.md", "docs/costs.md", "docs/settings.md"
-HELM_SCHEMA, HELM_DEFAULTS = "infra/helm/values.schema.json", "infra/helm/templates/_setting_defaults.tpl"
-TERRAFORM_SETTINGS = "infra/terraform/modules/settings/known_settings.tf"
+COMPATIBILITY, COSTS = "docs/compatibility.md", "docs/costs.md"
 
 # Functions that client requests invoke but that belong to no action. They have the same alarms as those of actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
@@ -38,10 +33,7 @@ def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str,
             (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": compatibility(actions)}
         ),
         COSTS: costs(read_inputs()),
-        SETTINGS_PAGE: write_page(SETTINGS),
-        TERRAFORM_SETTINGS: write_terraform(SETTINGS),
-        HELM_SCHEMA: write_schema((root / HELM_SCHEMA).read_text(), SETTINGS),
-        HELM_DEFAULTS: write_defaults(SETTINGS),
+        **write_setting_texts(root),
     }
 
 
