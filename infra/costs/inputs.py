@@ -19,7 +19,7 @@ from penstock.workers.fire import LONGEST_RUN_SECONDS
 ROOT = Path(__file__).resolve().parents[2]
 PRICES = Path(__file__).with_name("prices.toml")
 RESULTS = ROOT / "benchmarks/results"
-# The functions that poll for work, and so run all the time (template.yaml, WorkerSeconds).
+# The functions that poll for work, and so run all the time (QUEUE_LAMBDA_WORKER_SECONDS).
 POLLING = ("DeliverWebhooks", "FireSchedules", "Move")
 # Longest wait of a ReceiveMessage ("ReceiveMessage", SQS API Reference).
 POLL_SECONDS = 20
@@ -99,7 +99,7 @@ def read_inputs(prices: Path = PRICES) -> Inputs:
         container=document["container"],
         memory_mb=template["Globals"]["Function"]["MemorySize"],
         worker_memory_mb=parameters["WorkerMemory"]["Default"],
-        worker_seconds=parameters["WorkerSeconds"]["Default"],
+        worker_seconds=settings.queue_lambda_worker_seconds,
         gateway_poll_seconds=settings.queue_lambda_wait_seconds,
         scheduled_functions=sum(map(_is_scheduled, template["Resources"].values())),
         alarms=len(expand_for_each(alarms["Resources"])),

@@ -117,7 +117,7 @@ def _watching_rows(inputs: Inputs) -> Iterator[Row]:
         f"{len(POLLING)} x {minutes:,.0f} x ({inputs.worker_seconds} s x {memory} + {run:.2f} / 1 M)",
     )
     yield (
-        "with `WorkerSeconds=0` instead: `FireSchedules`, a schedule due in every minute",
+        "with `QUEUE_LAMBDA_WORKER_SECONDS=0` instead: `FireSchedules`, a schedule due in every minute",
         dollars(f.month_fire(inputs)),
         f"{minutes:,.0f} x ({inputs.fire_seconds:g} s x {memory} + {run:.2f} / 1 M)",
     )

@@ -58,7 +58,7 @@ def _ways(inputs: Inputs) -> Iterator[tuple[str, str]]:
             f"functions behind the HTTP API: {dollars(f.million_http_api(inputs))} a million messages, and"
             f" {dollars(instance)} to {dollars(terraform)} a month for PgBouncer and the scheduled functions,"
             f" {dollars(f.month_polling(inputs))} of it so that webhooks, schedules and move tasks are never late"
-            " by more than seconds (`WorkerSeconds`)"
+            " by more than seconds (`QUEUE_LAMBDA_WORKER_SECONDS`)"
         ),
     )
     yield (

@@ -49,7 +49,7 @@ ALIASES = (
 """,
 )
 # Nothing reads it. A variable's text is part of what SAM compares, as is the place of the code, but not its layers.
-VARIABLE = ("        QUEUE_ACCOUNT_ID: !Ref AccountId\n", '        PENSTOCK_RELEASE: "{release}"\n')
+VARIABLE = ("        QUEUE_REGION: !Ref AWS::Region\n", '        PENSTOCK_RELEASE: "{release}"\n')
 
 
 def gradual(template: str, release: str) -> str:

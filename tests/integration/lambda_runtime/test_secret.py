@@ -113,7 +113,7 @@ def test_the_encryption_key_comes_from_the_secret(database: Database, manager: A
     store(manager, DATABASE_URL=database.api_dsn, QUEUE_ENCRYPTION_KEY=KEY, QUEUE_REGION="eu-west-1")
     environment = ExecutionEnvironment({"QUEUE_SECRET": NAME, "QUEUE_REGION": "us-east-1"})
     assert environment.settings.queue_encryption_key == KEY
-    assert environment.settings.queue_region == "us-east-1"  # what the environment says wins
+    assert environment.settings.queue_region == "eu-west-1"  # the secret wins over the template's variables
     environment.close()
 
 

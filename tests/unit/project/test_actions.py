@@ -135,14 +135,13 @@ def test_functions_that_poll_run_until_their_next_invocation(
 ) -> None:
     """They are invoked each minute. Their timeout leaves the 15 seconds of the slowest endpoint; two run at once."""
     parameters = template["Parameters"]
-    seconds = parameters["WorkerSeconds"]
-    assert seconds["Default"] == Settings.read({}).queue_lambda_worker_seconds > 60
+    seconds = Settings.queue_lambda_worker_seconds
+    assert seconds.default > 60
+    assert seconds.maximum is not None
     assert parameters["ScheduledConcurrency"]["Default"] == 2
     for name in ("DeliverWebhooks", "FireSchedules", "Move"):
         properties = functions[name]
-        assert seconds["MaxValue"] + 15 < properties["Timeout"] < 2 * 60
-        variables = properties["Environment"]["Variables"]
-        assert variables["QUEUE_LAMBDA_WORKER_SECONDS"] == {"Ref": "WorkerSeconds"}
+        assert seconds.maximum + 15 < properties["Timeout"] < 2 * 60
         assert properties["ReservedConcurrentExecutions"]["If"][2] == {"Ref": "ScheduledConcurrency"}
 
 

@@ -39,11 +39,12 @@ class ExecutionEnvironment:
         self.variables = variables
         self._bounds_waits = bounds_waits
         self.request_ids = RequestIds()
+        self._loggers: dict[str, Logger] = {}
         import_driver(variables.get("QUEUE_DATABASE_DRIVER", ""))
 
     @cached_property
     def settings(self) -> Settings:
-        """From the environment variables and the secret that they name.
+        """From the environment variables and the secret that they name, whose members win.
 
         Raises SettingError, also when there is no DATABASE_URL, and ServiceUnavailable without the secret.
         """
@@ -73,18 +74,21 @@ class ExecutionEnvironment:
             self.logger.warning(warning)
         return environment
 
-    @cached_property
+    @property
     def logger(self) -> "Logger":
         """The logger. It imports powertools, which cold starts do without."""
         try:
-            return lambda_logger(self._given_settings.log_level)
+            level = self._known_settings.log_level
         except SettingError:  # the caller logs this error
-            return lambda_logger("info")
+            level = "info"
+        if level not in self._loggers:
+            self._loggers[level] = lambda_logger(level)
+        return self._loggers[level]
 
-    @cached_property
+    @property
     def metrics(self) -> Metrics:
         """Writes counts and gauges."""
-        return Metrics(self._given_settings.queue_account_id, self._given_settings.queue_region)
+        return Metrics(self._known_settings.queue_account_id, self._known_settings.queue_region)
 
     def run(self, operation: "Operation[T]") -> T:
         """The operation's result. With QUEUE_USAGE_METRICS, writes metrics of the queues that the operation used."""
@@ -119,10 +123,15 @@ class ExecutionEnvironment:
             if database in self.__dict__:
                 self.__dict__[database].close()
 
-    @cached_property
+    @property
+    def _known_settings(self) -> Settings:
+        """The settings; until the secret has been read, those of the variables alone. Raises SettingError."""
+        return self.settings if "settings" in self.__dict__ else self._given_settings
+
+    @property
     def _is_traced(self) -> bool:
         try:
-            return self._given_settings.queue_tracing
+            return self._known_settings.queue_tracing
         except SettingError:  # the invocation itself raises it
             return False
 
@@ -151,5 +160,4 @@ class ExecutionEnvironment:
         return self._read_secret(self._secret).database_url or None
 
     def _read_secret(self, secret: "Secret") -> Settings:
-        given = {name: value for name, value in self.variables.items() if value}
-        return Settings.read({**secret.read(), **given})
+        return Settings.read({**self.variables, **secret.read()})

@@ -1,8 +1,8 @@
 """Settings of a function that are in a secret of AWS Secrets Manager, and so in no function's environment.
 
-The secret is a JSON object: {"DATABASE_URL": "postgresql://…", "QUEUE_ENCRYPTION_KEY": "…"}. It is read when the
-function starts, and again when the database refuses a connection, since its password may be a new one: so a rotation
-needs no deployment. Never on the way of a request otherwise. Source: "Rotation function" and "Get a Secrets Manager
+The secret is a JSON object that may have every setting: {"DATABASE_URL": "postgresql://…", "QUOTA_QUEUES": "1000"}. A
+function reads it when it starts, and again when the database refuses a connection, since its password may be new: so a
+rotation needs no deployment. Otherwise no request waits for it. Source: "Rotation function" and "Get a Secrets Manager
 secret value using Python with client-side caching", AWS Secrets Manager User Guide.
 """
 
@@ -26,7 +26,7 @@ class Secret:
         self._read_at = 0.0
 
     def read(self) -> dict[str, str]:
-        """The settings in it. Raises ServiceUnavailable when it cannot be read, SettingError when it has others."""
+        """The settings in it that are not empty. Raises ServiceUnavailable, and SettingError for an unknown name."""
         # boto3 is a part of Lambda's runtime. Its import takes longer than all others of a function together.
         from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
         from aws_lambda_powertools.utilities.parameters import exceptions  # noqa: PLC0415
@@ -54,11 +54,14 @@ class Secret:
 
 
 def check_members(members: object) -> dict[str, str]:
-    """The members of a secret, which are texts with names of settings. Raises SettingError, without their values."""
+    """The members of a secret that are not empty. All must be texts with names of settings.
+
+    Raises SettingError, without their values.
+    """
     if not isinstance(members, dict) or not all(isinstance(value, str) for value in members.values()):
         raise SettingError("QUEUE_SECRET must name a secret that is a JSON object with texts")
     if unknown := members.keys() - {setting.name for setting in SETTINGS}:
         raise SettingError(
             f"the secret of QUEUE_SECRET has {', '.join(sorted(unknown))}, which are no settings"
         )
-    return members
+    return {name: value for name, value in members.items() if value}

@@ -31,9 +31,9 @@ class Settings:
         "between: for LISTEN (a pooler accepts it and delivers nothing), migrations, and the few connections of the "
         "service that are always busy. Empty: as `DATABASE_URL`.")
     queue_secret = Setting("", unit="name or ARN", help="For functions: a secret of AWS Secrets Manager, a JSON "
-        "object whose members are settings that are not set otherwise, such as `DATABASE_URL` and "
-        "`QUEUE_ENCRYPTION_KEY`. Read at the start, and again when no connection can be made. Not read where "
-        "`DATABASE_URL` is set.")
+        "object that may have every setting, such as `DATABASE_URL` and `QUEUE_ENCRYPTION_KEY`, and wins over the "
+        "variables of the function. Read at the start, and again when no connection can be made. Not read where the "
+        "variable `DATABASE_URL` is set.")
     queue_address = Setting("0.0.0.0:9324", unit="host:port", format=formats.ADDRESS, help="Where the service "
         "listens. `penstock up` itself listens on 127.0.0.1 unless this variable or `--host` says otherwise.")
     queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="Start of the queue URLs "

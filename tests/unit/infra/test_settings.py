@@ -1,0 +1,103 @@
+"""Every setting can be set by a variable, by compose and by the secret of functions, which refuse the same values.
+
+Terraform and Helm: tests/system/terraform, tests/system/helm.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from infra.generate.settings.compose import write_compose
+from infra.generate.settings.helm import write_defaults, write_schema
+from infra.generate.settings.terraform import write_terraform
+from penstock.lambda_runtime import environment as environment_module
+from penstock.lambda_runtime.environment import ExecutionEnvironment
+from penstock.lambda_runtime.secret import Secret, check_members
+from penstock.settings import SETTINGS, Setting, SettingError, Settings
+from tests.support.setting_values import ACCEPTED, REFUSED
+
+COMPOSE = (Path(__file__).parents[3] / "infra/container/compose.yaml").read_text()
+EXPECTED = {setting.name: setting.parse(ACCEPTED[setting.name]) for setting in SETTINGS}
+MINE = Setting(5, "What it is for.", minimum=1, maximum=9)
+MINE.__set_name__(Settings, "queue_mine")
+
+
+def read_values(settings: Settings) -> dict[str, object]:
+    """By name. QUEUE_DATABASE_AUTH adds a password to the addresses."""
+    found = {setting.name: getattr(settings, setting.attribute) for setting in SETTINGS}
+    assert found["QUEUE_DATABASE_AUTH"] == "iam"
+    return {
+        name: value.split(" password=")[0] if name.startswith("DATABASE_") else value
+        for name, value in found.items()
+    }
+
+
+def interpolate(text: str, variables: dict[str, str]) -> str:
+    """As compose does: https://docs.docker.com/reference/compose-file/interpolation/."""
+    return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1]) or found[2], text)
+
+
+def test_no_accepted_value_is_a_default() -> None:
+    assert [setting.name for setting in SETTINGS if EXPECTED[setting.name] == setting.default] == []
+
+
+def test_variables() -> None:
+    assert read_values(Settings.read(ACCEPTED)) == EXPECTED
+
+
+@pytest.mark.parametrize(("name", "text"), REFUSED.items())
+def test_a_variable_with_a_value_that_no_way_takes(name: str, text: str) -> None:
+    with pytest.raises(SettingError, match=f"^{name} must be "):
+        Settings.read({name: text})
+
+
+@pytest.mark.parametrize("service", ["migrate", "penstock", "workers"])
+def test_compose(service: str) -> None:
+    variables = yaml.safe_load(COMPOSE)["services"][service]["environment"]
+    given = {name: interpolate(text, ACCEPTED) for name, text in variables.items()}
+    assert read_values(Settings.read(given)) == EXPECTED
+
+
+def test_compose_asks_for_signatures_and_else_has_the_defaults() -> None:
+    variables = yaml.safe_load(COMPOSE)["services"]["workers"]["environment"]
+    given = {name: interpolate(text, {}) for name, text in variables.items()}
+    own = {name: text for name, text in given.items() if text}
+    assert own.keys() == {"DATABASE_URL", "DATABASE_DIRECT_URL", "QUEUE_ACCESS"}
+    assert Settings.read(given) == Settings.read(own)
+
+
+def test_the_secret_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It wins over the variables that template.yaml sets."""
+    monkeypatch.setattr(Secret, "read", lambda secret: check_members(ACCEPTED))
+    monkeypatch.setattr(environment_module, "lambda_logger", lambda level: level)
+    variables = {setting.name: setting.write() for setting in SETTINGS if setting.name != "QUEUE_SECRET"}
+    environment = ExecutionEnvironment({**variables, "QUEUE_SECRET": "penstock", "DATABASE_URL": ""})
+    assert str(environment.logger) == "info"  # the secret has not been read
+    assert read_values(environment.settings) == EXPECTED
+    assert str(environment.logger) == "critical"
+
+
+@pytest.mark.parametrize(("name", "text"), [*REFUSED.items(), ("QUEUE_MAX_CONECTIONS", "5")])
+def test_a_secret_with_a_value_that_no_way_takes(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Secret, "read", lambda secret: check_members({name: text}))
+    with pytest.raises(SettingError, match=name):
+        ExecutionEnvironment({"QUEUE_SECRET": "penstock"}).settings  # noqa: B018 - reads it
+
+
+def test_a_setting_is_written_in_one_place() -> None:
+    """What `make generate` makes of a new one."""
+    assert (
+        '    QUEUE_MINE = { type = "integer", default = "5", minimum = 1, maximum = 9 }'
+        in write_terraform([MINE])
+    )
+    assert '"QUEUE_MINE": {"type": "integer", "minimum": 1, "maximum": 9}' in write_schema(
+        '{"properties": {}}', [MINE]
+    )
+    assert '"QUEUE_MINE": "5"' in write_defaults([MINE])
+    assert write_compose(COMPOSE, [MINE]) == ["  QUEUE_MINE: ${QUEUE_MINE:-}"]
