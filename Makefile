@@ -19,7 +19,7 @@ ARGS ?=
 PYTHON ?= $(or $(shell infra/local/find_python.sh),$(error no suitable Python))
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/generate infra/local infra/local_lambda infra/ha tests benchmarks examples)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/generate infra/local tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 HELM := .tools/helm/bin/helm
@@ -131,7 +131,7 @@ check-project: .venv/test.stamp $(SAM)
 
 lambda: .venv/lambda.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
 	@infra/local/sam_build.sh $(SAM)
-	@exec $(BIN)/python -m infra.local_lambda $(ARGS)
+	@exec $(BIN)/python -m tests.support.local_lambda $(ARGS)
 
 format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from infra.local_lambda.events import Request
+from tests.support.local_lambda.events import Request
 
 ACCOUNT = "000000000000"
 HOST = ("Host", "sqs.internal")

@@ -22,15 +22,15 @@ from benchmarks.measure.cpu import on_cpu_seconds
 from benchmarks.measure.host import HostLoad, host_load, interpreter_text, machine
 from benchmarks.measure.tally import percentile
 from benchmarks.report.runs import write_results
-from infra.local_lambda.__main__ import PARAMETERS, serving
-from infra.local_lambda.errors import InvocationError
-from infra.local_lambda.events import EventForm, Request, event_of, response_of
-from infra.local_lambda.fleet import Fleet
-from infra.local_lambda.idle_network import HOST
-from infra.local_lambda.runtime_api import RuntimeApi
-from infra.local_lambda.template import Stack, read_stack
 from penstock.settings import Settings
 from penstock_web.local.up import UpOptions, with_database
+from tests.support.local_lambda.__main__ import PARAMETERS, serving
+from tests.support.local_lambda.errors import InvocationError
+from tests.support.local_lambda.events import EventForm, Request, event_of, response_of
+from tests.support.local_lambda.fleet import Fleet
+from tests.support.local_lambda.idle_network import HOST
+from tests.support.local_lambda.runtime_api import RuntimeApi
+from tests.support.local_lambda.template import Stack, read_stack
 
 from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, request_of, scheduler_request
 

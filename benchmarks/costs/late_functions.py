@@ -25,16 +25,16 @@ import uvloop
 
 from benchmarks.measure.host import HostLoad, host_load
 from benchmarks.measure.tally import percentile
-from infra.local_lambda.__main__ import serving
-from infra.local_lambda.errors import InvocationError
-from infra.local_lambda.events import event_of, response_of
-from infra.local_lambda.fleet import Fleet
-from infra.local_lambda.idle_network import HOST
-from infra.local_lambda.runtime_api import RuntimeApi
-from infra.local_lambda.schedules import run_schedules
-from infra.local_lambda.template import Stack, read_stack
 from penstock.settings import Settings
 from penstock_web.local.up import UpOptions, with_database
+from tests.support.local_lambda.__main__ import serving
+from tests.support.local_lambda.errors import InvocationError
+from tests.support.local_lambda.events import event_of, response_of
+from tests.support.local_lambda.fleet import Fleet
+from tests.support.local_lambda.idle_network import HOST
+from tests.support.local_lambda.runtime_api import RuntimeApi
+from tests.support.local_lambda.schedules import run_schedules
+from tests.support.local_lambda.template import Stack, read_stack
 
 from .function_calls import json_request, scheduler_request
 from .functions import FORM, ROOT, call_gateway

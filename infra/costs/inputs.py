@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from infra.local_lambda.balancer import CloudFormationLoader
-from infra.local_lambda.values import expand_for_each
 from penstock.settings import Settings
 from penstock.workers.fire import LONGEST_RUN_SECONDS
+from tests.support.local_lambda.balancer import CloudFormationLoader
+from tests.support.local_lambda.values import expand_for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 PRICES = Path(__file__).with_name("prices.toml")

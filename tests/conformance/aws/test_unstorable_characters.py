@@ -15,7 +15,6 @@ from urllib.parse import urlencode
 import botocore.serialize
 import pytest
 
-from infra.local_lambda.events import Request, Response
 from penstock.sns import attributes as sns_attributes
 from penstock.sqs import attributes as sqs_attributes
 from tests.conformance.scheduler import test_every_action as scheduler_actions
@@ -30,6 +29,7 @@ from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
+from tests.support.local_lambda.events import Request, Response
 
 UNSTORABLE = ("a\0b", "a\ud800b")
 # What attributes may be that are documents.

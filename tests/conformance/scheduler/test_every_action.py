@@ -16,7 +16,6 @@ import botocore.serialize
 import botocore.session
 import pytest
 
-from infra.local_lambda.events import EVENT_FORMS, EventForm, Request, Response, event_of, response_of
 from penstock.actions import ACTIONS
 from tests.support import plain_http
 from tests.support.conformance.answer_model import checked
@@ -25,6 +24,7 @@ from tests.support.conformance.deployments import Deployments
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sqs import Sqs
 from tests.support.functions.server import Functions, TooLargeError, file_name, function_for
+from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, Response, event_of, response_of
 
 Members = dict[str, Any]
 MODEL = botocore.session.get_session().get_service_model("scheduler")

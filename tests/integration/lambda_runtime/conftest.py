@@ -9,10 +9,10 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from infra.local_lambda.events import EventForm
 from penstock.settings import DRIVERS
 from tests.support.database import Database
 from tests.support.functions.server import Functions, FunctionServer
+from tests.support.local_lambda.events import EventForm
 
 
 @pytest.fixture

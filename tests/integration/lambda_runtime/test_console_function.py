@@ -9,11 +9,11 @@ import pytest
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
 import penstock_web.runtime.rest_function  # noqa: F401
-from infra.local_lambda.events import EVENT_FORMS, EventForm
 from tests.support import plain_http
 from tests.support.conformance.access_keys import SIGV4, new_key
 from tests.support.database import Database
 from tests.support.functions.server import FunctionServer
+from tests.support.local_lambda.events import EVENT_FORMS, EventForm
 
 pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
 

@@ -16,7 +16,6 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from infra.local_lambda.events import Request, event_of
 from penstock import drivers
 from penstock.errors import InternalFailure
 from penstock.lambda_runtime import scheduled
@@ -26,6 +25,7 @@ from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, end_sessions
 from tests.support.functions.invocations import QUEUE_URL, call, invoke, json_request
 from tests.support.functions.server import FUNCTIONS, Functions, load_handler
+from tests.support.local_lambda.events import Request, event_of
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def test_only_functions_that_sign_import_cryptography(database: Database) -> Non
 import json, sys
 from tests.support.functions.invocations import invoke, json_request, query_request
 from tests.support.functions.server import Functions
-from infra.local_lambda.events import Request
+from tests.support.local_lambda.events import Request
 
 def named():
     return "cryptography" in sys.modules

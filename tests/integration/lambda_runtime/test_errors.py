@@ -10,10 +10,10 @@ import sys
 import psycopg
 import pytest
 
-from infra.local_lambda.events import event_of, response_of
 from tests.support.database import Database
 from tests.support.functions.invocations import QUEUE_URL, call, error_of, invoke, json_request, query_request
 from tests.support.functions.server import FUNCTIONS, Functions, load_handler
+from tests.support.local_lambda.events import event_of, response_of
 
 # Nobody listens on the discard port of the loopback.
 NOWHERE = "postgresql://nobody:secret-password@127.0.0.1:9/nothing"

@@ -20,13 +20,13 @@ from botocore.exceptions import ClientError
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
-from infra.local_lambda.events import EventForm
 from penstock import drivers
 from penstock.lambda_runtime import events
 from tests.support import plain_http
 from tests.support.database import Database
 from tests.support.functions import server
 from tests.support.functions.server import FunctionServer
+from tests.support.local_lambda.events import EventForm
 from tests.support.sql.calls import Counts, arn_of, counts, receive
 
 WAYS = pytest.mark.parametrize("form", ["http_api", "alb"])

@@ -11,10 +11,10 @@ import pytest
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
-from infra.local_lambda.events import EVENT_FORMS, Request, event_of, response_of
 from tests.support import plain_http
 from tests.support.database import Database
 from tests.support.functions.server import Functions, FunctionServer, load_handler
+from tests.support.local_lambda.events import EVENT_FORMS, Request, event_of, response_of
 
 JSON = {"content-type": "application/json"}
 

@@ -12,9 +12,9 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import pytest
 
-from infra.local_lambda.events import EVENT_FORMS
 from tests.support import plain_http
 from tests.support.functions.server import FunctionServer
+from tests.support.local_lambda.events import EVENT_FORMS
 
 pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
 

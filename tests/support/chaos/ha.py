@@ -19,7 +19,6 @@ from typing import Annotated, Final, cast
 import psycopg
 import typer
 
-from infra.ha.cluster import Cluster, Member, running_cluster
 from penstock.postgres.migrations import migrate
 from penstock_web.local.postgres import ROLE
 from penstock_web.local.state import ephemeral_state
@@ -31,6 +30,7 @@ from tests.support.chaos.report import say, show
 from tests.support.chaos.servers import Installation, Service, with_signal
 from tests.support.chaos.summary import RUNS, add_to_summary
 from tests.support.database import memory_directory
+from tests.support.ha.cluster import Cluster, Member, running_cluster
 
 app = typer.Typer(pretty_exceptions_enable=False)
 

@@ -9,12 +9,12 @@ from urllib.parse import urlencode, urlsplit
 
 import botocore.serialize
 
-from infra.local_lambda.events import Request, Response, event_of, response_of
 from tests.support import plain_http
 from tests.support.conformance.raw_requests import FORM
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sqs import Sqs
 from tests.support.functions.server import Functions, file_name
+from tests.support.local_lambda.events import Request, Response, event_of, response_of
 
 Members = dict[str, Any]
 Write = Callable[[str, Members], Request]

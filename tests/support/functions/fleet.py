@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from infra.local_lambda.__main__ import serving
-from infra.local_lambda.fleet import Fleet
-from infra.local_lambda.idle_network import HOST
-from infra.local_lambda.runtime_api import RuntimeApi
-from infra.local_lambda.template import Function, read_stack
 from tests.support.functions.server import ROOT
+from tests.support.local_lambda.__main__ import serving
+from tests.support.local_lambda.fleet import Fleet
+from tests.support.local_lambda.idle_network import HOST
+from tests.support.local_lambda.runtime_api import RuntimeApi
+from tests.support.local_lambda.template import Function, read_stack
 from tests.support.programs.local_lambda import from_sources
 
 PYTHON = ROOT / ".tools/lambda/bin/python"

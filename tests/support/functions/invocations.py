@@ -6,8 +6,8 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-from infra.local_lambda.events import Request, Response, event_of, response_of
 from tests.support.functions.server import Functions, function_for
+from tests.support.local_lambda.events import Request, Response, event_of, response_of
 
 QUEUE_URL = "http://sqs.internal/000000000000/orders"
 

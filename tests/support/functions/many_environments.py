@@ -24,12 +24,12 @@ from dataclasses import asdict, dataclass, field
 from itertools import count
 from typing import Any
 
-from infra.local_lambda.events import event_of
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.lambda_runtime.handler import Handler
 from penstock.postgres.psycopg_connection import connect
 from tests.support.functions.invocations import json_request
 from tests.support.ledger import Ledger
+from tests.support.local_lambda.events import event_of
 from tests.support.sql.server_crash import HIDDEN_SECONDS, drain
 
 PAUSE_SECONDS = 0.1

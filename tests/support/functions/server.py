@@ -28,9 +28,9 @@ from types import SimpleNamespace
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from infra.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
 from penstock.actions import BY_ROUTE, BY_TARGET, MAPPING_ACTIONS
 from penstock.aws.codec.protocol import rest_resource
+from tests.support.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
 
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"

@@ -30,7 +30,7 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
     command = [
         sys.executable,
         "-m",
-        "infra.local_lambda",
+        "tests.support.local_lambda",
         "--build",
         str(build),
         "--port",

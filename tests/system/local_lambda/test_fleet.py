@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from infra.local_lambda.errors import FunctionError
-from infra.local_lambda.fleet import Fleet
-from infra.local_lambda.schedules import run_schedules
-from infra.local_lambda.template import Schedule
 from tests.support.functions.fleet import function, running
+from tests.support.local_lambda.errors import FunctionError
+from tests.support.local_lambda.fleet import Fleet
+from tests.support.local_lambda.schedules import run_schedules
+from tests.support.local_lambda.template import Schedule
 
 CODE = """
 import asyncio, os, time

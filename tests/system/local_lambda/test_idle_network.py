@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from infra.local_lambda.events import event_of, response_of
-from infra.local_lambda.fleet import Fleet
-from infra.local_lambda.idle_network import HOST, IdleNetwork, Loss, address_of, through
-from infra.local_lambda.template import read_stack
 from penstock_web.server import listening_socket
 from tests.support.database import Database
 from tests.support.functions.fleet import running
 from tests.support.functions.invocations import json_request
+from tests.support.local_lambda.events import event_of, response_of
+from tests.support.local_lambda.fleet import Fleet
+from tests.support.local_lambda.idle_network import HOST, IdleNetwork, Loss, address_of, through
+from tests.support.local_lambda.template import read_stack
 from tests.support.programs.local_lambda import from_sources
 
 

@@ -24,10 +24,10 @@ from uuid import uuid4
 
 import pytest
 
-from infra.local_lambda.errors import FunctionError, RequestTooLargeError, TooManyRequestsError
-from infra.local_lambda.fleet import Fleet
-from infra.local_lambda.read_only import is_possible
 from tests.support.functions.fleet import PYTHON, function, running
+from tests.support.local_lambda.errors import FunctionError, RequestTooLargeError, TooManyRequestsError
+from tests.support.local_lambda.fleet import Fleet
+from tests.support.local_lambda.read_only import is_possible
 from tests.support.wait import wait_until
 
 MB = 1024 * 1024

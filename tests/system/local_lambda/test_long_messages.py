@@ -1,6 +1,6 @@
 """Long messages through every door with AWS's limits on: real processes of awslambdaric, and the container beside them.
 
-Limits and their sources: `penstock.response_limit`, `infra.local_lambda.limits`.
+Limits and their sources: `penstock.response_limit`, `tests.support.local_lambda.limits`.
 """
 
 from __future__ import annotations

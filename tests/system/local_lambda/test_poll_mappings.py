@@ -13,12 +13,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from infra.local_lambda.errors import FunctionError
-from infra.local_lambda.events import Request, event_of, response_of
-from infra.local_lambda.fleet import Fleet
 from tests.support.database import Database
 from tests.support.functions.fleet import running_stack
 from tests.support.functions.invocations import json_request
+from tests.support.local_lambda.errors import FunctionError
+from tests.support.local_lambda.events import Request, event_of, response_of
+from tests.support.local_lambda.fleet import Fleet
 from tests.support.mappings.functions import Functions, running_functions
 from tests.support.wait import wait_until
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psycopg
 
-from infra.local_lambda.events import Request, event_of, response_of
-from infra.local_lambda.fleet import Fleet
 from tests.support.database import Database
 from tests.support.delivery.receiver import Receiver, running_receiver
 from tests.support.functions.fleet import running_stack
 from tests.support.functions.invocations import json_request, query_request
+from tests.support.local_lambda.events import Request, event_of, response_of
+from tests.support.local_lambda.fleet import Fleet
 from tests.support.mappings.functions import running_functions
 from tests.support.sql.move_tasks import dead_queue, poison, tasks
 from tests.support.wait import wait_until

@@ -11,8 +11,8 @@ import yaml
 
 from infra.generate.blocks import MarkerError
 from infra.generate.gradual import gradual
-from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
-from infra.local_lambda.values import expand_for_each
+from tests.support.local_lambda.balancer import CloudFormationLoader, read_balancer
+from tests.support.local_lambda.values import expand_for_each
 
 ROOT = Path(__file__).parents[3]
 TEMPLATE = (ROOT / "template.yaml").read_text()

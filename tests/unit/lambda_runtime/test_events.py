@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from infra.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 from penstock.http import HttpRequest, HttpResponse
 from penstock.lambda_runtime.events import UnknownEvent, answer, fits, read, writes_ascii
 from penstock.response_limit import ResponseLimit
+from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 
 every_form = pytest.mark.parametrize("form", EVENT_FORMS)
 PEERS = dict.fromkeys(("http_api", "function_url"), "192.0.2.1")  # the other forms of event_of name none

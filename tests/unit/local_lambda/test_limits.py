@@ -24,16 +24,16 @@ from typing import Any
 import pytest
 from starlette.requests import Request as HttpRequest
 
-from infra.local_lambda.environment import process_variables
-from infra.local_lambda.errors import (
+from tests.support.local_lambda.environment import process_variables
+from tests.support.local_lambda.errors import (
     FunctionError,
     InvocationError,
     RequestTooLargeError,
     TooManyRequestsError,
 )
-from infra.local_lambda.front import BALANCER, HTTP_API, FrontEnd, FrontKind
-from infra.local_lambda.template import read_stack
-from infra.local_lambda.values import TemplateError
+from tests.support.local_lambda.front import BALANCER, HTTP_API, FrontEnd, FrontKind
+from tests.support.local_lambda.template import read_stack
+from tests.support.local_lambda.values import TemplateError
 
 MB = 1024 * 1024
 KINDS = {"http_api": HTTP_API, "balancer": BALANCER}

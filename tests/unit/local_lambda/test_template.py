@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from benchmarks.costs.function_calls import request_of
-from infra.local_lambda.balancer import Rule, read_balancer
-from infra.local_lambda.events import Request
-from infra.local_lambda.front import route_chooser, rule_chooser
-from infra.local_lambda.template import Route, read_stack
-from infra.local_lambda.values import TemplateError, Values, expand_for_each
 from penstock.actions import ACTIONS, BY_TARGET
 from tests.support.functions.server import ROOT
+from tests.support.local_lambda.balancer import Rule, read_balancer
+from tests.support.local_lambda.events import Request
+from tests.support.local_lambda.front import route_chooser, rule_chooser
+from tests.support.local_lambda.template import Route, read_stack
+from tests.support.local_lambda.values import TemplateError, Values, expand_for_each
 
 TEMPLATE = {
     "Parameters": {"Name": {"Default": "orders"}, "Size": {"Type": "Number"}},

@@ -11,13 +11,13 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
-from infra.local_lambda.values import Values, expand_for_each
 from penstock.actions import ACTIONS, BY_ROUTE, MAPPING_ACTIONS, load_operation
 from penstock.lambda_runtime.handler import Handler
 from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
 from penstock.settings import Settings
 from tests.support.functions.server import FUNCTIONS, file_name, load_handler
+from tests.support.local_lambda.balancer import CloudFormationLoader, read_balancer
+from tests.support.local_lambda.values import Values, expand_for_each
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))

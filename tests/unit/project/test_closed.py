@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.local_lambda.__main__ import PARAMETERS
-from infra.local_lambda.balancer import CloudFormationLoader
-from infra.local_lambda.values import expand_for_each
 from penstock.actions import ACTIONS
 from penstock.settings import SETTINGS, Settings
+from tests.support.local_lambda.__main__ import PARAMETERS
+from tests.support.local_lambda.balancer import CloudFormationLoader
+from tests.support.local_lambda.values import expand_for_each
 
 ROOT = Path(__file__).parents[3]
 SECRETS = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(each.name for each in SETTINGS if each.secret))

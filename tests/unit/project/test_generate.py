@@ -14,11 +14,11 @@ from infra.generate.__main__ import ROOT, main
 from infra.generate.blocks import MarkerError, replace_blocks
 from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generate_texts, list_services, write
 from infra.generate.load_balancer import PriorityError, priorities
-from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
-from infra.local_lambda.values import Values, expand_for_each
 from penstock.actions import ACTIONS, Action
 from penstock.scheduler.types import GetScheduleRequest
 from penstock.sqs.types import PurgeQueueRequest
+from tests.support.local_lambda.balancer import CloudFormationLoader, read_balancer
+from tests.support.local_lambda.values import Values, expand_for_each
 
 PAUSE = Action("sqs", "PauseQueue", PurgeQueueRequest, None, ACTIONS[0].operation)
 RUN = Action(

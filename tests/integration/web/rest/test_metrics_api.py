@@ -13,11 +13,11 @@ import pytest
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
-from infra.local_lambda.events import EVENT_FORMS
 from penstock.settings import DRIVERS
 from tests.support import plain_http
 from tests.support.database import Database, TestServer
 from tests.support.functions.server import FunctionServer
+from tests.support.local_lambda.events import EVENT_FORMS
 from tests.support.programs.penstock_service import running_service
 from tests.support.sql.metric_rows import add_forecast, add_latency, add_run, add_window, new_queue
 

@@ -40,7 +40,7 @@ class Rule(NamedTuple):
 
 def read_balancer(template: Path) -> tuple[list[Rule], str]:
     """The rules by priority, and the function for requests that match none. Raises TemplateError."""
-    read = yaml.load(template.read_text(), Loader=CloudFormationLoader)  # noqa: S506 - a SafeLoader
+    read = yaml.load(template.read_text(), Loader=CloudFormationLoader)
     values = Values(read, {})
     resources = expand_for_each(read["Resources"])
     targets = {

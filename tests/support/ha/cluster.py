@@ -30,7 +30,7 @@ from penstock_web.system_account import LocalError, SystemAccount
 
 MEMBERS: Final = 3
 _START_SECONDS: Final = 90
-_PATRONI: Final = Path(__file__).parents[2] / ".tools/ha/bin/patroni"
+_PATRONI: Final = Path(__file__).parents[3] / ".tools/ha/bin/patroni"
 _TEMPLATE: Final = Path(__file__).with_name("patroni.yml.tmpl")
 
 

@@ -69,7 +69,7 @@ class End(asyncio.Protocol):
         if self.other is not None:
             self.other.transport.write(data)
 
-    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - the signature is asyncio's
+    def connection_lost(self, error: Exception | None) -> None:
         self.link.network.ends.discard(self)
         if self.other is not None:
             self.other.transport.close()

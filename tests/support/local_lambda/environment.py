@@ -19,7 +19,7 @@ from .errors import FunctionError, ResultTooLargeError
 from .read_only import command_prefix, is_possible
 from .template import Function
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 REGION = "us-east-1"
 SECOND_MS = 1000
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

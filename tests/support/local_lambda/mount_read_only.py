@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-TEMPORARY = "/tmp"  # noqa: S108 - its path on Lambda
+TEMPORARY = "/tmp"
 _TEMPORARY_BYTES = 512 * 2**20  # of `limits`, which this script cannot import
 
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
@@ -72,4 +72,4 @@ if __name__ == "__main__":
     directory = os.getcwd()  # noqa: PTH109 - as above
     make_read_only(folders.split(":"))
     os.chdir(directory)  # where it is now mounted
-    os.execv(command[0], command)  # noqa: S606
+    os.execv(command[0], command)

@@ -1,7 +1,7 @@
 """Runs the functions that `sam build` made, with a database of their own unless DATABASE_URL is set.
 
 make lambda                                        # builds, then runs this
-python -m infra.local_lambda --port 9324 --alb-port 9325 --most 10
+python -m tests.support.local_lambda --port 9324 --alb-port 9325 --most 10
 """
 
 import argparse
@@ -114,8 +114,8 @@ def name_and_value(text: str) -> tuple[str, str]:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m infra.local_lambda", description=__doc__)
-    root = Path(__file__).parents[2]
+    parser = argparse.ArgumentParser(prog="python -m tests.support.local_lambda", description=__doc__)
+    root = Path(__file__).parents[3]
     parser.add_argument(
         "--build", type=absolute_path, default=root / ".aws-sam/build", help="what `sam build` made"
     )
