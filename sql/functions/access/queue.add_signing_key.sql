@@ -1,7 +1,6 @@
 -- queue.add_signing_key: stores a signing key when no key signs yet; with p_rotate it replaces the key that signs. The
 -- private part of a replaced key is deleted at once, since no process signs with it any more; its certificate stays.
--- Returns the key that signs now. Locks: advisory, one caller at a time. Called by: the first process that signs;
--- penstock keys rotate-signing.
+-- Returns the key that signs now. Locks: advisory, one caller at a time.
 create or replace function queue.add_signing_key(
     p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
 returns table (key_id text, sealed boolean, private_key bytea)

@@ -1,7 +1,6 @@
 -- queue.create_first_key(id, account, secret, description): stores an access key when there has never been a key of any
 -- kind. Revoked ones count: whoever has revoked the last key does not want the next start to write a new one into a log.
--- Returns one row: created. Locks: advisory, one caller at a time. Called by: `penstock up` and `penstock migrate` with
--- --first-key.
+-- Returns one row: created. Locks: advisory, one caller at a time.
 create or replace function queue.create_first_key(
     p_key_id text, p_account_id text, p_secret bytea, p_description text)
 returns table (created boolean)

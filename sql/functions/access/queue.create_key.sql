@@ -2,7 +2,7 @@
 -- (p_secret is encrypted) or 'bearer' (p_secret is a hash); p_user null: a key of the account itself; p_expires_at null:
 -- it does not expire. Returns one row: created, false when the id is taken; error: UnknownUser, or TooManyKeys: a user
 -- has two keys of a kind that are neither revoked nor expired (as in IAM), so that one can replace the other.
--- Raises 23514 for an account that is not 12 digits. Locks: the user's row. Called by: `penstock keys create`.
+-- Raises 23514 for an account that is not 12 digits. Locks: the user's row.
 create or replace function queue.create_key(
     p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text,
     p_expires_at timestamptz)

@@ -1,5 +1,4 @@
 -- queue.current_signing_key(): the key that signs now; no row before the first one was made.
--- Called by: processes that sign notifications, once in a while.
 create or replace function queue.current_signing_key()
 returns table (key_id text, sealed boolean, private_key bytea)
 language sql stable as $$

@@ -1,6 +1,5 @@
 -- queue.encryption_key(fingerprint, replace): the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The first
 -- call with a p_fingerprint stores it; later ones do so with p_replace. Returns one row, which has null before.
--- Called by: a service at its start, `penstock keys create`, `penstock doctor` (with null: it only looks).
 create or replace function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
 returns table (fingerprint bytea)
 language plpgsql as $$

@@ -1,5 +1,5 @@
 -- queue.end_user(account, name): revokes a user's keys and takes away its policies; a user made anew under this name gets
--- none of these keys. Returns one row: whether there is such a user. Called by: `penstock users end`.
+-- none of these keys. Returns one row: whether there is such a user.
 create or replace function queue.end_user(p_account_id text, p_name text) returns table (found boolean)
 language plpgsql as $$
 begin

@@ -1,6 +1,6 @@
 -- queue.find_access_key(id): a key that signs requests: its account, encrypted secret, user with the user's policies
 -- (null: the account itself), and when it expires. No row when it is unknown, expired or revoked. Notes the use.
--- Index: primary key. Called by: every signed request whose key the process has not looked up lately.
+-- Index: primary key.
 create or replace function queue.find_access_key(p_access_key_id text)
 returns table (account_id text, sealed_secret bytea, user_name text, policies text[], expires_at timestamptz)
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- queue.find_bearer_key(id): a key of the REST API: its account, the hash of its secret, user with the user's policies
 -- (null: the account itself), and when it expires. No row when it is unknown, expired or revoked. Notes the use.
--- Index: primary key. Called by: every request below /v1 whose key the process has not looked up lately.
+-- Index: primary key.
 create or replace function queue.find_bearer_key(p_key_id text)
 returns table (account_id text, secret_hash bytea, user_name text, policies text[], expires_at timestamptz)
 language plpgsql as $$

@@ -1,5 +1,4 @@
 -- queue.find_certificate(key id): the certificate of a signing key; for null, of the key that signs now.
--- Called by: GET /SimpleNotificationService-<key id>.pem, /SimpleNotificationService.pem, /v1/cert.
 create or replace function queue.find_certificate(p_key_id text) returns table (certificate text)
 language sql stable as $$
 select k.certificate from queue.signing_key k

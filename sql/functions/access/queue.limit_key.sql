@@ -1,5 +1,4 @@
 -- queue.limit_key(id, expires): when a key expires; null: never. Returns one row: whether there is such a key.
--- Called by: `penstock keys limit`.
 create or replace function queue.limit_key(p_key_id text, p_expires_at timestamptz) returns table (found boolean)
 language plpgsql as $$
 begin

@@ -1,5 +1,4 @@
 -- queue.list_keys(): every key, the oldest first, without secrets; revoked and expired ones too.
--- Called by: `penstock keys list`, `penstock users show`, create_key.
 create or replace function queue.list_keys()
 returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz, last_used_at timestamptz,
     expires_at timestamptz, revoked_at timestamptz, description text)

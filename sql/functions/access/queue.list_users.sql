@@ -1,4 +1,4 @@
--- queue.list_users(): every user with its policies, by account and name. Called by: `penstock users`.
+-- queue.list_users(): every user with its policies, by account and name.
 create or replace function queue.list_users()
 returns table (account_id text, name text, policies text[], created_at timestamptz)
 language sql stable as $$

@@ -5,7 +5,6 @@
 -- installation has fewer than half of it.
 -- Index: queues_account_id_region_name_key, topic_account_id_region_name_key, subscription_owner,
 -- schedule_account_id_region_group_name_name_key, opted_out_number_pkey, event_source_mapping_account.
--- Called by: CreateQueue, CreateTopic, Subscribe, CreateSchedule, CreatePlatformApplication, CreateEventSourceMapping, and the REST API.
 create or replace function queue.quota_reached(
     p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_most int)
 returns table (reached boolean)

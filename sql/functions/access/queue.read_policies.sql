@@ -1,6 +1,5 @@
 -- queue.read_policies(arns): the access policies of queues; n is the position in p_arns, from 1. policy is null for a
 -- queue without one; an unknown queue has no row. Index: queues (arn).
--- Called by: every signed request about a queue (QUEUE_ACCESS=sigv4); concurrent requests share one call.
 create or replace function queue.read_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$

@@ -1,6 +1,5 @@
 -- queue.revoke_key(id): revokes a key: from now on find_access_key and find_bearer_key do not return it. Returns one
 -- row: revoked, false when there is no such key; a key that was revoked before keeps its time.
--- Called by: `penstock keys revoke`.
 create or replace function queue.revoke_key(p_key_id text) returns table (revoked boolean)
 language plpgsql as $$
 begin

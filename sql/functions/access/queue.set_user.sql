@@ -1,5 +1,5 @@
 -- queue.set_user(account, name, policies): makes a user, or gives the user other policies. Returns one row: whether the
--- user is new. Raises 23514 for a name or an account that is not allowed. Called by: `penstock users create | limit`.
+-- user is new. Raises 23514 for a name or an account that is not allowed.
 create or replace function queue.set_user(p_account_id text, p_name text, p_policies text[])
 returns table (created boolean)
 language plpgsql as $$

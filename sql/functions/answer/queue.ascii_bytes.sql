@@ -1,5 +1,5 @@
 -- queue.ascii_bytes(json): how long a JSON text is once its characters beyond ASCII, and U+007F, are written as \uXXXX,
--- those beyond U+FFFF as two of these. Called by: encoded_bytes.
+-- those beyond U+FFFF as two of these.
 create or replace function queue.ascii_bytes(p_json text) returns int
 language sql immutable parallel safe as $$
 select b.bytes - b.high + 6 * (char_length(p_json) - b.bytes + b.high)

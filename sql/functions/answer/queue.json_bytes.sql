@@ -1,5 +1,5 @@
 -- queue.json_bytes(document): about how long a jsonb document is, without reading it where it is stored as it is; 0 for
--- null. Called by: delivery_row, for every message.
+-- null.
 create or replace function queue.json_bytes(p_document jsonb) returns int
 language sql stable parallel safe as $$
 select case when p_document is null then 0

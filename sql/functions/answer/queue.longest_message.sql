@@ -1,5 +1,5 @@
 -- queue.longest_message(): bytes of the longest message that this transaction has handed out, if it has noted any
--- (note_long_message); else null. Called by: note_long_message, receive_messages.
+-- (note_long_message); else null.
 create or replace function queue.longest_message() returns int
 language sql stable as $$
 select nullif(current_setting('queue.longest_message', true), '')::int

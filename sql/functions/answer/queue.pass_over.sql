@@ -6,7 +6,7 @@
 -- Returns false when it has another state, or another transaction has the message, its lease, group or shard; nothing was
 --   noted then.
 -- Locks: advisory, reader of the shard, then the lease's row; or the row of the group, or of the message in the slow path.
---   None is waited for. Called by: receive_answer.
+--   None is waited for.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$

@@ -3,7 +3,6 @@
 -- those of a shard that it reads, or of a message group that it has locked, can be received again when it is undone.
 -- Index: side_visible_at; as ready_shards; fifo_ready_visible_at, as group_head. take_groups notes first (queue.passed_over)
 -- whether a FIFO queue has any that it passed over, since dead entries of the index make this search long.
--- Called by: receive_answer.
 create or replace function queue.passes_over_all(p_arn text, p_answer_bytes int, p_answer_format text) returns boolean
 language plpgsql as $$
 declare

@@ -10,7 +10,6 @@
 -- What was received is measured if the greatest growth by escapes would make it too long, and too much of it is undone
 --   before fewer are asked for: in a subtransaction, which also releases the locks.
 -- Locks: as receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
--- Called by: ReceiveMessage, receive_attempt.
 create or replace function queue.receive_answer(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_answer_bytes int, p_answer_format text)

@@ -1,5 +1,5 @@
 -- queue.refuse_long_messages(): raises QU010: a receive is undone, since a message is so long that the answer has to be
--- measured. Called by: receive_messages.
+-- measured.
 create or replace function queue.refuse_long_messages() returns void
 language plpgsql as $$
 begin

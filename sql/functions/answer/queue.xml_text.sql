@@ -1,5 +1,5 @@
 -- queue.xml_text(text): the text as XML of the Query protocol has it (penstock/aws/codec/xml.py, `escaped` and
--- `document`). Called by: encoded_bytes.
+-- `document`).
 create or replace function queue.xml_text(p_text text) returns text
 language sql immutable parallel safe as $$
 select regexp_replace(

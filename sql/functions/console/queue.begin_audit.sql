@@ -1,6 +1,6 @@
 -- queue.begin_audit(account, actor, key, address, action, target, filter): notes that somebody begins to do something; the
 -- columns of queue.audit say what each means. Rows older than 400 days are removed, up to 100 at a time.
--- Index: audit_happened_at. Called by: every action of the console.
+-- Index: audit_happened_at.
 create or replace function queue.begin_audit(
     p_account_id text, p_actor text, p_key_id text, p_address text, p_action text, p_target text, p_filter jsonb)
 returns table (audit_id bigint)

@@ -1,5 +1,4 @@
 -- queue.close_console_session(session): signs a browser out. Returns one row: closed, false when it was not signed in.
--- Called by: POST /console/sign-out.
 create or replace function queue.close_console_session(p_session text) returns table (closed boolean)
 language plpgsql as $$
 begin

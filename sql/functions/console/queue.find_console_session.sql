@@ -1,6 +1,6 @@
 -- queue.find_console_session(session): whose key a browser has signed in with: its account, id, user with the user's
 -- policies (null: the account itself), and when the session is over. No row when it is unknown or over, or when its key
--- is revoked or expired. Index: primary keys. Called by: requests of the console, for each session every five seconds.
+-- is revoked or expired. Index: primary keys.
 create or replace function queue.find_console_session(p_session text)
 returns table (account_id text, key_id text, user_name text, policies text[], expires_at timestamptz)
 language sql stable as $$

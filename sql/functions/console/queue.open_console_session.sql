@@ -1,6 +1,6 @@
 -- queue.open_console_session(session, kind, key, seconds): signs a browser in. p_session: SHA-256 of its cookie, in
 -- hexadecimal; p_kind: access or bearer. It ends after p_seconds, or with its key. Sessions that are over are removed;
--- a key has at most 100, of which the oldest goes. Called by: POST /console/sign-in.
+-- a key has at most 100, of which the oldest goes.
 create or replace function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds int)
 returns table (expires_at timestamptz)
 language plpgsql as $$

@@ -4,7 +4,7 @@
 --   total              how many queues the search finds; the same in each row
 --   dead_letter_name   its dead-letter queue, if that is the account's own in this region
 --   source_name        a queue whose dead-letter queue this is, the first by name; sources: how many
--- Cost: by name, a pass over the names; by another order also over the measurements. Called by: GET /console/queues.
+-- Cost: by name, a pass over the names; by another order also over the measurements.
 create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip int, p_limit int)
 returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint, in_flight bigint,

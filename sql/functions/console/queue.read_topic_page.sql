@@ -1,6 +1,6 @@
 -- queue.read_topic_page(account, region, search, skip, limit): a page of an account's topics by name, with how many
 -- subscriptions each has. p_search: a part of the name, whatever the case; empty: all. total: how many topics it finds.
--- Index: topic_account_id_region_name_key, subscription_topic_id_protocol_endpoint_key. Called by: GET /console/topics.
+-- Index: topic_account_id_region_name_key, subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.read_topic_page(p_account_id text, p_region text, p_search text, p_skip int, p_limit int)
 returns table (name text, arn text, fifo boolean, created_at timestamptz, confirmed bigint, pending bigint, total bigint)
 language sql stable as $$

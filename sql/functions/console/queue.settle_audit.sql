@@ -1,6 +1,5 @@
 -- queue.settle_audit(id, affected, error): notes the outcome of an action. p_affected: how many it was about, null: not
 -- known; p_error: why it failed. Returns one row: settled, false when it was settled before.
--- Called by: every action of the console.
 create or replace function queue.settle_audit(p_audit_id bigint, p_affected bigint, p_error text)
 returns table (settled boolean)
 language plpgsql as $$

@@ -1,5 +1,5 @@
 -- queue.check_timezone(name): raises QU003 unless the name is a time zone of the IANA database. PostgreSQL itself
--- accepts more: abbreviations, `UTC+3`, any case. Called by: parse_schedule.
+-- accepts more: abbreviations, `UTC+3`, any case.
 create or replace function queue.check_timezone(p_timezone text) returns void
 language plpgsql stable as $$
 begin

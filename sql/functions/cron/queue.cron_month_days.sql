@@ -1,5 +1,5 @@
 -- queue.cron_month_days(field, wraps, first day, length): the days of a month that day-of-month names: numbers, `L`,
--- `L-3`, `LW`, `15W`. As MonthDays of scheduler/expressions/days.py. Raises QU003. Called by: cron_days.
+-- `L-3`, `LW`, `15W`. As MonthDays of scheduler/expressions/days.py. Raises QU003.
 create or replace function queue.cron_month_days(p_field text, p_wraps boolean, p_first date, p_length int)
 returns int[]
 language plpgsql immutable parallel safe as $$

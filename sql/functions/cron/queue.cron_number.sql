@@ -1,5 +1,5 @@
 -- queue.cron_number(text, low, high, names): the number that a text of a cron expression stands for: digits, or one of
--- p_names, the first of which stands for p_low. Raises QU003. Called by: cron_values, cron_month_days, cron_week_days.
+-- p_names, the first of which stands for p_low. Raises QU003.
 create or replace function queue.cron_number(p_text text, p_low int, p_high int, p_names text[] default '{}')
 returns int
 language plpgsql immutable parallel safe as $$

@@ -1,5 +1,5 @@
 -- queue.end_of_clock_change(local time, zone): the last second of the gap or of the repeated hour that a local time
--- lies in, so that a search can skip it. As scheduler/expressions/zones.py. Called by: next_cron_fires.
+-- lies in, so that a search can skip it. As scheduler/expressions/zones.py.
 create or replace function queue.end_of_clock_change(p_local timestamp, p_zone text) returns timestamp
 language plpgsql stable parallel safe as $$
 declare

@@ -1,6 +1,5 @@
 -- queue.nearest_weekday(date): the day of the month from Monday to Friday that is nearest to a date, within its month:
 -- `W`.
--- Called by: cron_month_days.
 create or replace function queue.nearest_weekday(p_date date) returns int
 language sql immutable parallel safe
 return extract(day from p_date)::int + case extract(isodow from p_date)

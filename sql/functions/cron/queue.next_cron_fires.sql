@@ -1,5 +1,5 @@
 -- queue.next_cron_fires(expression, zone, after, count): the next times of a cron expression. A local time that does
--- not exist is skipped, one that occurs twice fires once, the first time. Raises QU003. Called by: next_fires.
+-- not exist is skipped, one that occurs twice fires once, the first time. Raises QU003.
 -- Its counterpart in Python is scheduler/expressions/next_time.py; test_schedule_expressions compares the two.
 create or replace function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamptz, p_count int)
 returns setof timestamptz

@@ -1,6 +1,5 @@
 -- queue.next_local_time(the parts of parse_cron, after): the first local time of a cron expression after another one;
 -- null when there is none until 2199. It searches 40 years: no two occurrences are further apart.
--- Called by: next_cron_fires.
 create or replace function queue.next_local_time(
     p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
     p_aws boolean, p_after timestamp)

@@ -1,5 +1,5 @@
 -- queue.next_time_of_day(seconds, minutes, hours, after): the first time of day of a cron expression after p_after, or
--- of the whole day when p_after is null; null when there is none. The arrays are in order. Called by: next_local_time.
+-- of the whole day when p_after is null; null when there is none. The arrays are in order.
 create or replace function queue.next_time_of_day(p_seconds int[], p_minutes int[], p_hours int[], p_after time)
 returns time
 language plpgsql immutable parallel safe as $$

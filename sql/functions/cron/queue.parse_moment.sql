@@ -1,7 +1,6 @@
 -- queue.parse_moment(text, zone): the instant of `fire_at`, RFC 3339 or a local time of the zone, and of AWS's `at(…)`.
 -- As scheduler/expressions/moments.py: fractions of a second are dropped; a local time that does not exist is refused.
 -- Raises QU003.
--- Called by: next_fires, parse_schedule.
 create or replace function queue.parse_moment(p_text text, p_zone text) returns timestamptz
 language plpgsql stable parallel safe as $$
 declare

@@ -1,6 +1,6 @@
 -- queue.compact_dead_letter_counts(limit): adds up the rows of queue.dead_letter_count to one row a queue when there
 -- are over 1,000. The container adds them up while it measures; an installation of Lambda functions only has no such
--- process. At most p_limit rows a call. Locks: the rows, skipped when locked. Called by: maintain_installation.
+-- process. At most p_limit rows a call. Locks: the rows, skipped when locked.
 create or replace function queue.compact_dead_letter_counts(p_limit int) returns void
 language plpgsql as $$
 begin

@@ -5,7 +5,6 @@
 -- Returns false when messages of the group still have to move: there were 100 or more, or another transaction has
 -- locked the target's group. Then no message of the group may be handed out now. The caller holds the group's row.
 -- Locks: the target's group row, without waiting, since two queues may share a dead-letter queue.
--- Called by: take_groups.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text)
 returns boolean

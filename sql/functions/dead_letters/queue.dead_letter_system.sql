@@ -2,7 +2,6 @@
 -- moves from a queue to its dead-letter queue: the source queue, how often the message was received so far
 -- (ApproximateReceiveCount counts "across all queues", ReceiveMessage, API reference), and when first (null: the
 -- dead-letter queue does not show it).
--- Called by: take_expired, take_side, dead_letter_group.
 create or replace function queue.dead_letter_system(
     p_queue_id int, p_system jsonb, p_receive_count int, p_first_received_at timestamptz)
 returns jsonb

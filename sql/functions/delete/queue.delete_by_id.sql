@@ -1,7 +1,6 @@
 -- queue.delete_by_id(arn, public ids): deletes messages whatever their state: waiting, delayed or in flight.
 -- Returns the ids that existed. Raises QU004 (not under READ COMMITTED) for messages that were never received.
 -- Locks: advisory, readers of the shards of such messages; rows of groups, leases and messages.
--- Called by: DELETE /v1/queues/{name}/messages, queue.delete, queue.archive, queue.ack, queue.pop.
 create or replace function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean default false)
 returns table (id bigint)
 language plpgsql as $$

@@ -1,7 +1,6 @@
 -- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: any receive count, in flight
 -- or not) and these message ids (null: any), and makes the next messages of their groups available. Returns a row a
--- handle, as delete_messages. The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey. Called by: delete_messages,
--- delete_one.
+-- handle, as delete_messages. The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey.
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_numbers int[], p_archives boolean,
     p_keeps_history boolean)

@@ -1,7 +1,7 @@
 -- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it. The lease
 -- has the nonce p_nonce.
 -- clean_shard deletes their rows in the log later, together with neighbouring rows.
--- Locks: the lease's row. Index: lease_pkey. Called by: delete_messages, delete_one.
+-- Locks: the lease's row. Index: lease_pkey.
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_nonce int, p_ids bigint[], p_archives boolean)
 returns bigint[]

@@ -7,7 +7,6 @@
 -- lease is the one that was handed out, and else the message's id is compared.
 -- Locks: FIFO groups, then leases and messages shard by shard, the highest first, each in the order of their keys:
 --   concurrent calls may wait but cannot deadlock, except with handles of earlier receives (delete_received).
--- Called by: DeleteMessage, DeleteMessageBatch, transact.
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[])

@@ -4,7 +4,7 @@
 -- Returns the ids that it deleted.
 -- Locks: as delete_by_id, but after leases, where a purge locks readers of shards first, and another call may have the
 -- lease of the newer receive: PostgreSQL may abort one of the two because of a deadlock. Index: side_pkey, log_pkey,
--- lease_pkey. Called by: delete_messages.
+-- lease_pkey.
 create or replace function queue.delete_received(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean,
     p_keeps_history boolean)

@@ -1,6 +1,6 @@
 -- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. A message must have its
 -- element of p_message_ids; null: any message.
--- Locks: the messages' rows. Index: side_pkey. Called by: delete_received, delete_one.
+-- Locks: the messages' rows. Index: side_pkey.
 create or replace function queue.delete_side(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
 returns bigint[]

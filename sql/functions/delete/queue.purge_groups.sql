@@ -2,7 +2,7 @@
 -- then as expired, and records them in the history. The first message of a group is its oldest. Returns how many
 -- messages.
 -- Locks: the groups' rows in the order of their keys (with p_before skipped when locked: a sender may hold them for
--- long). Called by: purge_messages, maintain_queue.
+-- long).
 create or replace function queue.purge_groups(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
 declare

@@ -5,7 +5,7 @@
 -- Returns one row: purged (messages) or error QueueDoesNotExist, PurgeQueueInProgress, with detail.
 -- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards, leases and messages, from
 -- the highest shard to the lowest, as delete_messages; of a FIFO queue the groups' rows, then deduplication ids in their
--- order, as number_fifo_messages. Called by: PurgeQueue, queue.purge_queue.
+-- order, as number_fifo_messages.
 create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
 returns table (purged bigint, error text, detail text)
 language plpgsql as $$

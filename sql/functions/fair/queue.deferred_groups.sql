@@ -1,5 +1,5 @@
 -- queue.deferred_groups(queue): the tenants whose messages were skipped and still wait.
--- Index: deferred_pkey, one probe a tenant. Called by: find_noisy_groups, take_deferred.
+-- Index: deferred_pkey, one probe a tenant.
 create or replace function queue.deferred_groups(p_queue_id int) returns table (group_id text)
 language sql stable as $$
 with recursive found as (

@@ -2,7 +2,7 @@
 -- messages in flight; null when there are none. One receiver finds them (find_noisy_groups), at most four times a
 -- second. No tenant becomes noisy while no message has to wait: as long as the shard holds no more than the p_want
 -- messages above p_pos that are received now. Locks: the row in queue.noise, to the end of the transaction; a receiver
--- that finds it locked takes the stored result. Index: noise_pkey, log_pkey. Called by: take_shard.
+-- that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]

@@ -1,6 +1,5 @@
 -- queue.release_deferred(queue, shards): makes the skipped messages of noisy tenants the next to be handed out.
 -- A shard that has a reader now is left out. Locks: advisory, readers of the shards.
--- Called by: run_move_task, which takes every message that can be received.
 create or replace function queue.release_deferred(p_queue_id int, p_shards int) returns void
 language plpgsql as $$
 declare

@@ -6,7 +6,6 @@
 -- Locks: advisory, readers of the shards; rows of leases, skipped when locked.
 -- Index: deferred_pkey, lease_pkey.
 -- The time of handing out is later than the time at which the receive began, even when the clock goes back (take_side).
--- Called by: receive_messages.
 create or replace function queue.take_deferred(
     p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval)
 returns setof queue.received_row

@@ -3,7 +3,7 @@
 -- without a receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The other
 -- messages are leased as usual, at most p_lease_size together. The ranges of these leases overlap, so each lists the
 -- ids in its range that are not its own in `gone`, without a time: they are recorded with their own lease. The caller
--- is the shard's reader. Index: log_pkey. Called by: take_shard.
+-- is the shard's reader. Index: log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[])

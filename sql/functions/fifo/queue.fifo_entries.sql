@@ -2,7 +2,7 @@
 -- of the deduplication and its id (given, or the SHA-256 of the body where the queue says so). An id that was seen when
 -- the queue deduplicated in all groups together stays one of them for its five minutes (recorded at AWS): only a queue
 -- that was changed since then has such ids.
--- Index: fifo_group_queue_id_group_id_key. Called by: number_fifo_messages.
+-- Index: fifo_group_queue_id_group_id_key.
 create or replace function queue.fifo_entries(
     p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])

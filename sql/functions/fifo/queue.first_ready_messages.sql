@@ -3,7 +3,6 @@
 -- more bytes than p_answer_bytes in p_answer_format: pass_over), with the ctids of their rows, which stay valid while the
 -- group is locked; ids is null when there is none. receive_count: of the very first message.
 -- Index: fifo_message_of_group.
--- Called by: take_groups.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_answer_bytes int, p_answer_format text)
 returns table (ids bigint[], places tid[], receive_count int)

@@ -4,7 +4,6 @@
 -- It locks existing groups in the order of their keys, then new ones in the order of their names: no two senders
 -- deadlock.
 -- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
--- Called by: number_fifo_messages.
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare

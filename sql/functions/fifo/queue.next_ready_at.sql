@@ -1,7 +1,7 @@
 -- queue.next_ready_at(queue, now): since or from when the first group of a FIFO queue may be received from; null when all are
 -- empty. It begins where the last search for ready groups found the first one (take_groups): in the last second, or where
 -- full searches take long. When one of these is due it says p_now, so that a receive makes it.
--- Index: fifo_search_pkey, the newest entry; fifo_ready_visible_at. Called by: poll_queues.
+-- Index: fifo_search_pkey, the newest entry; fifo_ready_visible_at.
 create or replace function queue.next_ready_at(p_queue_id int, p_now timestamptz) returns timestamptz
 language sql stable as $$
 select case when k.long_full and k.full_due_at <= p_now then p_now else (

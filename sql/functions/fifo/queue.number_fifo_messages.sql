@@ -4,7 +4,7 @@
 -- Returns a row a message: n, id and message_id (of a duplicate the original's; a new message has no message_id),
 --   group_key, sent_at, deduplication_id, error and detail as send_messages.
 -- Locks: the groups' rows, then deduplication ids in their order, to the end of the transaction: senders of one group
---   commit in the order of ids. Called by: send_messages.
+--   commit in the order of ids.
 create or replace function queue.number_fifo_messages(
     p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])

@@ -1,7 +1,6 @@
 -- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. It looks at every
 -- group: the index by time has an entry for each time that a group became empty, which an old snapshot keeps.
--- Locks: the groups' rows, skipped when locked. Index: fifo_ready_pkey (the newest row of a group). Called by:
--- maintain_queue.
+-- Locks: the groups' rows, skipped when locked. Index: fifo_ready_pkey (the newest row of a group).
 create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
 language plpgsql as $$
 declare

@@ -16,7 +16,6 @@
 --   for other receives, and this one reads that message but does not lock the group, unless the message is to become a dead
 --   letter. After a receive that found nothing, the setting queue.passed_over says whether there is such a group.
 -- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
--- Called by: receive_messages.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_answer_bytes int, p_answer_format text)

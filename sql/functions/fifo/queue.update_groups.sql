@@ -2,8 +2,6 @@
 -- messages. A group that was ready and still is keeps its turn. Empty groups stay for a minute (maintain_queue): a group
 -- that is made again and again leaves a deleted row each time.
 -- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message.
--- Called by: number_fifo_messages, take_groups, repeat_receive, hide_message, delete_fifo, purge_groups, delay_groups,
---   dead_letter_group, move_group.
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void
 language plpgsql as $$
 declare

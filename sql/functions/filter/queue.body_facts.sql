@@ -1,7 +1,6 @@
 -- queue.body_facts(message): the values of a JSON object that filter policies compare, as sns/filter_policy/facts.py
 -- makes them: the values of each path (a dot in a name is as good as nesting) and, when an array holds objects or arrays, the message itself; null for any
 -- other JSON value, for more than 32 nested arrays, and for more than 131,072 brackets that open an object or an array.
--- Called by: publish_event, dispatch_schedule.
 create or replace function queue.body_facts(p_message jsonb) returns jsonb
 language sql immutable as $$
 with recursive part as (

@@ -1,6 +1,5 @@
 -- queue.branch_matches_together(keys, facts, document): whether the keys of an alternative, each of which has passed
 -- alone, pass together in the document; keys that pass because their path is missing are left out.
--- Called by: policy_matches, where a message has arrays of objects.
 create or replace function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

@@ -1,5 +1,4 @@
 -- queue.in_network(text, network): whether the text is an IP address in a network; false when it is not an address.
--- Called by: fact_passes.
 create or replace function queue.in_network(p_text text, p_network text) returns boolean
 language plpgsql immutable parallel safe as $$
 begin

@@ -2,7 +2,6 @@
 -- compiled filter policy (sns/filter_policy/compile.py): whether all keys of one of its alternatives pass. Null or
 -- empty facts match nothing. Keys whose values are in arrays of objects must also pass together, see
 -- keys_match_together.
--- Called by: fan_out, matching_bindings.
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

@@ -1,6 +1,5 @@
 -- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation, to be retried as the
 -- schedule's RetryPolicy says, and returns it. The invocation's age counts from the end of the flexible window.
--- Called by: fire_schedules.
 create or replace function queue.add_schedule_retry(
     p_schedule queue.schedule, p_at timestamptz, p_code text, p_error text)
 returns queue.schedule_retry

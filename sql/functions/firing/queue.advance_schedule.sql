@@ -2,7 +2,7 @@
 -- earlier ones have been fired, and their outcomes. Without a next occurrence a native one-shot is deleted and another
 -- native schedule is paused; a schedule of EventBridge Scheduler is deleted when its ActionAfterCompletion is DELETE,
 -- otherwise it stays.
--- Locks: the schedule. Called by: fire_schedules.
+-- Locks: the schedule.
 create or replace function queue.advance_schedule(
     p_schedule_id bigint, p_next_fire_at timestamptz, p_note text, p_fired int, p_failed int) returns void
 language plpgsql as $$

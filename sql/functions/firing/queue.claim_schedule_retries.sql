@@ -2,7 +2,7 @@
 -- the caller's transaction ends: of each account that has some equally many, as claim_schedules does, so that no account's
 -- failing targets delay another's. Returns a row each: id; the ARN of the target when it is a topic of SNS; the input,
 -- which for such a topic is signed; the name of the schedule.
--- Locks: the rows, skipped when another worker has them. Index: schedule_retry_account_due. Called by: the worker `fire`.
+-- Locks: the rows, skipped when another worker has them. Index: schedule_retry_account_due.
 create or replace function queue.claim_schedule_retries(p_limit int, p_per_second int default 0)
 returns table (retry_id bigint, topic text, input text, name text)
 language plpgsql as $$

@@ -7,7 +7,7 @@
 -- one that counts; topic: the ARN, when the target is a topic of SNS, whose messages are signed before they are sent.
 -- Locks: the schedules, skipped when another worker has them. The transaction waits 250 ms for further locks (FIFO
 -- groups).
--- Index: schedule_account_due. Called by: the worker `fire`.
+-- Index: schedule_account_due.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
     now timestamptz, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamptz,

@@ -1,6 +1,6 @@
 -- queue.fail_schedule(schedule, occurrence, error): records that a native schedule's target refused an occurrence,
 -- which is tried again after 1, 2, 4, … 60 seconds; at the failure_threshold the schedule is paused.
--- Locks: the schedule. Called by: fire_schedules.
+-- Locks: the schedule.
 create or replace function queue.fail_schedule(p_schedule queue.schedule, p_at timestamptz, p_error text) returns void
 language plpgsql as $$
 declare

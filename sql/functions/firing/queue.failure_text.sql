@@ -1,6 +1,5 @@
 -- queue.failure_text(sqlstate, message): the text of a failure for users: the message of an error of ours; of other
 -- errors only the SQLSTATE.
--- Called by: fire_schedules, fire_schedule_retries.
 create or replace function queue.failure_text(p_sqlstate text, p_message text) returns text
 language sql immutable parallel safe
 return case when left(p_sqlstate, 2) = 'QU' then p_message else 'internal error ' || p_sqlstate end;

@@ -3,7 +3,7 @@
 -- queues, without overlap rules, that have a next occurrence or are one-shots, which are deleted. That takes two fifths
 -- of the time that firing one by one takes (docs/decisions/0006-firing-together.md).
 -- Returns the ids of the schedules that fired. Raises QU006 or QU008 when one of them cannot fire: then none has fired.
--- Locks: those of send_messages. Called by: fire_schedules.
+-- Locks: those of send_messages.
 create or replace function queue.fire_schedule_batch(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[]) returns bigint[]
 language plpgsql as $$

@@ -8,7 +8,7 @@
 --   needs, and it is due again in a second, or its account has too many webhooks, and it is due again in ten; "unsigned": nothing happened, its topic messages have to be signed with the
 --   version that detail names.
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
--- Locks: those of dispatch_schedule. Called by: the worker `fire`.
+-- Locks: those of dispatch_schedule.
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
     p_at timestamptz[], p_topic_messages jsonb[])

@@ -3,7 +3,7 @@
 -- failure as message attributes. When that queue does not exist or refuses the message, the invocation is lost.
 -- Returns whether it was given up.
 -- Source: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default.
--- Locks: those of send_messages. Called by: fire_schedules, fire_schedule_retries.
+-- Locks: those of send_messages.
 create or replace function queue.give_up_schedule_retry(p_retry queue.schedule_retry) returns boolean
 language plpgsql as $$
 declare

@@ -1,6 +1,5 @@
 -- queue.is_server_error(sqlstate): whether an error comes from the server or the transaction and not from the
 -- statement: deadlocks and failed serializations (40), no resources (53), shutdowns (57), the system (58), bugs (XX).
--- Called by: fire_schedules, fire_schedule_retries.
 create or replace function queue.is_server_error(p_sqlstate text) returns boolean
 language sql immutable parallel safe
 return left(p_sqlstate, 2) in ('40', '53', '57', '58', 'XX');

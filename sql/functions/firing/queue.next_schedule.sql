@@ -1,5 +1,5 @@
 -- queue.next_schedule(): milliseconds until a schedule is to be fired, and until a failed invocation is to be tried
--- again (0: now; null: never). Index: schedule_due, schedule_retry_due. Called by: the worker `fire`.
+-- again (0: now; null: never). Index: schedule_due, schedule_retry_due.
 create or replace function queue.next_schedule() returns table (schedule_ms int, retry_ms int)
 language sql volatile as $$
 select

@@ -1,5 +1,5 @@
 -- queue.record_firings(accounts, numbers): counts firings, whatever becomes of them, for QUOTA_FIRINGS_PER_SECOND; one
--- element a schedule or retry. Called by: fire_schedules, fire_schedule_retries.
+-- element a schedule or retry.
 create or replace function queue.record_firings(p_accounts text[], p_numbers int[]) returns void
 language sql as $$
 insert into queue.recent_firing (account_id, number)

@@ -1,7 +1,6 @@
 -- queue.schedule_failure(schedule, occurrence, retries, code, error, exhausted condition): the message attributes with which
 -- an invocation that failed goes to the dead-letter queue of its target, as SQS keeps them.
 -- Source: "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide).
--- Called by: give_up_schedule_retry, give_up_webhooks.
 create or replace function queue.schedule_failure(
     p_schedule queue.schedule, p_at timestamptz, p_retries int, p_code text, p_error text, p_exhausted text) returns jsonb
 language sql stable as $$

@@ -1,5 +1,5 @@
 -- queue.schedule_overlaps(schedule): whether a message that the schedule's last run sent is still in its queue, waiting
--- or in flight. Messages to a topic of SNS do not count. Index: schedule_run_schedule. Called by: fire_schedules.
+-- or in flight. Messages to a topic of SNS do not count. Index: schedule_run_schedule.
 create or replace function queue.schedule_overlaps(p_schedule queue.schedule) returns boolean
 language sql stable as $$
 select exists (

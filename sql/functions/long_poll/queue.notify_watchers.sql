@@ -5,7 +5,7 @@
 -- names in the setting queue.watcher, keeps its registration.
 -- Under REPEATABLE READ, where deleting a row that was deleted since the snapshot is an error, it notifies without
 -- removing registrations.
--- Locks: watcher rows, skipped when another sender has them. Called by: every function that makes a message visible.
+-- Locks: watcher rows, skipped when another sender has them.
 create or replace function queue.notify_watchers(p_queue_id int, p_arn text, p_wakes_its_own boolean default false)
 returns void
 language plpgsql as $$

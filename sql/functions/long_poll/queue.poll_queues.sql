@@ -5,8 +5,6 @@
 -- Leases and delays end without a commit: the earliest such end is the end of wait_ms. It may belong to a lease without
 -- messages; a superfluous poll is cheaper than a search among thousands of leases.
 -- Index: side_visible_at, deferred_pkey, fifo_ready_visible_at, lease_visible_at and those of ready_shards.
--- Called by: ready_queues; the long polls of a container: each second, when wait_ms is over, and after they have called
---   watch_queues.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)
 language plpgsql as $$

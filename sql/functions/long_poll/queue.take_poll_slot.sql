@@ -1,7 +1,7 @@
 -- queue.take_poll_slot(function, holder, slots, seconds): takes one of the p_slots slots in which requests of this function
 -- of Lambda may wait in long polls. It ends after p_seconds, since an environment that is frozen or killed gives nothing
 -- back. Returns the slot; no row: none is free.
--- Locks: advisory, one caller of a function at a time. Called by: long polls of the gateway function.
+-- Locks: advisory, one caller of a function at a time.
 create or replace function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots int, p_seconds float8)
 returns table (slot int)
 language plpgsql as $$

@@ -2,7 +2,6 @@
 -- exists or rows of that day already lie in the default partition (then they stay there). Does nothing when such a row
 -- is inserted meanwhile, when another worker makes the partition, or when the default partition stays locked: the next
 -- run tries again. Locks: the default partition. Runs as its owner, which owns the table.
--- Called by: maintain_installation.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare

@@ -1,6 +1,5 @@
 -- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table that a deleted queue left behind.
 -- Returns rows removed. Locked rows stay for a later call: a sender may keep a FIFO group locked for long.
--- Called by: maintain_installation.
 create or replace function queue.clean_deleted_queue(p_queue_id int, p_limit int) returns bigint
 language plpgsql as $$
 declare

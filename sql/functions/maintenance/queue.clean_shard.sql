@@ -4,7 +4,6 @@
 -- (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. When that is p_pos, the
 -- cursor's own row stays until the next cleaning. sweep_shard deletes finished messages behind the first open lease.
 -- At most 20,000 ids a call, or one lease when it covers more, and as many in sweep_shard. Index: lease_pkey.
--- Called by: take_shard, maintain_shard.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
 declare

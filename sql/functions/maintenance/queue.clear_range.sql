@@ -3,7 +3,7 @@
 -- recorded together, so the messages of an open lease stay, also those that were acknowledged.
 -- The open leases are read once: a lease that is acknowledged meanwhile stays for the next call.
 -- The cursor's own row stays too, and is deleted by the next cleaning, which begins at it.
--- The caller is the shard's reader. Index: lease_pkey, log_pkey. Called by: clean_shard, sweep_shard.
+-- The caller is the shard's reader. Index: lease_pkey, log_pkey.
 create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
 returns void
 language plpgsql as $$

@@ -2,7 +2,6 @@
 -- in queue.history_drop from when on a history is complete: the metrics job replaces no older window.
 -- A drop locks the whole history. A drop that does not get that lock within 200 ms is left to the next run, since every
 -- statement on the history would wait behind it. Runs as its owner, which owns the table.
--- Called by: maintain_installation.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare

@@ -2,7 +2,7 @@
 -- since no later lease begins at or below it. It is at most 20,000 above p_low, or the first such pos if that is
 -- farther. Null: there is none.
 -- Leases overlap within 200 messages only (take_fair), so a lease that overlaps another is among the next 200.
--- Index: lease_pkey. Called by: clean_shard, sweep_shard.
+-- Index: lease_pkey.
 create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
 returns bigint
 language plpgsql stable as $$

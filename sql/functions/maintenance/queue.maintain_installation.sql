@@ -3,7 +3,6 @@
 -- ReceiveRequestAttemptIds, registrations of watchers that ended, counts of past firings, expired rows of topics,
 -- receivers and ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of the histories for the days ahead, and drops those beyond p_history_days.
 -- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Of one with metrics the name stays. Returns rows removed.
--- Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
 language plpgsql as $$
 declare

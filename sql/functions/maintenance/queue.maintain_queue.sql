@@ -2,7 +2,7 @@
 -- whether receives count messages in flight.
 -- Also removes up to 10,000 archived messages that are past the queue's `archive_seconds` (14 days).
 -- Bounded: a call begins at a random shard and ends after the shard in which a second has passed.
--- Returns messages cleaned or expired. Index: archive_queue. Called by: the worker `maintain`.
+-- Returns messages cleaned or expired. Index: archive_queue.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
 declare

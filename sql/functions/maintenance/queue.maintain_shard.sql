@@ -1,7 +1,7 @@
 -- queue.maintain_shard(queue, shard, before): does what receives do only now and then: it cleans finished messages, and
 -- moves old leases to the slow path: leases far behind the cursor that have been open for 10 seconds, and leases whose
 -- first message was sent before p_before, so that its retention is over. Returns about how many messages it cleaned.
--- Does nothing when the shard has a reader now. Locks: advisory, reader of the shard. Called by: maintain_queue.
+-- Does nothing when the shard has a reader now. Locks: advisory, reader of the shard.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
 returns bigint
 language plpgsql as $$

@@ -2,7 +2,7 @@
 -- that file has 64 pages or more and less than one row a page. A file can be shortened only behind its last row, and
 -- the newest lease of an idle queue stays there for good; vacuum has marked the pages at the front as the first to be
 -- filled. The dead versions that are left behind also make autovacuum run: in an idle database nothing else would.
--- Returns how many. Locks: advisory, readers of the shards, never waited for. Called by: reclaim_space.
+-- Returns how many. Locks: advisory, readers of the shards, never waited for.
 create or replace function queue.move_cursors() returns int
 language plpgsql as $$
 declare

@@ -2,7 +2,6 @@
 -- any state, also acknowledged ones, groups, archived messages, a count of messages in flight. Leaving an empty queue
 -- out here costs a tenth of a call of maintain_queue for it.
 -- Index: lease_pkey, log_pkey, side_visible_at, fifo_group_queue_id_group_id_key, archive_queue, deferred_pkey.
--- Called by: the worker `maintain`.
 create or replace function queue.queues_with_leftover_rows(p_queue_ids int[]) returns table (queue_id int)
 language plpgsql as $$       -- plpgsql keeps the plan: planning costs twice as much as the query
 #variable_conflict use_column

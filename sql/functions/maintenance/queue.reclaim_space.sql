@@ -2,8 +2,7 @@
 -- vacuum has emptied and cannot shorten, while the table itself has no page left. No transaction can see a row of such
 -- a table, however old its snapshot is: vacuum has removed them for all. Returns tables, 0 or 1. Runs as its owner,
 -- which owns the tables. Before that it empties the end of the file of queue.lease (move_cursors).
--- Locks: access exclusive on the table, never waited for, until commit: some milliseconds. Called by: the worker
--- `maintain`.
+-- Locks: access exclusive on the table, never waited for, until commit: some milliseconds.
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare

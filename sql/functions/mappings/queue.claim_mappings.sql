@@ -3,7 +3,6 @@
 -- their revisions, and the time in milliseconds since 1970. Without mappings it writes nothing, nor while what it has said
 -- holds for half as long.
 -- Locks: the poller's row, and those of the mappings that it takes (others skip them). Index: event_source_mapping_poller.
--- Called by: the worker poll, each 20 seconds while there are mappings.
 create or replace function queue.claim_mappings(p_poller_id uuid, p_seconds int)
 returns table (mapping_id uuid, revision bigint, now_ms bigint)
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- queue.list_mappings(account, region, id, queue, function, after, limit): event source mappings of an account in a region,
 -- in the order of their ids. p_mapping_id, p_queue_arn, p_function_arn null: any; p_after: only ids behind this one.
--- Index: event_source_mapping_account. Called by: GetEventSourceMapping, ListEventSourceMappings, ListTags.
+-- Index: event_source_mapping_account.
 create or replace function queue.list_mappings(
     p_account_id text, p_region text, p_mapping_id uuid, p_queue_arn text, p_function_arn text, p_after uuid, p_limit int)
 returns table (mapping jsonb)

@@ -1,5 +1,4 @@
--- queue.read_mappings(ids): event source mappings as JSON. Index: primary key. Called by: the worker poll, for mappings that
--- are new to it or have changed.
+-- queue.read_mappings(ids): event source mappings as JSON. Index: primary key.
 create or replace function queue.read_mappings(p_mapping_ids uuid[])
 returns table (mapping jsonb)
 language sql stable as $$

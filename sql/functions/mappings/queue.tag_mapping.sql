@@ -1,6 +1,5 @@
 -- queue.tag_mapping(account, region, id, tags, removed keys): adds tags to an event source mapping, and removes some.
 -- Returns one row: error is null, ResourceNotFoundException or TagLimitExceeded (more than 50). Locks: its row.
--- Called by: TagResource and UntagResource of Lambda.
 create or replace function queue.tag_mapping(
     p_account_id text, p_region text, p_mapping_id uuid, p_tags jsonb, p_removed text[])
 returns table (error text)

@@ -2,7 +2,7 @@
 -- mapping and wakes the pollers. Null leaves a value as it is (not p_user_name), p_options the members that they lack: so
 -- changes at the same time keep each other's. p_filters belong to the member FilterCriteria.
 -- Returns it, or an error: ResourceNotFoundException, MappingExists (the queue has another mapping to this function).
--- Locks: the mapping's row. Called by: UpdateEventSourceMapping.
+-- Locks: the mapping's row.
 create or replace function queue.update_mapping(
     p_account_id text, p_region text, p_mapping_id uuid, p_function_arn text, p_user_name text, p_options jsonb,
     p_filters jsonb, p_enabled boolean)

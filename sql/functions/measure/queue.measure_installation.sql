@@ -11,7 +11,6 @@
 --   metrics_job_failures   runs of it that have ended with an error since
 --   metrics_job_failed, metrics_job_seconds   of its last run that has ended: 1 if with an error, else 0; how long it took
 -- Without pg_monitor a role does not see the sessions of other roles. Cost: 3 ms and a read of each pending webhook.
--- Called by: store_measurements.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$
 declare

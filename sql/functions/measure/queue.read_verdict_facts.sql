@@ -13,7 +13,7 @@
 --   measured_at …      what was last measured of the queue; null: never
 -- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, lane_paused, webhook_waits_for,
 -- event_source_mapping_queue_arn_function_arn_key.
--- Cost: a look at one waiting delivery of each paused endpoint. Called by: as read_minutes.
+-- Cost: a look at one waiting delivery of each paused endpoint.
 create or replace function queue.read_verdict_facts(p_arns text[])
 returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,

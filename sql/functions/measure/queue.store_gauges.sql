@@ -1,7 +1,7 @@
 -- queue.store_gauges(queue ids): counts what these queues hold now, and stores it in queue.measurement; and in the row of
 -- the present minute, when the queue has one, or holds something else than when it was counted last.
 -- Locks: rows of both tables; the caller holds a worker's row, so no two processes store the same queue's.
--- Cost: count_messages for each queue. Called by: store_measurements, store_minutes.
+-- Cost: count_messages for each queue.
 create or replace function queue.store_gauges(p_ids int[]) returns void
 language sql as $$
 with dead_lettered as (

@@ -3,7 +3,6 @@
 -- measure_installation.
 -- Returns how many queues were measured; no row while the pause after a round lasts.
 -- Locks: the worker's row; one process measures at a time. Cost: count_messages for each queue.
--- Called by: the worker `measure`.
 create or replace function queue.store_measurements(p_limit int, p_pause_ms int) returns table (queues int)
 language plpgsql as $$
 #variable_conflict use_column

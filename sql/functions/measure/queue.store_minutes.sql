@@ -5,7 +5,6 @@
 -- Returns how many rows of queue.activity were added and how many queues they were of; no row while the pause lasts, or
 -- while another process does it.
 -- Locks: the worker's row, skipped when locked. Index: minute_pkey, minute_starts_at.
--- Called by: the workers `measure` and `collect`.
 create or replace function queue.store_minutes(p_limit int, p_most int, p_pause_ms int)
 returns table (calls bigint, queues int)
 language plpgsql as $$

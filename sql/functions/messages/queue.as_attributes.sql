@@ -1,5 +1,5 @@
 -- queue.as_attributes(headers): headers {name: any JSON} as message attributes: text is a String, a number a Number,
--- anything else a String.json. Called by: the SQL interface.
+-- anything else a String.json.
 create or replace function queue.as_attributes(p_headers jsonb) returns jsonb
 language sql immutable as $$
 select jsonb_object_agg(h.key, jsonb_build_object(

@@ -1,5 +1,4 @@
 -- queue.as_headers(attributes): the inverse of queue.as_attributes; binary values stay base64 text.
--- Called by: the SQL interface.
 create or replace function queue.as_headers(p_attributes jsonb) returns jsonb
 language sql immutable as $$
 select coalesce(jsonb_object_agg(a.key, case a.value ->> 'DataType'

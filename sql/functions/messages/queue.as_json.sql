@@ -1,4 +1,4 @@
--- queue.as_json(text): the text as JSON, or as a JSON string when it is not JSON. Called by: the SQL interface.
+-- queue.as_json(text): the text as JSON, or as a JSON string when it is not JSON.
 create or replace function queue.as_json(p_text text) returns jsonb
 language plpgsql immutable as $$
 begin

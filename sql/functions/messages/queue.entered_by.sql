@@ -1,6 +1,5 @@
 -- queue.entered_by(system): how a message came into the queue that it is in, by its system attributes: dead_lettered, moved
 -- (by a move task: move_system); null: it was sent. PostgreSQL inlines it.
--- Called by: the functions that record in queue.history, peek_messages, queue.live_message.
 create or replace function queue.entered_by(p_system jsonb) returns text
 language sql immutable parallel safe
 return case when p_system ? 'DeadLetterQueueSourceArn' then 'dead_lettered' else p_system ->> 'EnteredBy' end;

@@ -1,5 +1,5 @@
 -- queue.message_exists(queue, public id): whether a message is still there: waiting, delayed or in flight.
--- Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey. Called by: schedule_overlaps.
+-- Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey.
 create or replace function queue.message_exists(p_queue_id int, p_public_id bigint) returns boolean
 language plpgsql stable as $$
 declare

@@ -1,7 +1,6 @@
 -- queue.require_read_committed(): refuses a transaction whose snapshot is older than its locks: it would hand out again
 -- messages that other receivers have got since. Sending is allowed under every isolation level (claim_shard).
--- Raises QU004 (isolation level other than READ COMMITTED). Called by: the functions that become the reader of a shard
--- (receive_messages, purge_messages, maintain_queue, take_unreceived), and claim_webhooks, settle_webhooks.
+-- Raises QU004 (isolation level other than READ COMMITTED).
 create or replace function queue.require_read_committed() returns void
 language plpgsql as $$
 begin

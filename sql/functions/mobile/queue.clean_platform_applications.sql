@@ -1,7 +1,6 @@
 -- queue.clean_platform_applications(limit): removes endpoints of applications that were deleted, at most p_limit a call, which
 -- count in the quota of their account until then; then what it knows of such an application. Returns rows removed.
 -- Locks: dropped applications and endpoints, skipped when locked; those of count_platform_endpoints. Index: platform_endpoint_application.
--- Called by: maintain_installation.
 create or replace function queue.clean_platform_applications(p_limit int) returns bigint
 language plpgsql as $$
 declare

@@ -1,7 +1,6 @@
 -- queue.count_platform_endpoints(accounts, changes): adds so many endpoints, or removes them when negative, from the counts of
 -- accounts. A part of an account may be negative; their sum is not.
 -- Locks: rows of queue.platform_endpoint_count until commit, in order of the accounts; callers lock endpoints before.
--- Called by: create_platform_endpoint, drop_platform_endpoint, clean_platform_applications.
 create or replace function queue.count_platform_endpoints(p_accounts text[], p_changes bigint[]) returns void
 language sql as $$
 insert into queue.platform_endpoint_count as c (account_id, part, endpoints)

@@ -1,6 +1,5 @@
 -- queue.create_platform_application(account, region, platform, name, credentials, attributes): makes an application, or finds
 -- the one that has these attributes. p_credentials: their digest. Returns one row: arn, error (Differs: it has others).
--- Called by: CreatePlatformApplication.
 create or replace function queue.create_platform_application(
     p_account_id text, p_region text, p_platform text, p_name text, p_credentials text, p_attributes jsonb)
 returns table (arn text, error text)

@@ -3,7 +3,6 @@
 -- Enabled where p_attributes has one; TooMany: the application's account has p_most; 0: it may have any number). Concurrent
 -- calls may exceed p_most. Locks: shares the application's row; those of count_platform_endpoints.
 -- Index: platform_endpoint_token, platform_endpoint_count_pkey.
--- Called by: CreatePlatformEndpoint.
 create or replace function queue.create_platform_endpoint(
     p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most int)
 returns table (arn text, error text)

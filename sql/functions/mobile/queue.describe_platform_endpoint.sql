@@ -1,5 +1,4 @@
 -- queue.describe_platform_endpoint(arn): token and attributes of an endpoint. Returns no row for an unknown one.
--- Called by: GetEndpointAttributes, Subscribe.
 create or replace function queue.describe_platform_endpoint(p_arn text) returns table (token text, attributes text)
 language sql stable as $$
 select e.token, e.attributes::text

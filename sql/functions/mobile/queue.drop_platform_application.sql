@@ -1,7 +1,6 @@
 -- queue.drop_platform_application(arn): deletes an application and its endpoints; a missing one is no error. Nobody finds the
 -- endpoints from then on; clean_platform_applications removes their rows later, piece by piece. Returns one row: whether
 -- there was one. Locks: the application's row, which create_platform_endpoint shares: no endpoint comes after it.
--- Called by: DeletePlatformApplication.
 create or replace function queue.drop_platform_application(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

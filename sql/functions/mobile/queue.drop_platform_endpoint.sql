@@ -1,5 +1,5 @@
 -- queue.drop_platform_endpoint(arn): deletes an endpoint; a missing one is no error. Returns one row: whether there was one.
--- Subscriptions of it stay, as on AWS. Locks: those of count_platform_endpoints. Called by: DeleteEndpoint.
+-- Subscriptions of it stay, as on AWS. Locks: those of count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
 -- queue.list_platform_endpoints(application's ARN, after, limit): endpoints in the order of their ids, after p_after (null: from
--- the first). Index: platform_endpoint_application. Called by: ListEndpointsByPlatformApplication.
+-- the first). Index: platform_endpoint_application.
 create or replace function queue.list_platform_endpoints(p_application text, p_after uuid, p_limit int)
 returns table (endpoint_id text, arn text, token text, attributes text)
 language sql stable as $$

@@ -1,6 +1,5 @@
 -- queue.set_platform_application(arn, attributes, credentials): replaces the given attributes (a null value removes one) and
 -- the digest of the credentials, unless it is null. Returns one row: whether there is such an application.
--- Called by: SetPlatformApplicationAttributes.
 create or replace function queue.set_platform_application(p_arn text, p_attributes jsonb, p_credentials text)
 returns table (found boolean)
 language plpgsql as $$

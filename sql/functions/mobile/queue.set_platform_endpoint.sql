@@ -1,6 +1,6 @@
 -- queue.set_platform_endpoint(arn, token, attributes): replaces the token, unless it is null, and the given attributes.
 -- Returns one row: error (NotFound; TokenTaken: another endpoint of the application has it) or null.
--- Index: platform_endpoint_arn_key, platform_endpoint_token. Called by: SetEndpointAttributes.
+-- Index: platform_endpoint_arn_key, platform_endpoint_token.
 create or replace function queue.set_platform_endpoint(p_arn text, p_token text, p_attributes jsonb)
 returns table (error text)
 language plpgsql as $$

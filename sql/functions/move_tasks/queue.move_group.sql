@@ -1,7 +1,7 @@
 -- queue.move_group: moves the first visible messages of a FIFO group that go to the queue p_target_arn, at most
 -- p_limit, into its group of the same name (move_group_messages).
 -- Returns messages: 0 when another transaction has locked the target's group, or when the target was deleted a moment ago.
--- The caller holds the group's row. Locks: the target's group row, without waiting. Called by: move_groups.
+-- The caller holds the group's row. Locks: the target's group row, without waiting.
 create or replace function queue.move_group(
     p_queue_id int, p_group_key bigint, p_group_id text, p_limit int, p_destination text, p_target_arn text)
 returns int

@@ -2,7 +2,7 @@
 -- first: of each group the first messages, as far as they are visible and go to the same queue, into the group of the
 -- same name there. Stops at a message that cannot move, so that no message of its group overtakes it.
 -- Returns one row: messages moved, and why the next one could not move (move_target).
--- Locks: the groups' rows in both queues, skipped when locked. Index: fifo_ready_visible_at. Called by: run_move_task.
+-- Locks: the groups' rows in both queues, skipped when locked. Index: fifo_ready_visible_at.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
 language plpgsql as $$

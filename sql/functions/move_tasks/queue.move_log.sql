@@ -2,7 +2,6 @@
 -- receives them and ends their leases at once. They came from no other queue, so without a destination none can move.
 -- Returns one row: messages moved, and why the messages could not move (as move_target).
 -- Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction reads one).
--- Called by: run_move_task.
 create or replace function queue.move_log(
     p_queue_id int, p_shards int, p_limit int, p_destination text, out moved int, out failure text)
 language plpgsql as $$

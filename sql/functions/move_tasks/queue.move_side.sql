@@ -1,6 +1,6 @@
 -- queue.move_side(queue, limit, destination): moves messages of the slow path (queue.side), the longest visible first;
 -- messages that came from other queues are on the slow path. Returns one row: messages moved, and why others could not
--- move (move_target). Locks: the messages' rows, skipped when locked. Index: side_visible_at. Called by: run_move_task.
+-- move (move_target). Locks: the messages' rows, skipped when locked. Index: side_visible_at.
 create or replace function queue.move_side(
     p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
 language plpgsql as $$

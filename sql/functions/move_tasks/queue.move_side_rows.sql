@@ -1,6 +1,6 @@
 -- queue.move_side_rows(queue, places, destination): moves messages of the slow path, which the caller has locked, to
 -- p_destination or, when it is null, each to the queue that it came from. They arrive in the order in which they became
--- visible. Returns how many. Called by: move_side, move_selected_side.
+-- visible. Returns how many.
 create or replace function queue.move_side_rows(p_queue_id int, p_places tid[], p_destination text) returns int
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
 -- queue.move_system(system): the system attributes of a message that a move task takes out of a dead-letter queue:
 -- without those about its dead-letter queue and its receives, and with ours that says how it came into the other queue
--- (entered_by). Called by: send_moved, move_group.
+-- (entered_by).
 create or replace function queue.move_system(p_system jsonb) returns jsonb
 language sql immutable parallel safe
 return coalesce(p_system, '{}') - 'DeadLetterQueueSourceArn' - 'ApproximateReceiveCount'

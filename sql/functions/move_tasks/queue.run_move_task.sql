@@ -7,7 +7,7 @@
 -- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
 -- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
 -- groups, which a step never waits for: it delays no other transaction and cannot deadlock.
--- Index: fifo_ready_visible_at, and those of poll_queues. Called by: the worker `move`.
+-- Index: fifo_ready_visible_at, and those of poll_queues.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$

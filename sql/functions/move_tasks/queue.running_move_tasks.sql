@@ -3,7 +3,7 @@
 -- account with many tasks takes no more of the workers than one with a single task. Without any task it costs one probe of
 -- an empty index.
 -- Locks: the tasks, skipped when locked, until the caller's transaction ends: mostly at once.
--- Index: move_task_running. Called by: the worker `move`.
+-- Index: move_task_running.
 create or replace function queue.running_move_tasks() returns table (task_id uuid)
 language sql as $$
 with running as (

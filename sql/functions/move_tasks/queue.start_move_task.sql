@@ -5,7 +5,6 @@
 -- received. p_canary: after so many the task waits for continue_move_task, null: it does not.
 -- Returns one row: task_id, or error (ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType,
 -- MoveTaskRunning) and detail (the parameter). Index: move_task_queue, queues_dead_letter_arn.
--- Called by: StartMessageMoveTask, POST /v1/queues/{name}/moves.
 create or replace function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second int,
     p_ids bigint[] default null, p_filter jsonb default null, p_canary int default null)
 returns table (task_id text, error text, detail text)

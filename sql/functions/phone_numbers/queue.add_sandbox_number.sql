@@ -1,7 +1,7 @@
 -- queue.add_sandbox_number(account, region, number, password, text, most): adds a phone number to the SMS sandbox and sends it
 -- the text with its password, again to one that is not verified. Returns one row: error (OptedOut; TooMany: the account has
 -- p_most others; RequestThrottled, as send_outgoing: then nothing is stored) or null.
--- Locks: advisory, the account's sandbox. Called by: CreateSMSSandboxPhoneNumber.
+-- Locks: advisory, the account's sandbox.
 create or replace function queue.add_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_most int)
 returns table (error text)

@@ -1,5 +1,5 @@
 -- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. Returns one row: whether it
--- was there. Called by: DeleteSMSSandboxPhoneNumber.
+-- was there.
 create or replace function queue.drop_sandbox_number(p_account_id text, p_region text, p_phone_number text)
 returns table (dropped boolean)
 language plpgsql as $$

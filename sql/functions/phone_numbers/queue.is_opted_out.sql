@@ -1,5 +1,4 @@
 -- queue.is_opted_out(account, region, number): one row: whether a phone number is opted out. Index: opted_out_number_pkey.
--- Called by: CheckIfPhoneNumberIsOptedOut.
 create or replace function queue.is_opted_out(p_account_id text, p_region text, p_phone_number text)
 returns table (opted_out boolean)
 language sql stable as $$

@@ -1,5 +1,5 @@
 -- queue.list_opted_out(account, region, after, limit): phone numbers that are opted out, in order, after p_after (null: from the
--- first). Index: opted_out_number_pkey. Called by: ListPhoneNumbersOptedOut.
+-- first). Index: opted_out_number_pkey.
 create or replace function queue.list_opted_out(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text)
 language sql stable as $$

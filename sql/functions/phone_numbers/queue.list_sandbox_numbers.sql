@@ -1,5 +1,5 @@
 -- queue.list_sandbox_numbers(account, region, after, limit): phone numbers of the SMS sandbox, in order, after p_after (null: from
--- the first). Index: sandbox_number_pkey. Called by: ListSMSSandboxPhoneNumbers.
+-- the first). Index: sandbox_number_pkey.
 create or replace function queue.list_sandbox_numbers(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text, verified boolean)
 language sql stable as $$

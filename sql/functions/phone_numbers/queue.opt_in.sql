@@ -1,6 +1,5 @@
 -- queue.opt_in(account, region, number): a phone number gets text messages again; one that was not opted out stays as it is.
 -- Returns one row: error (TooSoon: it was opted in within the last 30 days; source: OptInPhoneNumber, API reference) or null.
--- Called by: OptInPhoneNumber.
 create or replace function queue.opt_in(p_account_id text, p_region text, p_phone_number text) returns table (error text)
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
 -- queue.opt_out(account, region, number): the holder of a phone number wants no more text messages of an account in a region.
--- Returns one row: whether the number was not opted out before. Called by: PUT /v1/outbox/opted-out/{phone_number}.
+-- Returns one row: whether the number was not opted out before.
 create or replace function queue.opt_out(p_account_id text, p_region text, p_phone_number text) returns table (changed boolean)
 language plpgsql as $$
 begin

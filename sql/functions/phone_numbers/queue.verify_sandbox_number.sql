@@ -1,6 +1,6 @@
 -- queue.verify_sandbox_number(account, region, number, password): verifies a phone number by the password that it was sent less
 -- than a day ago; after five wrong ones only by a new one. One that is verified stays so. Returns one row: error (NotFound,
--- WrongPassword) or null. Called by: VerifySMSSandboxPhoneNumber.
+-- WrongPassword) or null.
 create or replace function queue.verify_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text)
 returns table (error text)

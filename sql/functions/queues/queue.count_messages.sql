@@ -3,7 +3,6 @@
 -- ApproximateAgeOfOldestMessage goes by when a message moved to the dead-letter queue, retention by when it was sent).
 -- Cost: two index probes a shard, the open leases and the slow path; FIFO: every message. total: ids given out so far by
 -- the log and messages in the slow path (FIFO: messages now).
--- Called by: describe_queue.
 create or replace function queue.count_messages(
     p_queue_id int, p_fifo boolean, p_shards int, out visible bigint, out in_flight bigint, out delayed bigint,
     out total bigint, out oldest timestamptz, out newest timestamptz)

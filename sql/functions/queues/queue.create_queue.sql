@@ -2,7 +2,6 @@
 -- Parameters: account, region, name; supplied attributes; defaults for the others; tags; shards (concurrent writers);
 --   p_recreate_seconds: how long the name of a deleted queue is refused (0: not at all).
 -- Returns one row: arn, created, error (QueueNameExists, QueueDeletedRecently) and detail (the attribute that differs).
--- Called by: CreateQueue, queue.create, queue.create_fifo.
 create or replace function queue.create_queue(
     p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards int,
     p_recreate_seconds int)

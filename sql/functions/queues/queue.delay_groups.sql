@@ -1,7 +1,7 @@
 -- queue.delay_groups(queue, delay): applies a changed DelaySeconds of a FIFO queue to the messages that are in it and
 -- were never received (Developer Guide, "Delay queues": on FIFO queues the setting is retroactive).
 -- Locks: the rows of the groups in which it changes messages, in the order of their keys; it waits for them. Index:
--- fifo_group_queue_id_group_id_key, fifo_message_of_group. Called by: set_queue_attributes.
+-- fifo_group_queue_id_group_id_key, fifo_message_of_group.
 create or replace function queue.delay_groups(p_queue_id int, p_delay_seconds int) returns void
 language plpgsql as $$
 declare

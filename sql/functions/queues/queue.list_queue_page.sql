@@ -1,5 +1,5 @@
 -- queue.list_queue_page: names of an account's queues in a region, in the order of names, after p_after.
--- Index: queues_account_id_region_name_key. Called by: ListQueues, GET /v1/queues, queue.list_queues.
+-- Index: queues_account_id_region_name_key.
 create or replace function queue.list_queue_page(
     p_account_id text, p_region text, p_prefix text, p_after text, p_limit int)
 returns table (name text, fifo boolean, created_at_ms bigint)

@@ -1,7 +1,7 @@
 -- queue.resolve(name): the ARN of a queue that an application names: an ARN, or a plain name in the account and region
 -- of its role. Raises QU001 (undefined queue), also for a queue of another account that the caller may not name, whether
 -- there is one or not, and what caller_account raises. It asks itself what caller_account answers for most roles, since
--- nearly each call of an application comes through here: a query less. Called by: the functions of api/.
+-- nearly each call of an application comes through here: a query less.
 create or replace function queue.resolve(p_name text) returns text
 language plpgsql stable as $$
 declare

@@ -4,7 +4,6 @@
 -- (allow_subscriptions).
 -- Returns one row: error QueueDoesNotExist, SubscriptionsChanged (the lists are incomplete), ScopeNeeded (high throughput without DeduplicationScope messageGroup, given
 -- or not; nothing was changed) or null. Locks: the queue's row, then rows of FIFO groups, as purge_messages.
--- Called by: SetQueueAttributes, PATCH /v1/queues/{name}.
 create or replace function queue.set_queue_attributes(
     p_arn text, p_attributes jsonb, p_allowed uuid[], p_refused uuid[])
 returns table (error text)

@@ -1,6 +1,5 @@
 -- queue.tag_queue(arn, tags, limit): adds tags or replaces the values of those that exist; at most p_limit in all.
 -- Returns one row: error QueueDoesNotExist, TooManyTags or null, and detail (the queue's name).
--- Called by: TagQueue.
 create or replace function queue.tag_queue(p_arn text, p_tags jsonb, p_limit int)
 returns table (error text, detail text)
 language plpgsql as $$

@@ -1,5 +1,5 @@
 -- queue.untag_queue(arn, keys): removes tags; a key that is not there is no error.
--- Returns one row: error QueueDoesNotExist or null. Called by: UntagQueue.
+-- Returns one row: error QueueDoesNotExist or null.
 create or replace function queue.untag_queue(p_arn text, p_keys text[]) returns table (error text)
 language plpgsql as $$
 begin

@@ -5,7 +5,6 @@
 -- A message of more than 12,000 bytes is noted for receive_answer (note_long_message).
 -- PostgreSQL inlines the function into the calling statement, at no cost, while its arguments are neither volatile nor
 -- subqueries.
--- Called by: take_shard, take_fair, lease_again, take_side, take_groups, move_side, repeat_receive.
 create or replace function queue.delivery_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
     p_first_received_at timestamptz default null, p_visible_at timestamptz default null, p_nonce int default null,

@@ -4,7 +4,6 @@
 -- for a while: until the capacity that it left could be used up at 50,000 messages a second, and at least four times as
 -- long as counting took. With a limit below 100,000 the messages are counted each time.
 -- Locks: advisory, the queue's count, not waited for: a receiver that does not get the lock does not store its count.
--- Called by: receive_messages.
 create or replace function queue.in_flight_capacity(p_queue_id int, p_want int, p_limit int) returns int
 language plpgsql as $$
 declare

@@ -3,7 +3,7 @@
 -- a standard queue the id has no effect. Parameters: as receive_answer. What is repeated is not measured.
 -- Returns: as receive_messages; error ReceiveAttemptOver when the messages were changed since.
 -- Locks: advisory, the attempt, to the end of the transaction; then as repeat_receive and receive_messages.
--- Raises QU004 (not under READ COMMITTED). Called by: receive_answer, receive_messages.
+-- Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_attempt(
     p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
     p_answer_bytes int, p_answer_format text)

@@ -11,7 +11,6 @@
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages; none of a paused queue. Locks: reader of a
 --   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED), QU010.
--- Called by: receive_answer, ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,

@@ -1,6 +1,6 @@
 -- queue.record_acknowledged(queue, shard, lease): records in the history the messages of a lease that were
 -- acknowledged, before the other messages of the lease are handed out again. Returns the lease's new gone_at: all null,
--- since they are recorded. The caller holds the lease's row. Index: log_pkey. Called by: lease_again.
+-- since they are recorded. The caller holds the lease's row. Index: log_pkey.
 create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease) returns timestamptz[]
 language plpgsql as $$
 begin

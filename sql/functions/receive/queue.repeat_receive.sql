@@ -5,7 +5,6 @@
 --   visibility changed, or received again. No row at all when there is nothing to repeat: no such receive in the last
 --   five minutes, or its timeout is over and the messages are unchanged.
 -- The caller has the attempt's advisory lock. Locks: the groups' rows. Index: receive_attempt_pkey, fifo_message_pkey.
--- Called by: receive_attempt.
 create or replace function queue.repeat_receive(
     p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int)
 returns setof queue.received_row

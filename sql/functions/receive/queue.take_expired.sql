@@ -1,7 +1,7 @@
 -- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). Messages that
 -- were received p_max_receive_count times go to the dead-letter queue instead, when it exists; there they keep their
 -- MessageId, body and time of sending. Leases that are locked, since a consumer acknowledges their messages at this
--- moment, are skipped. The caller is the shard's reader. Index: lease_visible_at. Called by: take_shard.
+-- moment, are skipped. The caller is the shard's reader. Index: lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text)

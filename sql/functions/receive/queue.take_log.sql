@@ -3,7 +3,7 @@
 -- this transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has no
 -- transaction id), and reads no shard (the setting queue.reads, which ends with it). So it cannot deadlock.
 -- p_fair: messages of noisy tenants are skipped.
--- Locks: advisory, reader of the shard, to the end of the transaction. Called by: receive_messages, move_log.
+-- Locks: advisory, reader of the shard, to the end of the transaction.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_fair boolean default true)

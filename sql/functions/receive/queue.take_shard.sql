@@ -2,7 +2,7 @@
 -- never handed out. The caller is the shard's reader. A shard's time never falls behind its watermark, even when the
 -- clock goes back. p_shards: the queue's number of shards, when messages of noisy tenants are to be skipped; null: none
 -- are skipped.
--- Index: lease_pkey, lease_visible_at, log_pkey. Called by: take_log.
+-- Index: lease_pkey, lease_visible_at, log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_shards int)

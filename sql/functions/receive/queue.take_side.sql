@@ -2,7 +2,7 @@
 -- dead-letter queue instead, when it exists: all among the first p_max + 100 visible messages that are not passed over or
 -- have been received so often, so that few are left for the next receive. p_now: when the receive began. Messages that this same receive has handed out already, with a
 -- timeout of 0, became visible later, so it does not see them. p_answer_bytes, p_answer_format: as receive_messages.
--- Locks: the messages' rows, skipped when locked. Index: side_visible_at. Called by: receive_messages.
+-- Locks: the messages' rows, skipped when locked. Index: side_visible_at.
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_answer_bytes int, p_answer_format text)

@@ -1,5 +1,5 @@
 -- queue.list_receivers(arn, limit): who received from a queue in the last day, the last one first. Times in milliseconds since 1970.
--- Index: receiver_pkey. Called by: GET /v1/queues/{name}/receivers.
+-- Index: receiver_pkey.
 create or replace function queue.list_receivers(p_arn text, p_limit int)
 returns table (caller text, agent text, address text, first_at_ms bigint, last_at_ms bigint, received bigint)
 language sql stable as $$

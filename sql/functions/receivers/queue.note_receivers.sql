@@ -1,6 +1,5 @@
 -- queue.note_receivers(arns, callers, agents, addresses, last_at, received): adds what a process has seen since its last call,
 -- one array element a receiver of a queue. Deleted queues are left out. Returns how many rows that are. Locks: rows of queue.receiver, in their order.
--- Called by: each process of the container.
 create or replace function queue.note_receivers(
     p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamptz[], p_received bigint[])
 returns table (noted int)

@@ -5,7 +5,7 @@
 -- exact: only one window had anything, so its own percentiles are given. Otherwise they come from the merged sketches
 -- (DDSketch, gamma = 1.02 / 0.98): within 2 % of the nearest rank. count, mean and max are exact in any case.
 -- p_zone: whose days, when the windows are days.
--- Index: metrics_latency_pkey. Called by: read_metrics, read_lag, read_lag_heat.
+-- Index: metrics_latency_pkey.
 create or replace function queue.merge_latency(
     p_queue_ids int[], p_group_id text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_step_seconds int default null, p_measure text default null, p_zone text default 'UTC')

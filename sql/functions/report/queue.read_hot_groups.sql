@@ -3,7 +3,6 @@
 -- messages of the queues in that time, in groups or not. A window stores its 100 busiest groups, so a group
 -- that is busy now and then may have had more arrivals than the row has.
 -- p_zone: whose days, when the windows are days. Index: metrics_window_pkey.
--- Called by: read_metrics, `penstock metrics report`.
 create or replace function queue.read_hot_groups(
     p_account_id text, p_region text, p_name text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_limit int, p_zone text default 'UTC')

@@ -7,7 +7,6 @@
 -- succeeded ended (null: none did, and the time is that up to now), latencies are those of the installation: fire,
 -- webhook.
 -- Index: queues_account_id_region_name_key, metrics_latency_pkey. Cost: count_messages for each queue.
--- Called by: GET /v1/metrics/lag, `penstock metrics report`.
 create or replace function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
 returns table (name text, from_at timestamptz, to_at timestamptz, computed_at timestamptz, visible bigint,
     in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate float8, drain_rate float8,

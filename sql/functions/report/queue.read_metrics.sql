@@ -4,7 +4,6 @@
 -- that is stored at all, and the ten hottest groups. Of a queue that does not exist, no row. latencies: JSON by
 -- measure, see merge_latency; microseconds. p_zone: whose days, when the windows are days.
 -- Index: metrics_window_pkey, metrics_latency_pkey.
--- Called by: GET /v1/queues/{name}/metrics, `penstock metrics report`.
 create or replace function queue.read_metrics(
     p_arn text, p_window_seconds int, p_group_id text, p_from timestamptz, p_to timestamptz,
     p_zone text default 'UTC')

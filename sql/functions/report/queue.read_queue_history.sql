@@ -2,7 +2,7 @@
 -- [p_from, p_to), in their order; no group's. Before them one row with starts_at null: its ends_at is the end of the job's
 -- last run that did not fail (null: none), its depth 1 if the queue keeps a history, else 0. Of a queue that does not
 -- exist, no row. lag: from sending to deletion, in microseconds; null when nothing was deleted in that hour.
--- Cost: a row an hour. Index: metrics_window_pkey, metrics_latency_pkey. Called by: GET /console/queues/{name}.
+-- Cost: a row an hour. Index: metrics_window_pkey, metrics_latency_pkey.
 create or replace function queue.read_queue_history(p_arn text, p_from timestamptz, p_to timestamptz)
 returns table (starts_at timestamptz, ends_at timestamptz, arrivals bigint, finished bigint, depth bigint,
     oldest_age_us bigint, lag_p50_us bigint, lag_p99_us bigint)

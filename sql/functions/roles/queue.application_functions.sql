@@ -1,5 +1,4 @@
 -- queue.application_functions(): the functions that applications may call, those of api/ (docs/sql.md).
--- Called by: grants.sql, find_role_problems.
 create or replace function queue.application_functions() returns setof regprocedure
 language sql stable as $$
 select p.oid::regprocedure from pg_proc p

@@ -2,7 +2,6 @@
 -- well. p_service_roles: further login roles that the service uses, besides the caller and the schema's owner; members
 -- of these count as the service's, too. Superusers, who may do everything, are left out, and roles that do not exist
 -- (penstock/postgres/roles.py finds them).
--- Called by: find_problems, `penstock doctor`.
 create or replace function queue.find_role_problems(p_service_roles text[]) returns table (problem text)
 language sql stable as $$
 with service as (

@@ -1,5 +1,5 @@
 -- queue.list_role_accounts(): which account and region each database role stands for, by name; and what is wrong with the
--- role's memberships (role_problem), else null. Called by: `penstock roles`.
+-- role's memberships (role_problem), else null.
 create or replace function queue.list_role_accounts()
 returns table (role_name text, account_id text, region text, created_at timestamptz, problem text)
 language sql stable as $$

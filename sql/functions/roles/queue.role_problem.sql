@@ -1,5 +1,5 @@
 -- queue.role_problem(role): why a database role is not what an application's should be, and the command against it; null
--- when it is. Called by: set_role_account, list_role_accounts, find_role_problems.
+-- when it is.
 create or replace function queue.role_problem(p_role name) returns text
 language sql stable as $$
 select case

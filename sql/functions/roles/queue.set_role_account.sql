@@ -1,7 +1,7 @@
 -- queue.set_role_account(role, account, region): makes a database role stand for an account and region in the SQL
 -- interface, whatever it stood for before. Returns a row if there is such a role, with what is wrong with it otherwise
 -- (role_problem); else none, and nothing is stored.
--- Raises 23514 for an account or region that is not allowed. Called by: `penstock roles set`.
+-- Raises 23514 for an account or region that is not allowed.
 create or replace function queue.set_role_account(p_role text, p_account_id text, p_region text)
 returns table (problem text)
 language sql as $$

@@ -1,6 +1,5 @@
 -- queue.add_default_group(account, region): makes the row of the schedule group `default` when it is missing: every
--- account has that group, and its row is made at the first read. Called by: read_schedule_group,
--- list_schedule_group_page, tag_schedule_group.
+-- account has that group, and its row is made at the first read.
 create or replace function queue.add_default_group(p_account_id text, p_region text) returns void
 language sql as $$
 insert into queue.schedule_group (account_id, region, name)

@@ -1,5 +1,5 @@
 -- queue.check_schedule(name, topic, headers, options): raises QU003 when a native schedule cannot have this name,
--- routing key, headers or options. Called by: create_schedule.
+-- routing key, headers or options.
 create or replace function queue.check_schedule(p_name text, p_topic text, p_headers jsonb, p_options jsonb) returns void
 language plpgsql as $$
 declare

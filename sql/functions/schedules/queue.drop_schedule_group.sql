@@ -1,7 +1,6 @@
 -- queue.drop_schedule_group(account, region, name): deletes a group with its schedules and their pending retries in one
 -- transaction, so the state DELETING is never seen. The caller refuses the group `default`.
 -- Returns one row: whether there was one, and how many schedules were deleted. Locks: the group, its schedules.
--- Called by: drop_schedule_once.
 create or replace function queue.drop_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (dropped boolean, schedules bigint)
 language plpgsql as $$

@@ -2,7 +2,6 @@
 -- an empty name. A repeated call with the same client token changes nothing, even when there is a new schedule of that
 -- name.
 -- Returns one row: whether there was one, or had been. Locks: those of the two. Index: schedule_deletion_pkey.
--- Called by: DeleteSchedule, DeleteScheduleGroup.
 create or replace function queue.drop_schedule_once(
     p_account_id text, p_region text, p_group text, p_name text, p_client_token text)
 returns table (dropped boolean)

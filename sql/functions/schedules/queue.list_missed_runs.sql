@@ -1,6 +1,6 @@
 -- queue.list_missed_runs(account, region, group, limit): occurrences of a group's schedules in the last seven days that did
 -- not fire, the newest first: they failed, and may be tried again, or were skipped; error says why. Looks at the newest
--- 10,000 runs of the installation. Index: primary keys. Called by: GET /console/schedules.
+-- 10,000 runs of the installation. Index: primary keys.
 create or replace function queue.list_missed_runs(p_account_id text, p_region text, p_group text, p_limit int)
 returns table (name text, scheduled_for timestamptz, attempts int, error text, recorded_at timestamptz)
 language sql stable as $$

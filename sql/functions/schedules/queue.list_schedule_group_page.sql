@@ -1,5 +1,5 @@
 -- queue.list_schedule_group_page: an account's groups in a region as JSON by column, in the order of names, after
--- p_after (null: all). Index: schedule_group_pkey. Called by: ListScheduleGroups.
+-- p_after (null: all). Index: schedule_group_pkey.
 create or replace function queue.list_schedule_group_page(
     p_account_id text, p_region text, p_name_prefix text, p_after text, p_limit int)
 returns table (schedule_group jsonb)

@@ -1,7 +1,7 @@
 -- queue.list_schedule_page: an account's schedules in a region, in the order of group and name, after
 -- (p_after_group, p_after_name). Null: any. p_target_kind: queue, topic, function; p_door: native, aws.
 -- Returns the database's time and the schedule as JSON by column.
--- Index: schedule_account_id_region_group_name_name_key. Called by: GET /v1/schedules, ListSchedules.
+-- Index: schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_schedule_page(
     p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_door text,
     p_after_group text, p_after_name text, p_limit int)

@@ -1,7 +1,7 @@
 -- queue.list_schedule_runs(account, region, group, name, before, limit): the outcomes of a schedule's occurrences, the
 -- newest first, those before p_before (null: all). One row without run_id: the schedule has no runs; no row: there is
 -- no such schedule. fired_at null: it failed (it may be tried again) or was skipped; error says why.
--- Index: schedule_run_schedule. Called by: GET /v1/schedules/{name}/runs.
+-- Index: schedule_run_schedule.
 create or replace function queue.list_schedule_runs(
     p_account_id text, p_region text, p_group text, p_name text, p_before bigint, p_limit int)
 returns table (run_id bigint, scheduled_for timestamptz, out_of_band boolean, attempts int, fired_at timestamptz,

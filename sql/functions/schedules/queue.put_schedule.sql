@@ -10,8 +10,7 @@
 --   Without a next occurrence a native schedule is paused.
 -- The count of failures and the last error are reset, except by a patch that changes neither expression nor status.
 -- Returns one row: the schedule as JSON by column, created, error (ScheduleExists, ScheduleNotFound, GroupNotFound).
--- Locks: the schedule, and its group against deletion. Called by: the REST API, the actions of EventBridge Scheduler,
--- sync_schedules, create_schedule.
+-- Locks: the schedule, and its group against deletion.
 create or replace function queue.put_schedule(
     p_account_id text, p_region text, p_group text, p_name text, p_mode text, p_fields jsonb,
     p_next_fire_at timestamptz)

@@ -1,6 +1,5 @@
 -- queue.put_schedule_group(account, region, name, tags, client token): makes a group. When the group exists with the
 -- same client token, returns it unchanged. Returns one row: the group as JSON by column, created, error (GroupExists).
--- Called by: CreateScheduleGroup.
 create or replace function queue.put_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_client_token text)
 returns table (schedule_group jsonb, created boolean, error text)

@@ -6,7 +6,7 @@
 --   late           how many of them are due for more than a minute
 --   looked_at      how many schedules of the account were looked at; expressions: how many rows there would be without
 --                  p_limit; the same in each row
--- Index: schedule_account_due. Called by: GET /console/schedules.
+-- Index: schedule_account_due.
 create or replace function queue.read_calendar(
     p_account_id text, p_region text, p_group text, p_until timestamptz, p_limit int)
 returns table (form text, expression text, canonical text, timezone text, anchor_at timestamptz, end_at timestamptz,

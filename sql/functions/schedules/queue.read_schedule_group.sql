@@ -1,5 +1,4 @@
 -- queue.read_schedule_group(account, region, name): the group as JSON by column; no row: there is none.
--- Called by: GetScheduleGroup, ListTagsForResource.
 create or replace function queue.read_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (schedule_group jsonb)
 language plpgsql as $$

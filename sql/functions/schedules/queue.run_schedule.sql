@@ -3,7 +3,7 @@
 -- Returns one row: scheduled_for (now, to the second), fired_at, message_ids as in schedule_run; error: NotFound, or
 -- TargetFailed with detail: then nothing was sent. A topic of SNS as target fails, since its messages have to be
 -- signed.
--- Locks: the schedule. Called by: POST /v1/schedules/{name}/runs.
+-- Locks: the schedule.
 create or replace function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
 returns table (scheduled_for timestamptz, fired_at timestamptz, message_ids jsonb, error text, detail text)
 language plpgsql as $$

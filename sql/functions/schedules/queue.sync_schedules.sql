@@ -3,7 +3,7 @@
 -- none that is a message of send_later.
 -- Returns a row a schedule: n, the schedule as JSON by column, created, changed: false when it was so already; and a row
 -- for each deleted one, with n null.
--- Locks: the schedules, in the order of names. Called by: PUT /v1/schedules.
+-- Locks: the schedules, in the order of names.
 create or replace function queue.sync_schedules(
     p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamptz[], p_prune boolean)
 returns table (n int, schedule jsonb, created boolean, changed boolean)

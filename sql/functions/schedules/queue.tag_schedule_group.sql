@@ -1,5 +1,5 @@
 -- queue.tag_schedule_group(account, region, name, tags, limit): adds tags or replaces the values of those that exist;
--- at most p_limit in all. Returns one row: error (GroupNotFound, TagLimitExceeded) or null. Called by: TagResource.
+-- at most p_limit in all. Returns one row: error (GroupNotFound, TagLimitExceeded) or null.
 create or replace function queue.tag_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_limit int)
 returns table (error text)

@@ -1,5 +1,5 @@
 -- queue.untag_schedule_group(account, region, name, keys): removes tags; a key that is not there is no error.
--- Returns one row: error GroupNotFound or null. Called by: UntagResource.
+-- Returns one row: error GroupNotFound or null.
 create or replace function queue.untag_schedule_group(p_account_id text, p_region text, p_name text, p_keys text[])
 returns table (error text)
 language plpgsql as $$

@@ -8,7 +8,7 @@
 -- p_now: messages that came later are not there.
 -- Returns a row for each message. A last row without an id says how many messages it looked at, and the place after which
 -- the scan goes on, null when it has come to the end.
--- Takes no lock. Called by: search_messages, group_failures, move_selected.
+-- Takes no lock.
 create or replace function queue.find_messages(
     p_queue_id int, p_filter jsonb, p_now timestamptz, p_after text, p_limit int, p_scan int, p_bytes bigint default null)
 returns table (shard int, id bigint, group_id text, receive_count int, total_receive_count int, message_id uuid,

@@ -3,7 +3,7 @@
 -- of body_shape). The largest p_groups groups, the largest first, with a row for each of up to p_samples messages: the
 -- newest. group_messages, oldest_ms, newest_ms: of the group, among those looked at; bodies are cut after 16,384 characters.
 -- A last row without a group says how many groups there are, and what the last row of search_messages says.
--- Returns no row when there is no such queue. Takes no lock. Called by: GET /v1/queues/{name}/failures.
+-- Returns no row when there is no such queue. Takes no lock.
 create or replace function queue.group_failures(
     p_arn text, p_by text[], p_attribute text, p_filter jsonb, p_after text, p_scan int, p_groups int, p_samples int)
 returns table (group_number int, group_source_arn text, group_receive_count int, group_attribute text, group_shape text,

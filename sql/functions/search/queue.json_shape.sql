@@ -1,6 +1,6 @@
 -- queue.json_shape(value, depth): the shape of a JSON value (body_shape), as text that is equal for equal shapes: names in
 -- the order of jsonb, types, then the shapes of what is nested. It reads by JSON paths, since a query for each object
--- would take three times as long. Called by: body_shape.
+-- would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare

@@ -1,6 +1,6 @@
 -- queue.pick_messages(queue, public ids): the messages of a queue that have these ids, as scan_messages returns them, in the
 -- order of the ids; those that do not exist are left out. Takes no lock.
--- Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey. Called by: group_failures, move_selected.
+-- Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey.
 create or replace function queue.pick_messages(p_queue_id int, p_public_ids bigint[])
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
     entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)

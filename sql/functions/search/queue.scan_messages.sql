@@ -3,7 +3,6 @@
 -- in its order. p_after: the place (shard:id:group) of the message that the previous part ended with, null: from the
 -- beginning. A message that stays where it is comes once; one that is received, hidden or made visible meanwhile, too.
 -- Takes no lock. Index: log_pkey, lease_pkey, side_pkey, fifo_group_queue_id_group_id_key, fifo_message_of_group.
--- Called by: find_messages.
 create or replace function queue.scan_messages(p_queue_id int, p_after text, p_limit int)
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
     entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)

@@ -1,6 +1,6 @@
 -- queue.list_moves(source, task): the last tasks of a queue, newest first, or one of them; all that is known of each. Of ids
 -- the first 1,000. state: running, waiting (to be continued), completed, cancelled, failed.
--- Index: move_task_queue. Called by: GET /v1/queues/{name}/moves and its other routes.
+-- Index: move_task_queue.
 create or replace function queue.list_moves(p_source text, p_task_id uuid)
 returns table (task_id text, state text, destination_arn text, maximum_per_second int, ids bigint[], filter text,
     canary int, to_move bigint, moved bigint, skipped bigint, looked_at bigint, failure_reason text, started_at_ms bigint,

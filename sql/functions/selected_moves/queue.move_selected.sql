@@ -4,7 +4,7 @@
 -- have moved are gone.
 -- Returns one row: messages moved and skipped, at how many it looked, the place after which the next step goes on, whether
 -- there is none, and why a message had no queue to move to.
--- Locks: as move_selected_side and move_selected_group: it waits for none. Called by: run_move_task.
+-- Locks: as move_selected_side and move_selected_group: it waits for none.
 create or replace function queue.move_selected(
     p_task queue.move_task, p_limit int, out moved int, out skipped int, out looked_at int, out place text,
     out done boolean, out failure text)

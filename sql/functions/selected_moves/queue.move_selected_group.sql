@@ -2,7 +2,7 @@
 -- the first one that cannot be received now: none that was selected overtakes another.
 -- Returns moved; failure: why some had no queue to move to (move_target); busy: another transaction has locked a group, try
 -- again; stuck: a message in flight is in the way of those behind it.
--- Locks: the group's row and that of the target's group, without waiting. Called by: move_selected.
+-- Locks: the group's row and that of the target's group, without waiting.
 create or replace function queue.move_selected_group(
     p_task queue.move_task, p_group_id text, p_ids bigint[], out moved int, out failure text, out busy boolean,
     out stuck boolean)

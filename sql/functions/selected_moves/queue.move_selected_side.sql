@@ -1,7 +1,7 @@
 -- queue.move_selected_side(queue, shards, ids, destination): moves messages of a standard queue; each is a row (shard, id) of
 -- p_shards and p_ids, which can be received and has a queue to move to. Returns moved, and busy: a receive reads a shard of
 -- some at this moment, try again. Others that did not move were received meanwhile.
--- Locks: the messages' rows, skipped when locked; as unlog_message. Called by: move_selected.
+-- Locks: the messages' rows, skipped when locked; as unlog_message.
 create or replace function queue.move_selected_side(
     p_queue_id int, p_shards int[], p_ids bigint[], p_destination text, out moved int, out busy boolean)
 language plpgsql as $$

@@ -1,7 +1,6 @@
 -- queue.selected_messages(task, limit): the next messages that a task with ids or a filter has selected, at most p_limit: of
 -- those that were in the queue when it was started. can_move: it can be received now. target_arn, failure: as move_target.
 -- A last row without an id says at how many messages it looked, and the place after which the task goes on, null at the end.
--- Called by: move_selected.
 create or replace function queue.selected_messages(p_task queue.move_task, p_limit int)
 returns table (shard int, id bigint, group_id text, can_move boolean, target_arn text, failure text, looked_at int,
     next text)

@@ -1,6 +1,6 @@
 -- queue.unlog_message(queue, shard, id): brings a message of the log that can be received to the slow path, where it can be
 -- received, too. Returns done; busy: a receive reads the shard at this moment; gone: it is in flight, or was deleted.
--- Locks: advisory, reader of the shard, or the lease's row; it waits for neither. Called by: move_selected_side.
+-- Locks: advisory, reader of the shard, or the lease's row; it waits for neither.
 create or replace function queue.unlog_message(p_queue_id int, p_shard int, p_id bigint) returns text
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
 -- queue.claim_shard(queue, shards): makes this transaction the writer of a shard, and returns its number, or -1 when
 -- all shards have a writer. Returns at once: a sender never waits for another one. Under REPEATABLE READ the log's end
--- cannot be seen: -1. Locks: advisory, writer of the shard, to the end of the transaction. Called by: send_messages.
+-- cannot be seen: -1. Locks: advisory, writer of the shard, to the end of the transaction.
 create or replace function queue.claim_shard(p_queue_id int, p_shards int) returns int
 language plpgsql as $$
 declare

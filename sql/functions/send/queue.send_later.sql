@@ -3,7 +3,7 @@
 -- delayed-…: when it fires, the message enters its queue, gets its id, and its retention begins.
 -- Parameters, arrays as of send_messages; p_delays is not null. Returns a row a message: n (1, 2, …), id as send_messages or null, the
 -- schedule's name or null, error and detail as send_messages has them.
--- Locks: those of send_messages and put_schedule. Called by: transact, send_documents.
+-- Locks: those of send_messages and put_schedule.
 create or replace function queue.send_later(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
     p_delays int[], p_groups text[], p_deduplication_ids text[])

@@ -6,8 +6,6 @@
 -- Returns a row a message: n (1, 2, …), id (public), message_id and sequence_number (FIFO; the original's for a
 --   duplicate), error (a class of errors.py; nothing was stored for this one) and detail.
 -- Locks: writer of one shard a queue (never waited for); FIFO: the groups' rows. Index: log_pkey.
--- Called by: SendMessage, SendMessageBatch, transact, send_batch (for queue.send and send_fifo too), publish_to_queue,
---   fan_out, publish_events, dispatch_schedule, fire_schedule_batch, give_up_schedule_retry, give_up_webhooks, send_moved.
 create or replace function queue.send_messages(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
     p_delays int[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean default false)

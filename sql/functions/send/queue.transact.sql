@@ -7,7 +7,7 @@
 --   schedule that a message waits as; kind `publish` for each queue that an event
 --   reached, and without arn for its number of URLs. Or one row with an error, and nothing was done: StaleReceipt (n:
 --   the handle), an error of a message (n, detail as send_messages), or RequestThrottled. Locks: those of delete_messages, then of
---   send_messages. Called by: POST /v1/transactions.
+--   send_messages.
 create or replace function queue.transact(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_receipt_message_ids uuid[],

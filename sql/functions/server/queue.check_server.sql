@@ -3,7 +3,7 @@
 -- may be lost then, and its ids would be given out again: sequences jump at once, shards by jump_ids. p_after_restore: a
 -- restore into the same cluster, which shows neither. Returns whether ids jump.
 -- Where the server does not tell its timeline, as on Aurora, whose storage loses nothing, it counts as 0.
--- Locks: the row in queue.server. Called by: the worker `maintain`, `penstock doctor --after-restore`.
+-- Locks: the row in queue.server.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
 declare

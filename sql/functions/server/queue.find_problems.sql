@@ -8,7 +8,6 @@
 --   positions   times in the future, since the clock went back
 --   jumps       ids that have yet to jump (check_server)
 --   partitions  days of a history that are not part of it
--- Called by: `penstock doctor`.
 create or replace function queue.find_problems(p_service_roles text[] default '{}') returns table (subject text, problem text)
 language plpgsql as $$
 declare

@@ -1,7 +1,6 @@
 -- queue.jump_ids(limit): lets the shards of the next p_limit queues jump over 2^32 ids (check_server), and shards that had
 -- a writer before. Returns how many queues it handled; 0: none is left, except shards that have a writer now.
 -- Locks: the row in queue.server; advisory, writers of the shards, never waited for.
--- Called by: the worker `maintain`.
 create or replace function queue.jump_ids(p_limit int) returns int
 language plpgsql as $$
 declare

@@ -2,7 +2,6 @@
 -- now. Messages would need days at a million a second to use up as many. Ids stay below 2^53 as SQL and REST show them
 -- (queue.public_id), where JSON's numbers end in many languages, for 8,000 jumps.
 -- Locks: advisory, writer of the shard, to the end of the transaction. Index: lease_pkey, log_pkey, hole_pkey.
--- Called by: jump_ids.
 create or replace function queue.jump_shard(p_queue_id int, p_shard int) returns boolean
 language plpgsql as $$
 declare

@@ -6,7 +6,7 @@
 --   connections       of clients to any database
 --   wal_bytes         the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
 --   slots, kept_bytes replication slots, and how much of the log the one that is furthest behind holds back
--- Cost: a look at each session and each file of the log. Called by: GET /console/system.
+-- Cost: a look at each session and each file of the log.
 create or replace function queue.read_server()
 returns table (server_version text, migrations int[], sees_sessions boolean, snapshot_seconds double precision,
     connections bigint, most_connections int, wal_bytes bigint, slots bigint, kept_bytes bigint)

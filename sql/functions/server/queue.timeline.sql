@@ -1,5 +1,5 @@
 -- queue.timeline(): the timeline of the server's write-ahead log, which the name of each of its files begins with; 0 where
--- the server does not tell. Called by: check_server.
+-- the server does not tell.
 create or replace function queue.timeline() returns int
 language plpgsql as $$
 begin

@@ -7,7 +7,7 @@
 -- Returns one row: arn, confirmed, error (NotFound, PolicyChanged, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has
 --   100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and so only queues, at most
 --   100).
--- Locks: shares the rows of the queues and the topic, so that their attributes do not change. Called by: Subscribe.
+-- Locks: shares the rows of the queues and the topic, so that their attributes do not change.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
     p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int,

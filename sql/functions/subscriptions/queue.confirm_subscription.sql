@@ -4,7 +4,7 @@
 -- confirmed.
 -- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or the result of
 -- subscription_refusal for a subscription to be restored).
--- Locks: shares the topic's row. Called by: ConfirmSubscription.
+-- Locks: shares the topic's row.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)
 language plpgsql as $$

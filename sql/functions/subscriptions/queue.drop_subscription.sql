@@ -2,7 +2,7 @@
 -- endpoint of it, null where endpoints are not told; by the token in it the endpoint may restore the subscription within two days.
 -- p_anonymous: the request was not signed, which is enough unless the subscription asks for more.
 -- Returns one row: error (NotFound, AuthorizationError) or null.
--- Locks: shares the topic's key before the subscription's row, as DeleteTopic takes them. Called by: Unsubscribe.
+-- Locks: shares the topic's key before the subscription's row, as DeleteTopic takes them.
 create or replace function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
 returns table (error text)
 language plpgsql as $$

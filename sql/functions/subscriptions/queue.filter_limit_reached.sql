@@ -1,8 +1,7 @@
 -- queue.filter_limit_reached(topic's id, owner, filters a topic, filters an account): whether the topic, or the owner
 -- in the topic's region, has as many subscriptions with a filter policy as it may; 0: any number.
 -- Source: "Filter policy constraints" (SNS Developer Guide). Index: subscription_topic_id_protocol_endpoint_key,
--- subscription_owner; reads the topic's and the owner's subscriptions. Called by: subscription_refusal,
--- set_subscription_attributes.
+-- subscription_owner; reads the topic's and the owner's subscriptions.
 create or replace function queue.filter_limit_reached(
     p_topic_id int, p_owner text, p_topic_filters int, p_account_filters int) returns boolean
 language sql stable as $$

@@ -1,6 +1,5 @@
 -- queue.foreign_subscriptions(): subscriptions that deliver to a queue of another account, or whose dead-letter queue it
 -- is, as far as they are not refused already; with the queue's policy (null: none, or no such queue).
--- Called by: `penstock doctor`.
 create or replace function queue.foreign_subscriptions()
 returns table (arn text, owner text, topic_arn text, queue_arn text, policy text, is_dead_letter_queue boolean)
 language sql stable as $$

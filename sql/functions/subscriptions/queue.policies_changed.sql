@@ -1,7 +1,6 @@
 -- queue.policies_changed(policies): whether one of these queues has another policy than the caller read. p_policies:
 -- JSON, ARN to policy; the policy null: none, or no such queue. Null: policies do not decide.
 -- Locks: shares the queues' rows until commit, so that their policies stay. Index: queues (arn).
--- Called by: add_subscription, set_subscription_attributes, before they lock anything.
 create or replace function queue.policies_changed(p_policies jsonb) returns boolean
 language plpgsql as $$
 begin

@@ -2,7 +2,7 @@
 -- no further subscription of this kind, or null. SubscriptionLimitExceeded, LargeMessages, FilterPolicyLimitExceeded; 0
 -- filters: any number. Sources: endpoints and quotas of SNS (General Reference), SetTopicAttributes (API reference),
 -- "Filter policy constraints" (Developer Guide). Concurrent calls may exceed a limit: each may still count one less.
--- Index: subscription_topic_id_protocol_endpoint_key. Called by: add_subscription, confirm_subscription.
+-- Index: subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.subscription_refusal(
     p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters int, p_account_filters int)
 returns text

@@ -1,6 +1,5 @@
 -- queue.subscriptions_of_queue(arn): the subscriptions that deliver to a queue, or whose dead-letter queue it is.
--- Index: subscription_endpoint, subscription_dead_letters. Called by: SetQueueAttributes, AddPermission and
--- RemovePermission, which decide for each whether the queue's new policy allows it.
+-- Index: subscription_endpoint, subscription_dead_letters.
 create or replace function queue.subscriptions_of_queue(p_arn text)
 returns table (subscription_id uuid, owner text, topic_arn text)
 language sql stable as $$

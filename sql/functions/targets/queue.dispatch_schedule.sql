@@ -7,7 +7,6 @@
 -- Raises QU006 (the target refused the message; detail: the error's code as AWS names it), QU007 (detail: the version
 -- that the topic message has to be signed with), QU008 (the occurrence had fired before). Locks: those of send_messages,
 -- publish_events, publish_messages, invoke_function. Index: schedule_run_once.
--- Called by: fire_schedules, fire_schedule_retries, run_schedule.
 create or replace function queue.dispatch_schedule(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_topic_message jsonb)
 returns queue.schedule_run

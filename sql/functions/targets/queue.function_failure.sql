@@ -1,5 +1,5 @@
 -- queue.function_failure(webhook, notice): the attributes with which the invocation of a function by a schedule goes to the
--- dead-letter queue. The error's code stands before the colon of the last error. Called by: give_up_webhooks.
+-- dead-letter queue. The error's code stands before the colon of the last error.
 create or replace function queue.function_failure(p_webhook queue.webhook, p_notice queue.notice) returns jsonb
 language sql stable as $$
 select queue.schedule_failure(jsonb_populate_record(null::queue.schedule, n.headers -> 'schedule'), (n.headers ->> 'at')::timestamptz,

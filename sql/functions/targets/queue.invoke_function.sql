@@ -3,7 +3,7 @@
 -- own (queue.webhook_body); the webhook keeps in subscription_policy how often it is tried, and until when: seconds since 1970.
 -- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another account, and
 -- when too many webhooks of the account wait. Source: RetryPolicy (EventBridge Scheduler API Reference).
--- Index: webhook_excess_pkey. Called by: dispatch_schedule.
+-- Index: webhook_excess_pkey.
 create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int, p_trace text)
 returns jsonb
 language plpgsql as $$

@@ -1,7 +1,7 @@
 -- queue.publish_schedule_to_topic(target, topic message): publishes to the topic of SNS that a schedule's target names
 -- by ARN, as Publish does. p_topic_message: {version, publication, trace}, made by scheduler/firing/topic_messages.py; the
 -- publication is as publish_messages takes it. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
--- Raises QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages. Called by: dispatch_schedule.
+-- Raises QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages.
 create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
 language plpgsql as $$
 declare

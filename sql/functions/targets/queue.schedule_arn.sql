@@ -1,5 +1,4 @@
--- queue.schedule_arn(schedule): its ARN, as EventBridge Scheduler forms it. Called by: schedule_input,
--- give_up_schedule_retry.
+-- queue.schedule_arn(schedule): its ARN, as EventBridge Scheduler forms it.
 create or replace function queue.schedule_arn(p_schedule queue.schedule) returns text
 language sql immutable parallel safe
 return format('arn:aws:scheduler:%s:%s:schedule/%s/%s', (p_schedule).region, (p_schedule).account_id,

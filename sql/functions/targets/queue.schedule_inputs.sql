@@ -1,5 +1,4 @@
 -- queue.schedule_inputs(schedules, occurrences): for each occurrence n and the text for its target (schedule_input).
--- Called by: the worker `fire`, for messages that have to be signed.
 create or replace function queue.schedule_inputs(p_schedule_ids bigint[], p_at timestamptz[])
 returns table (n int, input text)
 language sql stable as $$

@@ -3,7 +3,6 @@
 -- The target of a schedule of the REST API is {"queue" | "topic", "body", "attributes", "facts"}: the message's text as
 -- it was sent, its attributes in SQS's JSON, the values that filter policies compare. That of a schedule of the
 -- SQL interface is {"queue" | "topic", "message", "headers"}.
--- Called by: dispatch_schedule, fire_schedule_batch.
 create or replace function queue.schedule_message(p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean)
 returns table (body text, attributes jsonb, size int)
 language sql stable as $$

@@ -1,5 +1,4 @@
 -- queue.schedule_time(time): a time as schedules write it: UTC, to the second, `2026-01-02T03:04:05Z`.
--- Called by: schedule_message, schedule_input, give_up_schedule_retry, queue.create_schedule.
 create or replace function queue.schedule_time(p_at timestamptz) returns text
 language sql immutable parallel safe
 return to_char(p_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');

@@ -4,7 +4,6 @@
 -- beginning at a random one. At most p_limit rows of each a call; skips locked rows. Returns rows removed.
 -- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
 -- webhook_notice.
--- Called by: maintain_installation.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
 -- queue.tag_topic(arn, tags, limit): adds tags or replaces the values of those that exist; at most p_limit in all.
--- Returns one row: error (TopicResourceNotFound, TagLimitExceeded) or null. Called by: TagResource.
+-- Returns one row: error (TopicResourceNotFound, TagLimitExceeded) or null.
 create or replace function queue.tag_topic(p_arn text, p_tags jsonb, p_limit int) returns table (error text)
 language plpgsql as $$
 declare

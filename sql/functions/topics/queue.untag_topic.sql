@@ -1,5 +1,5 @@
 -- queue.untag_topic(arn, keys): removes tags; a key that is not there is no error.
--- Returns one row: error TopicResourceNotFound or null. Called by: UntagResource.
+-- Returns one row: error TopicResourceNotFound or null.
 create or replace function queue.untag_topic(p_arn text, p_keys text[]) returns table (error text)
 language plpgsql as $$
 begin

@@ -3,8 +3,6 @@
 -- Returns a row a handle: n, outcome (changed; gone: the handle is not valid any more; expired, FIFO: its visibility
 --   timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
 -- Locks: as delete_messages.
--- Called by: ChangeMessageVisibility, ChangeMessageVisibilityBatch; the container, for messages that it has received for a
---   client that has gone.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[], p_visibility_seconds int[])

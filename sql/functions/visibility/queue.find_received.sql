@@ -1,7 +1,7 @@
 -- queue.find_received: where the message of a receipt handle is, by the parameters of one handle (delete_messages): its
 -- lease (0: none), how often and when it was first received. No row: the handle is not valid. That of a standard queue
 -- is also valid after a newer receive, while the message is the same one; that of a FIFO queue only for the newest.
--- Index: lease_pkey, side_pkey, log_pkey, fifo_message_pkey. Called by: change_visibilities.
+-- Index: lease_pkey, side_pkey, log_pkey, fifo_message_pkey.
 create or replace function queue.find_received(
     p_queue_id int, p_shard int, p_pos bigint, p_id bigint, p_receive_count int, p_nonce int, p_message_id uuid,
     out pos bigint, out receive_count int, out first_received_at timestamptz)

@@ -3,7 +3,6 @@
 -- tables in which workers and long polls only write down what they themselves do are left out, and partitions.
 -- A session's changes are counted with its next call, or after ten seconds without one. Cost: 0.2 ms, no table is read.
 -- Source: PostgreSQL documentation, "The Cumulative Statistics System".
--- Called by: due_work, the worker `maintain`.
 create or replace function queue.count_changes() returns bigint
 language sql stable as $$
 select coalesce(sum(pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_updated(c.oid)

@@ -6,7 +6,7 @@
 --   move-tasks    a message move task runs, and does not wait to be continued
 --   maintenance   the retention of a message that was measured is over, or ids have yet to jump
 -- Index: webhook_due, lane_next_at, schedule_due, schedule_retry_due, move_task_running. Cost: 0.5 ms, and a read of
--- queue.measurement. Called by: the LISTEN connection of a container.
+-- queue.measurement.
 create or replace function queue.due_work(out changes bigint, out due text[])
 language plpgsql stable as $$
 declare
