@@ -19,3 +19,18 @@ select case p_test ->> 0
     when 'cidr' then p_kind = 'string' and queue.in_network(p_fact #>> '{}', p_test ->> 1)
 end
 $$;
+
+-- queue.like_any(text, patterns): whether the text is like one of the patterns, a JSON array of strings.
+create or replace function queue.like_any(p_text text, p_patterns jsonb) returns boolean
+language sql immutable parallel safe as $$
+select exists (select from jsonb_array_elements_text(p_patterns) e where p_text like e.value)
+$$;
+
+-- queue.in_network(text, network): whether the text is an IP address in a network; false when it is not an address.
+create or replace function queue.in_network(p_text text, p_network text) returns boolean
+language plpgsql immutable parallel safe as $$
+begin
+    return position('/' in p_text) = 0 and p_text::inet <<= p_network::inet;
+exception when data_exception then
+    return false;
+end $$;

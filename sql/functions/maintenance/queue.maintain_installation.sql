@@ -59,3 +59,171 @@ begin
     perform queue.compact_dead_letter_counts(p_limit);
     return v_removed;
 end $$;
+
+-- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not
+-- confirmed within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted
+-- subscriptions that were not restored in time, and notices without webhooks. Each call checks p_limit notices,
+-- beginning at a random one. At most p_limit rows of each a call; skips locked rows. Returns rows removed.
+-- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
+-- webhook_notice.
+create or replace function queue.maintain_topics(p_limit int) returns bigint
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_removed bigint := 0;
+    v_rows bigint;
+    v_from bigint;
+begin
+    delete from queue.topic_deduplication d where d.ctid = any (array(
+        select e.ctid from queue.topic_deduplication e where e.expires_at <= v_now
+        order by e.expires_at limit p_limit for update skip locked));
+    get diagnostics v_removed = row_count;
+    delete from queue.subscription s where s.subscription_id = any (array(
+        select e.subscription_id from queue.subscription e where not e.confirmed and e.token_expires_at <= v_now
+        order by e.token_expires_at limit p_limit for update skip locked));
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+    delete from queue.former_subscription f where f.ctid = any (array(
+        select e.ctid from queue.former_subscription e where e.expires_at <= v_now
+        order by e.expires_at limit p_limit for update skip locked));
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+    v_from := (select min(n.notice_id) + (random() * (max(n.notice_id) - min(n.notice_id)))::bigint from queue.notice n);
+    delete from queue.notice n where n.notice_id = any (array(
+        select e.notice_id from (
+            select k.notice_id from queue.notice k where k.notice_id >= v_from order by k.notice_id limit p_limit) e
+        where not exists (select from queue.webhook w where w.notice_id = e.notice_id)));
+    get diagnostics v_rows = row_count;
+    return v_removed + v_rows;
+end $$;
+
+-- queue.clean_platform_applications(limit): removes endpoints of applications that were deleted, at most p_limit a call, which
+-- count in the quota of their account until then; then what it knows of such an application. Returns rows removed.
+-- Locks: dropped applications and endpoints, skipped when locked; those of count_platform_endpoints. Index: platform_endpoint_application.
+create or replace function queue.clean_platform_applications(p_limit int) returns bigint
+language plpgsql as $$
+declare
+    v_dropped record;
+    v_removed bigint := 0;
+    v_rows bigint;
+    v_accounts text[];
+    v_changes bigint[];
+begin
+    for v_dropped in    -- in random order: no account waits for another's many
+        select d.application_id, d.account_id from queue.dropped_platform_application d order by random() for update skip locked
+    loop
+        exit when v_removed >= p_limit;
+        delete from queue.platform_endpoint e where e.endpoint_id = any (array(
+            select k.endpoint_id from queue.platform_endpoint k where k.application_id = v_dropped.application_id
+            order by k.endpoint_id limit p_limit - v_removed for update skip locked));
+        get diagnostics v_rows = row_count;
+        v_removed := v_removed + v_rows;
+        v_accounts := v_accounts || v_dropped.account_id;
+        v_changes := v_changes || -v_rows;
+        delete from queue.dropped_platform_application d
+        where d.application_id = v_dropped.application_id
+            and not exists (select from queue.platform_endpoint e where e.application_id = d.application_id);
+        get diagnostics v_rows = row_count;
+        v_removed := v_removed + v_rows;
+    end loop;
+    perform queue.count_platform_endpoints(v_accounts, v_changes);
+    return v_removed;
+end $$;
+
+-- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table that a deleted queue left behind.
+-- Returns rows removed. Locked rows stay for a later call: a sender may keep a FIFO group locked for long.
+create or replace function queue.clean_deleted_queue(p_queue_id int, p_limit int) returns bigint
+language plpgsql as $$
+declare
+    v_table text;
+    v_rows bigint;
+    v_removed bigint := 0;
+begin
+    delete from queue.fifo_message m where m.ctid = any (array(
+        select f.ctid from queue.fifo_group g join queue.fifo_message f on f.group_key = g.group_key and f.group_key > 0
+        where g.queue_id = p_queue_id limit p_limit for update of f skip locked));
+    get diagnostics v_removed = row_count;
+    if v_removed = p_limit then
+        return v_removed;       -- the groups stay: the next call finds the other messages by them
+    end if;
+    foreach v_table in array
+        array['log', 'lease', 'side', 'fifo_group', 'fifo_ready', 'fifo_search', 'deduplication', 'archive', 'hole',
+            'id_jump', 'late_id_jump', 'watcher', 'move_task', 'deferred', 'noise', 'sweep', 'in_flight',
+            'receive_attempt']
+    loop
+        execute format('delete from queue.%I where ctid = any (array(select ctid from queue.%I where queue_id = $1 limit $2 for update skip locked))',
+            v_table, v_table) using p_queue_id, p_limit;
+        get diagnostics v_rows = row_count;
+        v_removed := v_removed + v_rows;
+    end loop;
+    return v_removed;
+end $$;
+
+-- queue.add_history_day(name, day): makes the partition of one day (UTC) of `history`, `webhook_history` or `webhook_attempt`, unless it
+-- exists or rows of that day already lie in the default partition (then they stay there). Does nothing when such a row
+-- is inserted meanwhile, when another worker makes the partition, or when the default partition stays locked: the next
+-- run tries again. Locks: the default partition. Runs as its owner, which owns the table.
+create or replace function queue.add_history_day(p_name text, p_day date) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
+declare
+    v_table text := case when p_name in ('history', 'webhook_history', 'webhook_attempt') then p_name end;
+    v_part text := v_table || to_char(p_day, '_YYYYMMDD');
+    v_from timestamptz := p_day::timestamp at time zone 'utc';
+    v_to timestamptz := (p_day + 1)::timestamp at time zone 'utc';
+    v_taken boolean;
+begin
+    if v_table is not null and to_regclass('queue.' || v_part) is null then
+        execute format('select exists (select from queue.%I h where h.recorded_at >= $1 and h.recorded_at < $2)',
+            v_table || '_default') into v_taken using v_from, v_to;
+        if not v_taken then
+            execute format('create table if not exists queue.%I partition of queue.%I for values from (%L) to (%L)',
+                v_part, v_table, v_from, v_to);
+        end if;
+    end if;
+exception when check_violation or unique_violation or duplicate_table or lock_not_available then
+    null;
+end $$;
+
+-- queue.drop_history_days(days): drops the partitions of the histories of days (UTC) longer ago than p_days, and notes
+-- in queue.history_drop from when on a history is complete: the metrics job replaces no older window.
+-- A drop locks the whole history. A drop that does not get that lock within 200 ms is left to the next run, since every
+-- statement on the history would wait behind it. Runs as its owner, which owns the table.
+create or replace function queue.drop_history_days(p_days int) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
+declare
+    v_table text;
+    v_cut date := (now() at time zone 'utc')::date - p_days;
+begin
+    for v_table in
+        select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent in ('queue.history'::regclass, 'queue.webhook_history'::regclass,
+                'queue.webhook_attempt'::regclass)
+            and c.relname ~ '^(history|webhook_history|webhook_attempt)_[0-9]{8}$'
+            and right(c.relname, 8) < to_char(v_cut, 'YYYYMMDD')
+    loop
+        insert into queue.history_drop as d (name, dropped_before)
+        values (regexp_replace(v_table, '_[0-9]{8}$', ''), v_cut::timestamp at time zone 'utc')
+        on conflict (name) do update set dropped_before = greatest(d.dropped_before, excluded.dropped_before);
+        execute format('drop table queue.%I', v_table);
+    end loop;
+exception when lock_not_available then
+    null;
+end $$;
+
+-- queue.compact_dead_letter_counts(limit): adds up the rows of queue.dead_letter_count to one row a queue when there
+-- are over 1,000. The container adds them up while it measures; an installation of Lambda functions only has no such
+-- process. At most p_limit rows a call. Locks: the rows, skipped when locked.
+create or replace function queue.compact_dead_letter_counts(p_limit int) returns void
+language plpgsql as $$
+begin
+    if (select count(*) <= 1000 from (select from queue.dead_letter_count limit 1001) d) then
+        return;
+    end if;
+    with taken as (
+        delete from queue.dead_letter_count d where d.ctid = any (array(
+            select e.ctid from queue.dead_letter_count e limit p_limit for update skip locked))
+        returning d.queue_id, d.messages)
+    insert into queue.dead_letter_count (queue_id, messages)
+    select t.queue_id, sum(t.messages) from taken t
+    where exists (select from queue.queues q where q.queue_id = t.queue_id) group by t.queue_id;
+end $$;

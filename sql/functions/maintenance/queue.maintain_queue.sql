@@ -51,3 +51,74 @@ begin
     perform queue.update_in_flight_counting(p_queue_id, exists (select from queue.deferred d where d.queue_id = p_queue_id));
     return v_messages;
 end $$;
+
+-- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. It looks at every
+-- group: the index by time has an entry for each time that a group became empty, which an old snapshot keeps.
+-- Locks: the groups' rows, skipped when locked. Index: fifo_ready_pkey (the newest row of a group).
+create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
+language plpgsql as $$
+declare
+    v_groups bigint[];
+begin
+    v_groups := array(
+        select g.group_key from queue.fifo_group g
+        cross join lateral (
+            select f.visible_at, f.changed_at from queue.fifo_ready f
+            where f.group_key = g.group_key order by f.version desc limit 1) r
+        where g.queue_id = p_queue_id and r.visible_at = 'infinity'
+            and r.changed_at not between clock_timestamp() - interval '1 minute' and clock_timestamp()
+        limit p_limit for update of g skip locked);
+    v_groups := array(          -- a new statement: it sees what changed before the rows were locked
+        select u.group_key from unnest(v_groups) u(group_key)
+        where (select h.id from queue.first_group_message(u.group_key) h) is null);
+    delete from queue.fifo_ready r where r.group_key = any (v_groups);
+    delete from queue.fifo_group g where g.group_key = any (v_groups);
+end $$;
+
+-- queue.maintain_shard(queue, shard, before): does what receives do only now and then: it cleans finished messages, and
+-- moves old leases to the slow path: leases far behind the cursor that have been open for 10 seconds, and leases whose
+-- first message was sent before p_before, so that its retention is over. Returns about how many messages it cleaned.
+-- Does nothing when the shard has a reader now. Locks: advisory, reader of the shard.
+create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
+returns bigint
+language plpgsql as $$
+declare
+    v_cursor record;
+    v_lease record;
+    v_low bigint;
+    v_due boolean;
+    v_now timestamptz := clock_timestamp();
+begin
+    if not pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard)) then
+        return 0;
+    end if;
+    select c.pos, c.low into v_cursor from queue.lease c
+    where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
+    if v_cursor.pos = v_cursor.low then
+        return 0;
+    end if;
+    v_due := exists (       -- the first open lease has the oldest messages
+        select from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.sent_at < p_before and l.id = (
+            select x.ids[1] from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}'
+            order by x.pos limit 1));
+    for v_lease in
+        select x.pos, x.receive_count, x.ids, x.visible_at from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}'
+            and ((x.pos < v_cursor.pos - 10000 and x.visible_at < 'infinity'
+                    and coalesce(x.first_received_at, '-infinity') < v_now - interval '10 seconds') or (v_due and exists (
+                select from queue.log l
+                where l.queue_id = p_queue_id and l.shard = p_shard and l.id = x.ids[1] and l.sent_at < p_before)))
+        order by x.pos limit 100 for update skip locked
+    loop
+        perform queue.unlease_messages(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, v_lease.ids,
+            case when v_lease.visible_at = 'infinity' then clock_timestamp() else v_lease.visible_at end);
+    end loop;
+    v_low := queue.clean_shard(p_queue_id, p_shard, v_cursor.low, v_cursor.pos);
+    if v_low > v_cursor.low then
+        update queue.lease x set low = v_low
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
+    end if;
+    return least(v_low - v_cursor.low, 20000);      -- ids may have jumped between the two
+end $$;

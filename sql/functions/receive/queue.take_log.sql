@@ -43,3 +43,279 @@ begin
             p_max_receive_count, p_dead_letter_arn, v_fair_shards);
     end if;
 end $$;
+
+-- queue.take_shard: hands out up to p_max messages of one shard: those of expired leases first, then those that were
+-- never handed out. The caller is the shard's reader. A shard's time never falls behind its watermark, even when the
+-- clock goes back. p_shards: the queue's number of shards, when messages of noisy tenants are to be skipped; null: none
+-- are skipped.
+-- Index: lease_pkey, lease_visible_at, log_pkey.
+create or replace function queue.take_shard(
+    p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
+    p_dead_letter_arn text, p_shards int)
+returns setof queue.received_row
+language plpgsql as $$
+declare
+    v_cursor record;
+    v_now timestamptz;
+    v_watermark timestamptz;
+    v_low bigint;
+    v_want int := p_max;
+    v_rows int;
+    v_noisy text[];
+    v_nonce int := queue.lease_nonce();
+begin
+    select c.pos, c.watermark, c.low, c.has_tenants into v_cursor from queue.lease c
+    where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
+    v_now := greatest(clock_timestamp(), v_cursor.watermark + interval '1 microsecond');
+    v_watermark := v_now - interval '1 microsecond';
+    if exists (select from queue.lease x
+               where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
+                   and x.visible_at > v_cursor.watermark and x.visible_at <= v_watermark and x.ids <> '{}') then
+        return query select * from queue.take_expired(p_queue_id, p_shard, v_cursor.watermark, v_now, v_want,
+            p_visibility, p_max_receive_count, p_dead_letter_arn);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+        v_watermark := v_cursor.watermark;      -- it must not pass a lease that is left; a later receive moves it
+    end if;
+    if v_want <= 0 then
+        return;
+    end if;
+    v_low := v_cursor.low;
+    if v_cursor.pos - v_low > 2000 and v_cursor.pos % 2000 < v_want then
+        v_low := queue.clean_shard(p_queue_id, p_shard, v_low, v_cursor.pos);
+    end if;
+    if v_cursor.has_tenants and p_shards is not null then
+        v_noisy := queue.noisy_groups(p_queue_id, p_shards, p_shard, v_cursor.pos, v_want, v_now);
+    end if;
+    if v_noisy is not null then
+        return query select * from queue.take_fair(p_queue_id, p_shard, v_cursor.pos, v_want, p_lease_size, v_now,
+            p_visibility, v_watermark, v_low, v_noisy);
+    else
+        return query
+        with fresh as materialized (
+            select l.* from queue.log l
+            where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos
+            order by l.id limit v_want),
+        taken as materialized (
+            select array_agg(f.id order by f.id) as ids, least(p_lease_size, count(*))::int as size,
+                bool_or(f.system ? 'MessageGroupId') as has_tenants
+            from fresh f),
+        leased as (
+            insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
+                receive_count, shard, nonce, ids, has_tenants)
+            select p.ids[cardinality(p.ids)], p.ids[1], v_now + p_visibility, v_now, v_watermark, v_low, p_queue_id, 1,
+                p_shard, v_nonce, p.ids, p.has_tenants
+            from (
+                select t.ids[s.n : s.n + t.size - 1] as ids, t.has_tenants
+                from taken t cross join lateral generate_series(1, cardinality(t.ids), t.size) s(n)) p)
+        select d.* from taken t cross join fresh f
+        cross join lateral queue.delivery_row(f::queue.log,
+            t.ids[least((width_bucket(f.id, t.ids) + t.size - 1) / t.size * t.size, cardinality(t.ids))], 1, v_now,
+            v_now + p_visibility, v_nonce) d;
+    end if;
+    if not found and v_low > v_cursor.low then
+        update queue.lease x set low = v_low
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
+    end if;
+end $$;
+
+-- queue.lease_nonce(): a random number above 0, which names a lease beside its position.
+create or replace function queue.lease_nonce() returns int
+language sql volatile return 1 + floor(random() * 2147483647)::int;
+
+-- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). Messages that
+-- were received p_max_receive_count times go to the dead-letter queue instead, when it exists; there they keep their
+-- MessageId, body and time of sending. Leases that are locked, since a consumer acknowledges their messages at this
+-- moment, are skipped. The caller is the shard's reader. Index: lease_visible_at.
+create or replace function queue.take_expired(
+    p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
+    p_max_receive_count int, p_dead_letter_arn text)
+returns setof queue.received_row
+language plpgsql as $$
+declare
+    v_lease queue.lease;
+    v_want int := p_max;
+    v_rows int;
+    v_target int;
+    v_moved_at timestamptz;
+    v_redelivered int := 0;
+begin
+    if p_max_receive_count is not null then
+        select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
+    end if;
+    for v_lease in
+        select * from queue.lease x
+        where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
+            and x.visible_at > p_after and x.visible_at < p_now and x.ids <> '{}'
+        order by x.visible_at, x.pos limit p_max + 100 for update skip locked
+    loop
+        exit when v_want <= 0;
+        if v_lease.receive_count >= p_max_receive_count and v_target is not null then
+            v_moved_at := clock_timestamp();
+            insert into queue.side
+            select r.* from (
+                select * from queue.log l
+                where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_lease.ids)
+                    and l.id between v_lease.first_id and v_lease.pos     -- bounds the index scan; an array alone may not
+                order by l.id) l
+            cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
+                'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'entered_at', v_moved_at, 'queue_id', v_target,
+                'shard', -1, 'receive_count', 0, 'system', queue.dead_letter_system(p_queue_id, l.system,
+                    v_lease.receive_count, v_lease.first_received_at))) r;
+            get diagnostics v_rows = row_count;
+            insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
+            insert into queue.activity (queue_id, sent, dead_lettered)
+            values (p_queue_id, 0, v_rows), (v_target, v_rows, 0);
+            update queue.lease x
+            set ids = '{}', done_at = v_moved_at, outcome = 'dead_lettered'
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_lease.pos;
+            perform queue.notify_watchers(v_target, p_dead_letter_arn);
+            continue;
+        end if;
+        return query select * from queue.lease_again(v_lease, v_want, v_want, p_now, p_visibility);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+        if v_lease.receive_count > 0 then
+            v_redelivered := v_redelivered + v_rows;
+        end if;
+    end loop;
+    if v_redelivered > 0 then
+        insert into queue.activity (queue_id, redelivered) values (p_queue_id, v_redelivered);
+    end if;
+end $$;
+
+-- queue.noisy_groups: the tenants of a standard queue whose messages are to be skipped now, first those with the fewest
+-- messages in flight; null when there are none. One receiver finds them (find_noisy_groups), at most four times a
+-- second. No tenant becomes noisy while no message has to wait: as long as the shard holds no more than the p_want
+-- messages above p_pos that are received now. Locks: the row in queue.noise, to the end of the transaction; a receiver
+-- that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
+create or replace function queue.noisy_groups(
+    p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
+returns text[]
+language plpgsql as $$
+declare
+    v_noise queue.noise;
+begin
+    select * into v_noise from queue.noise n where n.queue_id = p_queue_id;
+    if v_noise.judged_at between p_now - interval '250 milliseconds' and p_now + interval '1 second'
+        or (v_noise.noisy is null and not exists (
+            select from (
+                select l.id from queue.log l
+                where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_pos
+                order by l.id offset p_want limit 1) l))
+    then
+        return v_noise.noisy;
+    end if;
+    perform from queue.noise n where n.queue_id = p_queue_id for update skip locked;
+    if found then
+        v_noise.noisy := queue.find_noisy_groups(p_queue_id, p_shards, p_now);
+        update queue.noise n set noisy = v_noise.noisy, judged_at = p_now where n.queue_id = p_queue_id;
+    end if;
+    return v_noise.noisy;
+end $$;
+
+-- queue.find_noisy_groups(queue, shards, now): the tenants of a standard queue that are noisy, first those with the
+-- fewest messages in flight; null when there are none. A tenant is noisy when it has more than a tenth of the messages
+-- in flight and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in flight,
+-- with at least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one stuck
+-- message makes no tenant noisy). It stays noisy until its skipped messages have been handed out.
+-- It reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and 300 messages of
+-- the slow path. Messages without a group count as one tenant, which is never noisy.
+-- Index: lease_visible_at, log_pkey, side_visible_at.
+create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
+language sql stable as $$
+with in_flight as (
+    select l.system, x.first_received_at as received_at
+    from generate_series(0, p_shards - 1) s(shard)
+    cross join lateral (
+        select x.ids, x.first_id, x.pos, x.visible_at, x.first_received_at from queue.lease x
+        where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, s.shard)
+            and x.visible_at > p_now and x.visible_at < 'infinity'
+        order by x.visible_at desc limit 400 / p_shards) x      -- finished leases are left out below
+    join queue.log l on l.queue_id = p_queue_id and l.shard = s.shard and l.id = any (x.ids)
+        and l.id between x.first_id and x.pos         -- bounds the index scan; an array alone may not
+    where x.ids <> '{}'
+    union all
+    (select r.system, r.first_received_at from queue.side r
+    where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at > p_now
+        and r.receive_count > 0
+    order by r.visible_at desc limit 300)),
+tenant as (
+    select f.system ->> 'MessageGroupId' as group_id, count(*) as messages,
+        sum(extract(epoch from p_now - f.received_at))::double precision as seconds
+    from in_flight f group by 1),
+busy as (
+    select t.group_id, t.messages, t.messages > 0.1 * sum(t.messages) over () as crowds,
+        t.seconds > 0.1 * sum(t.seconds) over () as occupies
+    from tenant t),
+noisy as (
+    select b.group_id, b.messages from busy b
+    where b.group_id is not null and ((b.crowds and b.messages >= 30) or (b.occupies and b.messages >= 2))
+    union all
+    select d.group_id, 0 from queue.deferred_groups(p_queue_id) d)
+select array_agg(n.group_id order by n.messages, n.group_id)
+from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
+$$;
+
+-- queue.take_fair: hands out messages of a shard that were never handed out, but skips those of noisy tenants.
+-- It reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log, those of each tenant in a lease
+-- without a receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The other
+-- messages are leased as usual, at most p_lease_size together. The ranges of these leases overlap, so each lists the
+-- ids in its range that are not its own in `gone`, without a time: they are recorded with their own lease. The caller
+-- is the shard's reader. Index: log_pkey.
+create or replace function queue.take_fair(
+    p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
+    p_watermark timestamptz, p_low bigint, p_noisy text[])
+returns setof queue.received_row
+language plpgsql as $$
+declare
+    v_pos bigint := p_pos;
+    v_want int := p_max;
+    v_next bigint;
+    v_rows int;
+    v_nonce int := queue.lease_nonce();
+begin
+    for v_step in 1 .. 25 loop
+        return query
+        with scanned as materialized (      -- without bodies, which would be copied from step to step
+            select l.id, l.system ->> 'MessageGroupId' as group_id
+            from queue.log l
+            where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
+            order by l.id limit 200),
+        chunk as materialized (     -- up to the last wanted message, and noisy tenants' messages behind it
+            select c.id, c.group_id, c.quiet, (c.number - 1) / p_lease_size as part from (
+                select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from (
+                    select n.id, n.group_id, coalesce(n.group_id <> all (p_noisy), true) as quiet from scanned n) s) c
+            where c.number <= v_want),
+        lease as materialized (
+            select max(c.id) as pos, min(c.id) as first_id, p_now + p_visibility as visible_at, p_now as received_at,
+                1 as receive_count, null as group_id, array_agg(c.id order by c.id) as ids
+            from chunk c where c.quiet group by c.part
+            union all
+            select max(c.id), min(c.id), 'infinity', null, 0, c.group_id, array_agg(c.id order by c.id)
+            from chunk c where not c.quiet group by c.group_id),
+        leased as (
+            insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
+                receive_count, shard, nonce, ids, gone, gone_at, has_tenants)
+            select e.pos, e.first_id, e.visible_at, e.received_at, p_watermark, p_low, p_queue_id, e.receive_count,
+                p_shard, v_nonce, e.ids, o.gone, o.gone_at, true
+            from lease e
+            cross join lateral (
+                select array_agg(g.id) as gone, array_agg(null::timestamptz) as gone_at
+                from chunk g where g.id between e.first_id and e.pos and g.id <> all (e.ids)) o),
+        passed_over as (
+            insert into queue.deferred (queue_id, group_id, deferred_at, shard, pos, ids)
+            select p_queue_id, e.group_id, p_now, p_shard, e.pos, e.ids from lease e where e.receive_count = 0)
+        select d.* from (select k.id, max(k.id) over (partition by k.part) as pos from chunk k where k.quiet) c
+        join queue.log l on l.queue_id = p_queue_id and l.shard = p_shard and l.id = c.id
+        cross join lateral queue.delivery_row(l, c.pos, 1, p_now, p_now + p_visibility, v_nonce) d
+        order by c.id;
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+        exit when v_want <= 0;
+        select c.pos into v_next from queue.lease c
+        where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
+        exit when v_next = v_pos;       -- the end of the log
+        v_pos := v_next;
+    end loop;
+end $$;

@@ -111,3 +111,166 @@ begin
         perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
     end loop;
 end $$;
+
+-- queue.number_fifo_messages: gives the messages for one FIFO queue out of the arrays of send_messages their ids, and finds
+-- those whose deduplication id was seen in the last five minutes. The caller stores the others, at the time sent_at; they
+-- are counted here.
+-- Returns a row a message: n, id and message_id (of a duplicate the original's; a new message has no message_id),
+--   group_key, sent_at, deduplication_id, error and detail as send_messages.
+-- Locks: the groups' rows, then deduplication ids in their order, to the end of the transaction: senders of one group
+--   commit in the order of ids.
+create or replace function queue.number_fifo_messages(
+    p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
+    p_deduplication_ids text[])
+returns table (n int, id bigint, message_id text, group_key bigint, sent_at timestamptz, deduplication_id text, error text,
+    detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_queue queue.queues;
+    v_now timestamptz;
+    v_new int;
+    v_groups text[];
+begin
+    select * into v_queue from queue.queues q where q.arn = p_arn;
+    v_groups := array(      -- without the groups of the other queues in these arrays
+        select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
+        where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
+    perform queue.lock_groups(v_queue.queue_id, v_groups, v_queue.delay_seconds * interval '1 second');
+    v_now := clock_timestamp();
+    return query
+    with entry as materialized (
+        select e.*, nextval('queue.fifo_id') as id
+        from queue.fifo_entries(v_queue, p_queues, p_message_ids, p_bodies, p_sizes, p_groups, p_deduplication_ids) e
+        where e.group_key is not null and e.deduplication_id is not null),
+    claimed as (
+        insert into queue.deduplication as d (queue_id, scope, deduplication_id, message_id, id, expires_at)
+        select distinct on (e.scope, e.deduplication_id) v_queue.queue_id, e.scope, e.deduplication_id, e.message_id,
+            e.id, v_now + interval '5 minutes'
+        from entry e order by e.scope, e.deduplication_id, e.id
+        on conflict (queue_id, scope, deduplication_id) do update
+            set message_id = excluded.message_id, id = excluded.id, expires_at = excluded.expires_at
+            where d.expires_at <= v_now
+        returning d.id)
+    select e.n, e.id, null::text, e.group_key, v_now, e.deduplication_id, null::text, null::text
+    from entry e where e.id in (select c.id from claimed c);
+    get diagnostics v_new = row_count;
+    if v_new > 0 then
+        insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_new);
+    end if;
+    if v_new = (select count(*) from unnest(p_queues, p_sizes) u(arn, size)
+                where u.arn = p_arn and u.size <= v_queue.maximum_message_bytes)
+    then
+        return;
+    end if;
+    return query        -- some entries are duplicates, or lack a group or a deduplication id
+    select e.n, d.id, d.message_id::text, null::bigint, null::timestamptz, null::text,
+        case when e.group_key is null then 'MissingParameter'
+             when e.deduplication_id is null then 'DeduplicationIdRequired' end,
+        case when e.group_key is null then 'MessageGroupId' end
+    from queue.fifo_entries(v_queue, p_queues, p_message_ids, p_bodies, p_sizes, p_groups, p_deduplication_ids) e
+    left join queue.deduplication d
+        on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
+    where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
+    perform queue.update_groups(array(      -- the groups that get no message
+        select e.group_key
+        from queue.fifo_entries(v_queue, p_queues, p_message_ids, p_bodies, p_sizes, p_groups, p_deduplication_ids) e
+        left join queue.deduplication d
+            on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
+        where e.group_key is not null
+        group by e.group_key having not bool_or(coalesce(d.message_id = e.message_id, false))));
+end $$;
+
+-- queue.lock_groups(queue, groups, delay): locks the rows of message groups to the end of the transaction, for a caller
+-- that appends to each of them messages that become visible after the delay. It makes missing groups. New and empty
+-- groups become ready when their messages do.
+-- It locks existing groups in the order of their keys, then new ones in the order of their names: no two senders
+-- deadlock.
+-- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
+create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
+language plpgsql as $$
+declare
+    v_found text[];
+    v_keys bigint[];
+    v_new bigint[];
+begin
+    select array_agg(l.group_id), array_agg(l.group_key) into v_found, v_keys
+    from (
+        select g.group_id, g.group_key from queue.fifo_group g
+        where g.group_key = any (array( -- one lookup a name: with an array the planner may read all the queue's groups
+            select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
+            from unnest(p_groups) u(group_id)))
+        order by g.group_key for update) l;
+    if coalesce(cardinality(v_found), 0) < cardinality(p_groups) then
+        with made as (
+            insert into queue.fifo_group (queue_id, group_id)
+            select p_queue_id, m.group_id
+            from unnest(p_groups) m(group_id)
+            where coalesce(m.group_id <> all (v_found), true)
+            order by m.group_id
+            on conflict (queue_id, group_id) do update set group_id = excluded.group_id  -- a concurrent sender has made it
+            returning group_key)
+        select array_agg(m.group_key) into v_new from made m;
+    end if;
+    if current_setting('transaction_isolation') <> 'read committed' then       -- an old snapshot may not know the newest
+        perform from queue.fifo_ready r where r.group_key = any (v_keys) order by r.group_key for update;
+    end if;
+    with empty as materialized (
+        select u.group_key, r.place, r.first_id
+        from unnest(v_keys || v_new) u(group_key)
+        left join lateral (
+            select f.ctid as place, f.visible_at, f.first_id from queue.fifo_ready f
+            where f.group_key = u.group_key order by f.version desc limit 1) r on true
+        where coalesce(r.visible_at, 'infinity') = 'infinity'),
+    replaced as (
+        delete from queue.fifo_ready r where r.ctid = any (array(select e.place from empty e)))
+    insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
+    select e.group_key, p_queue_id, clock_timestamp() + p_delay, coalesce(e.first_id, 0) from empty e;
+end $$;
+
+-- queue.fifo_entries: the messages for one FIFO queue out of the arrays of send_messages: number, key of the group, scope
+-- of the deduplication and its id (given, or the SHA-256 of the body where the queue says so). An id that was seen when
+-- the queue deduplicated in all groups together stays one of them for its five minutes (recorded at AWS): only a queue
+-- that was changed since then has such ids.
+-- Index: fifo_group_queue_id_group_id_key.
+create or replace function queue.fifo_entries(
+    p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
+    p_deduplication_ids text[])
+returns table (n int, message_id uuid, group_key bigint, scope text, deduplication_id text)
+language sql stable as $$
+select u.n::int, u.message_id,
+    (select g.group_key from queue.fifo_group g where g.queue_id = p_queue.queue_id and g.group_id = u.group_id),
+    case when p_queue.deduplicates_groups
+            and not (p_queue.modified_at > statement_timestamp() - interval '5 minutes' and exists (
+                select from queue.deduplication d
+                where d.queue_id = p_queue.queue_id and d.scope = '' and d.deduplication_id = i.deduplication_id
+                    and d.expires_at > statement_timestamp()))
+        then u.group_id else '' end,
+    i.deduplication_id
+from unnest(p_queues, p_message_ids, p_bodies, p_sizes, p_groups, p_deduplication_ids)
+    with ordinality u(arn, message_id, body, size, group_id, given_id, n)
+cross join lateral (
+    select coalesce(u.given_id, case when p_queue.content_based_deduplication
+        then encode(sha256(convert_to(u.body, 'UTF8')), 'hex') end)) i(deduplication_id)
+where u.arn = p_queue.arn and u.size <= p_queue.maximum_message_bytes
+order by u.n
+$$;
+
+-- queue.claim_shard(queue, shards): makes this transaction the writer of a shard, and returns its number, or -1 when
+-- all shards have a writer. Returns at once: a sender never waits for another one. Under REPEATABLE READ the log's end
+-- cannot be seen: -1. Locks: advisory, writer of the shard, to the end of the transaction.
+create or replace function queue.claim_shard(p_queue_id int, p_shards int) returns int
+language plpgsql as $$
+declare
+    v_first int := pg_backend_pid();
+begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+        return -1;
+    end if;
+    for v_step in 0 .. p_shards - 1 loop
+        if pg_try_advisory_xact_lock(queue.lock_key(0, p_queue_id, (v_first + v_step) % p_shards)) then
+            return (v_first + v_step) % p_shards;
+        end if;
+    end loop;
+    return -1;
+end $$;

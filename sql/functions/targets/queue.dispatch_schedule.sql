@@ -86,3 +86,70 @@ begin
     end if;
     return v_run;
 end $$;
+
+-- queue.publish_schedule_to_topic(target, topic message): publishes to the topic of SNS that a schedule's target names
+-- by ARN, as Publish does. p_topic_message: {version, publication, trace}, made by scheduler/firing/topic_messages.py; the
+-- publication is as publish_messages takes it. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
+-- Raises QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages.
+create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
+language plpgsql as $$
+declare
+    v_topic text := p_target ->> 'Arn';
+    v_group text := case when right(v_topic, 5) = '.fifo' then p_target -> 'SqsParameters' ->> 'MessageGroupId' end;
+    v_row record;
+begin
+    if right(v_topic, 5) = '.fifo' and v_group is null then
+        raise exception 'Invalid parameter: The MessageGroupId parameter is required for FIFO topics'
+            using errcode = 'QU006', detail = 'InvalidParameter';
+    end if;
+    select p.message_id, p.error, p.detail into v_row
+    from queue.publish_messages(array[(p_topic_message -> 'publication')
+            || jsonb_strip_nulls(jsonb_build_object('trace', p_topic_message -> 'trace', 'group_id', v_group))],
+        v_topic, coalesce(p_topic_message ->> 'version', '')) p;
+    if v_row.error = 'OtherSignatureVersion' then
+        raise exception 'the message is not signed with the topic''s version'
+            using errcode = 'QU007', detail = v_row.detail;
+    elsif v_row.error is not null then
+        raise exception '%', case v_row.error when 'NotFound' then 'Topic does not exist'
+                when 'MessageTooLong' then 'Invalid parameter: Message too long'
+                when 'RequestThrottled' then 'too many webhooks wait for their delivery' else v_row.error end
+            using errcode = 'QU006', detail = case v_row.error when 'MessageTooLong' then 'InvalidParameter'
+                when 'RequestThrottled' then 'Throttled' else v_row.error end;
+    end if;
+    return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.message_id));
+end $$;
+
+-- queue.invoke_function(schedule, occurrence, attempt, trace): stores the invocation of the function that a schedule's
+-- target names, which the worker `deliver` carries. The notice keeps the schedule, since each attempt has an input of its
+-- own (queue.webhook_body); the webhook keeps in subscription_policy how often it is tried, and until when: seconds since 1970.
+-- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another account, and
+-- when too many webhooks of the account wait. Source: RetryPolicy (EventBridge Scheduler API Reference).
+-- Index: webhook_excess_pkey.
+create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int, p_trace text)
+returns jsonb
+language plpgsql as $$
+declare
+    v_target jsonb := (p_schedule).target;
+    v_account text := (p_schedule).account_id;
+    v_notice queue.notice;
+begin
+    if split_part(v_target ->> 'Arn', ':', 5) <> v_account then
+        raise exception 'The function belongs to another account' using errcode = 'QU006', detail = 'AccessDeniedException';
+    elsif exists (select from queue.webhook_excess e where e.account_id = v_account) then
+        raise exception 'too many webhooks wait for their delivery' using errcode = 'QU006', detail = 'Throttled';
+    end if;
+    insert into queue.notice (kind, message_id, raw, headers, trace)
+    values ('schedule', gen_random_uuid(), queue.schedule_input(p_schedule, p_at, p_attempt), jsonb_build_object(
+        'at', p_at, 'earlier_attempts', p_attempt - 1, 'schedule', jsonb_build_object(
+            'schedule_id', (p_schedule).schedule_id, 'account_id', v_account, 'region', (p_schedule).region,
+            'group_name', (p_schedule).group_name, 'name', (p_schedule).name, 'target', v_target)), p_trace)
+    returning * into v_notice;
+    insert into queue.webhook (notice_id, account_id, endpoint, raw, subscription_policy, dead_letter_arn)
+    values (v_notice.notice_id, v_account, v_target ->> 'Arn', true, json_build_object(
+            'MaximumRetryAttempts', greatest(0, coalesce((v_target -> 'RetryPolicy' ->> 'MaximumRetryAttempts')::int, 185) - p_attempt + 1),
+            'Until', ceil(extract(epoch from p_at)) + queue.schedule_window(p_schedule)
+                + coalesce((v_target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400)),
+        v_target -> 'DeadLetterConfig' ->> 'Arn');
+    perform queue.wake_webhooks();
+    return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_notice.message_id));
+end $$;

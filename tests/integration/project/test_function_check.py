@@ -10,8 +10,11 @@ from penstock.postgres.migrations import sql_directory
 from tests.support.database import Database
 from tests.support.sql.function_check import check_files, check_server
 
-HEADER = "-- queue.f(a): does something. Called by: nobody.\n"
+HEADER = "-- queue.f(a): does something.\n"
 GOOD = HEADER + "create or replace function queue.f(p_a int) returns int\nlanguage sql as 'select p_a';\n"
+PART = "\n-- queue.g(): a part of it.\ncreate or replace function queue.g() returns int language sql as 'select 1';\n"
+USE = GOOD.replace("'select p_a'", "'select p_a + queue.g()'")
+MADE = "create function queue.g() returns int language sql as 'select 1'"
 SHADOW = "declare p_a int; begin return 1; end"
 
 
@@ -38,11 +41,12 @@ def test_a_good_function_has_no_findings(directory: Path, empty_database: Databa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (GOOD.replace("queue.f(p_a", "queue.g(p_a"), "defines queue.g, not just queue.f"),
-        (GOOD + GOOD.removeprefix(HEADER), "defines queue.f, queue.f, not just queue.f"),
-        ("select 1;", "defines nothing, not just queue.f"),
-        (GOOD.replace("-- queue.f", "-- queue.g"), "does not begin with '-- queue.f'"),
-        (GOOD.replace("Called by: nobody.", ""), "does not say who calls it"),
+        (GOOD.replace("queue.f(p_a", "queue.g(p_a"), "defines queue.g first, not queue.f"),
+        ("select 1;", "defines nothing first, not queue.f"),
+        (GOOD.replace("-- queue.f", "-- queue.g"), "no comment that begins with '-- queue.f'"),
+        (USE + PART.replace("-- queue.g", "-- a"), "no comment that begins with '-- queue.g'"),
+        (USE + "select 1;\n" + PART.lstrip(), "stands before the function"),
+        (GOOD + PART, "does not use queue.g"),
         (HEADER + "select 1;\n" + GOOD.removeprefix(HEADER), "stands before the function"),
     ],
 )
@@ -50,6 +54,13 @@ def test_findings_in_a_file(directory: Path, text: str, said: str) -> None:
     (directory / "functions/queue.f.sql").write_text(text)
     (finding, *_) = check_files(directory)
     assert said in finding
+
+
+def test_a_function_that_two_files_use_has_a_file(directory: Path) -> None:
+    (directory / "functions/queue.f.sql").write_text(USE + PART)
+    assert list(check_files(directory)) == []
+    (directory / "functions/queue.h.sql").write_text(USE.replace("queue.f", "queue.h"))
+    assert list(check_files(directory)) == ["queue.f.sql: queue.h.sql uses queue.g, which needs a file"]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +74,9 @@ def test_findings_in_a_file(directory: Path, text: str, said: str) -> None:
         ),
         (GOOD.replace("language sql", "language sql security definer"), "does not fix search_path"),
         (
-            GOOD + "create or replace function queue.g() returns int language sql as 'select 1';",
+            f"do $$ begin execute $text${MADE}$text$; end $$;\n{GOOD}".replace(
+                "create f", "create or replace f"
+            ),
             "comes from no file",
         ),
     ],

@@ -1,7 +1,7 @@
 """Checks all SQL functions, without calling them: `python -m tests.support.sql.function_check` (a part of `make
 check`).
 
-    files      one function a file, named like it, with a header that begins with its name and says who calls it
+    files      the first function of a file has its name, others serve it alone; a header begins with a function's name
     server     every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner
     catalogue  every function of the schema comes from a file, and from one only (no left-over overloads); functions
                that run as their owner fix their search_path
@@ -28,13 +28,13 @@ from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
+from tests.support.sql.statement_check import all_statements
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
 # What drops a function of the previous release whose parameters have got other names since.
 _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
-_USED_EVERYWHERE = frozenset(
-    {"queue.epoch_ms", "queue.public_id", "queue.message_state", "queue.lock_key", "queue.dead_letter_system"}
-)
+_COMMENT = re.compile(r"--[^\n]*")
+_NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
 _MADE_BY_MIGRATION = frozenset({"queue.time_key"})  # an index needs it, so it cannot change
 
 _OURS = """
@@ -46,24 +46,36 @@ where n.nspname = 'queue' order by 2
 
 
 def check_files(directory: Path) -> Iterator[str]:
-    """Findings about the texts in sql/functions and sql/former."""
-    for path in sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")]):
-        name, text = path.stem, path.read_text()
+    """Findings about the texts in sql/functions and sql/former.
+
+    A file defines the function of its name first. Others in it serve that one: the file uses them, and no other file
+    and no statement does.
+    """
+    paths = sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")])
+    texts = {path: path.read_text() for path in paths}
+    called = {path: set(_NAME.findall(_COMMENT.sub("", text))) for path, text in texts.items()}
+    called[directory] = {statement.name for _, statement in all_statements()}
+    for path, text in texts.items():
         defined = _DEFINED.findall(text)
-        if defined != [name]:
-            yield f"{path.name}: defines {', '.join(defined) or 'nothing'}, not just {name}"
-        yield from (f"{path.name}: {finding}" for finding in check_header(name, text))
+        first, others = (defined or [""])[0], defined[1:]
+        if first != path.stem:
+            yield f"{path.name}: defines {first or 'nothing'} first, not {path.stem}"
+        for name in others:
+            if _NAME.findall(_COMMENT.sub("", text)).count(name) == 1:
+                yield f"{path.name}: does not use {name}"
+            for caller in (place for place, names in called.items() if name in names and place != path):
+                yield f"{path.name}: {caller.name} uses {name}, which needs a file"
+        yield from (f"{path.name}: {finding}" for finding in check_headers(defined, text))
 
 
-def check_header(name: str, text: str) -> Iterator[str]:
-    """Findings about the comment before the function."""
-    header = re.split("^create ", text, maxsplit=1, flags=re.MULTILINE)[0]
-    if not re.match(rf"-- {re.escape(name)}(\(|:)", header):
-        yield f"does not begin with '-- {name}'"
-    if not all(line.startswith("--") for line in _DROP.sub("", header).splitlines() if line):
-        yield "something else than comments and drops stands before the function"
-    if name not in _USED_EVERYWHERE and not re.search(r"Called by:|SQL interface", " ".join(header.split())):
-        yield "does not say who calls it"
+def check_headers(names: list[str], text: str) -> Iterator[str]:
+    """Findings about the comments before the functions of a file."""
+    headers = [part.rpartition("\n\n")[2] for part in re.split("^create ", text, flags=re.MULTILINE)[:-1]]
+    for name, header in zip(names, headers, strict=True):
+        if not re.match(rf"-- {re.escape(name)}(\(|:)", header):
+            yield f"no comment that begins with '-- {name}' stands before the function"
+        if not all(line.startswith("--") for line in _DROP.sub("", header).splitlines() if line):
+            yield "something else than comments and drops stands before the function"
 
 
 def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]:
@@ -80,7 +92,8 @@ def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]
 
 def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Iterator[str]:
     """Findings about what the migrations and functions led to."""
-    from_files = Counter(script.name.removesuffix(".sql") for script in read_functions(directory))
+    scripts = read_functions(directory)
+    from_files = Counter(name for script in scripts for name in set(_DEFINED.findall(script.text.decode())))
     rows = connection.execute(_OURS).fetchall()
     for name, number in Counter(name for _, _, name, *_ in rows).items():
         if number > max(from_files[name], 1):

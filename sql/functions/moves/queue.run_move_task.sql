@@ -1,0 +1,233 @@
+-- queue.run_move_task(task, limit): one step of a message move task: moves up to p_limit messages, and not more than
+-- its rate and its canary allow, in this transaction: each message leaves its queue and arrives in the other one, or stays.
+-- Ends the task when nothing is left that could be received, or all selected messages were looked at; messages in flight
+-- or delayed are not moved. A task that waits to be continued for 24 hours is cancelled (NotContinued).
+-- The rate allows a second's worth of messages at once, then as many as time has passed for, whichever worker continues
+-- the task.
+-- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
+-- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
+-- groups, which a step never waits for: it delays no other transaction and cannot deadlock.
+-- Index: fifo_ready_visible_at, and those of poll_queues.
+create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
+returns table (moved int, status text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_task queue.move_task;
+    v_source queue.queues;
+    v_paced_at timestamptz;
+    v_limit int := p_limit;
+    v_step record;
+    v_selects boolean;
+begin
+    perform queue.require_read_committed();
+    select * into v_task from queue.move_task t
+    where t.task_id = p_task_id and t.status = 'RUNNING' for update skip locked;
+    if v_task.task_id is null then
+        return;
+    end if;
+    if queue.is_waiting(v_task) then
+        return query
+        update queue.move_task t set status = 'CANCELLED', failure_reason = 'NotContinued', ended_at = clock_timestamp()
+        where t.task_id = p_task_id and t.paced_at < clock_timestamp() - interval '24 hours'
+        returning 0, t.status;
+        return;
+    end if;
+    v_selects := v_task.ids is not null or v_task.filter is not null;
+    if v_task.canary is not null and v_task.continued_at is null then
+        v_limit := least(v_limit, v_task.canary - v_task.moved);
+    end if;
+    if v_task.maximum_per_second is not null then
+        v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
+        if v_paced_at > clock_timestamp() + interval '2 minutes' then      -- the clock went back: no step uses up so much
+            v_paced_at := clock_timestamp();
+        end if;
+        v_limit := least(v_limit, greatest(0, floor(
+            extract(epoch from clock_timestamp() - v_paced_at) * v_task.maximum_per_second)));
+    end if;
+    select * into v_source from queue.queues q where q.queue_id = v_task.queue_id;
+    if v_source.queue_id is null then
+        select 0 as moved, 'AWS.SimpleQueueService.NonExistentQueue' as failure into v_step;
+        v_selects := false;
+    elsif v_selects then
+        select * into v_step from queue.move_selected(v_task, v_limit);
+    elsif v_source.fifo then
+        select * into v_step from queue.move_groups(v_source.queue_id, v_limit, v_task.destination_arn);
+    else
+        perform queue.release_deferred(v_source.queue_id, v_source.shards);
+        select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn);
+        if v_step.moved = 0 and v_step.failure is null then     -- a step of its own, which has locked no message yet
+            select * into v_step
+            from queue.move_log(v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn);
+        end if;
+    end if;
+    if v_selects then
+        return query
+        update queue.move_task t
+        set moved = t.moved + v_step.moved, looked_at = t.looked_at + v_step.looked_at, place = v_step.place,
+            skipped = case when v_step.done and t.ids is not null then cardinality(t.ids) - t.moved - v_step.moved
+                else t.skipped + v_step.skipped end,
+            failure_reason = coalesce(v_step.failure, t.failure_reason),
+            paced_at = coalesce(v_paced_at + v_step.moved * interval '1 second' / t.maximum_per_second, clock_timestamp()),
+            status = case when v_step.done then 'COMPLETED' else t.status end,
+            ended_at = case when v_step.done then clock_timestamp() end
+        where t.task_id = p_task_id
+        returning v_step.moved, t.status;
+        return;
+    end if;
+    return query
+    update queue.move_task t
+    set moved = t.moved + v_step.moved,
+        paced_at = coalesce(v_paced_at + v_step.moved * interval '1 second' / t.maximum_per_second, clock_timestamp()),
+        failure_reason = v_step.failure,
+        status = case when v_step.failure is not null then 'FAILED'
+            when case when v_source.fifo     -- all groups, as move_groups; ready_queues may ask for a receive instead
+                then not exists (
+                    select from queue.fifo_ready r
+                    where queue.time_key(r.queue_id, -2) = queue.time_key(v_source.queue_id, -2)
+                        and r.visible_at <= clock_timestamp())
+                else not exists (select from queue.ready_queues(array[v_source.arn])) end then 'COMPLETED'
+            else 'RUNNING' end
+    where t.task_id = p_task_id
+    returning v_step.moved, t.status;
+end $$;
+
+-- queue.move_groups(queue, limit, destination): moves messages of a FIFO queue, group after group, the longest ready
+-- first: of each group the first messages, as far as they are visible and go to the same queue, into the group of the
+-- same name there. Stops at a message that cannot move, so that no message of its group overtakes it.
+-- Returns one row: messages moved, and why the next one could not move (move_target).
+-- Locks: the groups' rows in both queues, skipped when locked. Index: fifo_ready_visible_at.
+create or replace function queue.move_groups(
+    p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_group record;
+    v_target record;
+    v_rows int;
+begin
+    moved := 0;
+    if p_limit = 0 then
+        return;
+    end if;
+    for v_group in
+        select g.group_key, g.group_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
+        where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2) and r.visible_at <= v_now
+        order by r.visible_at, r.group_key limit p_limit + 100 for update of g skip locked
+    loop
+        exit when moved >= p_limit;
+        select t.target_arn, t.failure into v_target
+        from (select m.system from queue.first_group_message(v_group.group_key) f
+              join queue.fifo_message m on m.id = f.id) h
+        cross join lateral queue.move_target(p_queue_id, p_destination, h.system) t;
+        failure := v_target.failure;
+        exit when failure is not null;
+        v_rows := queue.move_group(p_queue_id, v_group.group_key, v_group.group_id, p_limit - moved, p_destination,
+            v_target.target_arn);
+        moved := moved + v_rows;
+    end loop;
+end $$;
+
+-- queue.move_group: moves the first visible messages of a FIFO group that go to the queue p_target_arn, at most
+-- p_limit, into its group of the same name (move_group_messages).
+-- Returns messages: 0 when another transaction has locked the target's group, or when the target was deleted a moment ago.
+-- The caller holds the group's row. Locks: the target's group row, without waiting.
+create or replace function queue.move_group(
+    p_queue_id int, p_group_key bigint, p_group_id text, p_limit int, p_destination text, p_target_arn text)
+returns int
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_ids bigint[];
+begin
+    v_ids := array(
+        select head.id from (
+            select m.id, bool_and(m.visible_at <= v_now and coalesce(p_destination,
+                m.system ->> 'DeadLetterQueueSourceArn', '') = p_target_arn) over (order by m.id) as due
+            from (select f.id, f.visible_at, f.system from queue.fifo_message f
+                  where f.group_key = p_group_key and f.group_key > 0
+                    and f.id >= (select h.first_id from queue.first_group_message(p_group_key) h)
+                  order by f.id limit p_limit) m) head
+        where head.due);
+    return case when queue.move_group_messages(p_queue_id, p_group_key, p_group_id, v_ids, p_target_arn)
+        then cardinality(v_ids) else 0 end;
+end $$;
+
+-- queue.release_deferred(queue, shards): makes the skipped messages of noisy tenants the next to be handed out.
+-- A shard that has a reader now is left out. Locks: advisory, readers of the shards.
+create or replace function queue.release_deferred(p_queue_id int, p_shards int) returns void
+language plpgsql as $$
+declare
+    v_watermark timestamptz;
+begin
+    if not exists (select from queue.deferred d where d.queue_id = p_queue_id) then
+        return;
+    end if;
+    for v_shard in reverse p_shards - 1 .. 0 loop
+        continue when not pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, v_shard));
+        select c.watermark into v_watermark from queue.lease c
+        where c.queue_id = p_queue_id and c.shard = v_shard order by c.pos desc limit 1;
+        update queue.lease x set visible_at = greatest(clock_timestamp(), v_watermark + interval '2 microseconds')
+        where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, v_shard) and x.visible_at = 'infinity';
+        delete from queue.deferred d where d.queue_id = p_queue_id and d.shard = v_shard;
+    end loop;
+end $$;
+
+-- queue.move_side(queue, limit, destination): moves messages of the slow path (queue.side), the longest visible first;
+-- messages that came from other queues are on the slow path. Returns one row: messages moved, and why others could not
+-- move (move_target). Locks: the messages' rows, skipped when locked. Index: side_visible_at.
+create or replace function queue.move_side(
+    p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_due record;
+begin
+    with due as materialized (
+        select r.ctid as place, r.system from queue.side r
+        where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= v_now
+        order by r.visible_at, r.id limit p_limit for update skip locked)
+    select array_agg(d.place) filter (where t.failure is null) as places, max(t.failure) as failure into v_due
+    from due d cross join lateral queue.move_target(p_queue_id, p_destination, d.system) t;
+    failure := v_due.failure;
+    moved := queue.move_side_rows(p_queue_id, v_due.places, p_destination);
+end $$;
+
+-- queue.move_log(queue, shards, limit, destination): moves messages that were sent to a dead-letter queue directly: it
+-- receives them and ends their leases at once. They came from no other queue, so without a destination none can move.
+-- Returns one row: messages moved, and why the messages could not move (as move_target).
+-- Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction reads one).
+create or replace function queue.move_log(
+    p_queue_id int, p_shards int, p_limit int, p_destination text, out moved int, out failure text)
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_taken queue.received_row[];
+begin
+    moved := 0;
+    if p_limit = 0 or not exists (select from queue.ready_shards(p_queue_id, p_shards, v_now)) then
+        return;
+    end if;
+    failure := case when p_destination is null then 'CouldNotDetermineMessageSource'
+        when not exists (select from queue.queues q where q.arn = p_destination)
+            then 'AWS.SimpleQueueService.NonExistentQueue' end;
+    if failure is not null then
+        return;
+    end if;
+    perform set_config('queue.reads', 'on', true);
+    v_taken := array(
+        select t::queue.received_row from queue.take_log(p_queue_id, p_shards, p_limit, p_limit, interval '0', null, null, false) t);
+    moved := cardinality(v_taken);
+    if moved = 0 then
+        return;
+    end if;
+    update queue.lease x            -- as if never received: no consumer got the messages
+    set ids = '{}', done_at = v_now, outcome = 'moved', receive_count = x.receive_count - 1,
+        first_received_at = case when x.receive_count > 1 then x.first_received_at end,
+        redelivered_at = nullif(array_remove(x.redelivered_at, x.visible_at), '{}')     -- received for 0 seconds
+    from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
+    where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
+    insert into queue.activity (queue_id, redelivered)     -- nor were they delivered again, as take_expired has counted
+    select p_queue_id, -count(*) from unnest(v_taken) t where t.receive_count > 1 having count(*) > 0;
+    perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken);
+end $$;
