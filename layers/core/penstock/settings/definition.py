@@ -66,7 +66,7 @@ class Settings:
     queue_console = Setting("", choices=("off", "read", "full"), help="The console at `/console`, see "
         "[console.md](console.md). `off`: none. `read`: it shows, and changes nothing. `full`: it does what its user "
         "may do. Empty: `full` for `penstock up` on an address of this machine alone, and with `QUEUE_ACCESS=sigv4`; "
-        "else `off`. There is none with `QUEUE_ACCESS=presence`.")
+        "else `off`. With `QUEUE_ACCESS=presence` it is always off.")
     queue_mcp = Setting(False, help="Serve the Model Context Protocol at `/mcp`, for programs that assist an "
         "operator: it reads, see [mcp.md](mcp.md). It needs `pip install 'penstock[mcp]'`.")
     queue_peek_endpoint = Setting(False, help="Serve `GET /_aws/sqs/messages`, where test suites look at messages "
@@ -83,7 +83,7 @@ class Settings:
     sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="Carries text "
         "messages and mobile push: each is POSTed there, signed with `WEBHOOK_SIGNING_SECRET`, see "
         "[topics.md](topics.md#gateway). It may be in a private network. The workers `deliver` and `maintain` need "
-        "it. Empty: they are kept.")
+        "it. Empty: the messages are kept.")
     sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server that "
         "takes e-mail for subscriptions: `smtp[s]://[user:password@]host[:port]`, see [topics.md](topics.md#e-mail). "
         "`smtps`: TLS from the start, port 465; `smtp`: STARTTLS, without which no password is sent, port 587. The "
@@ -118,9 +118,9 @@ class Settings:
     quota_webhooks = Setting(1_000_000, unit="webhooks", minimum=0, help="About how many webhooks of an account may "
         "wait for delivery, and as many messages of a protocol for the gateway or the mail server; then a publish "
         "that adds one is refused: `Throttled`. AWS has no such quota. 0: any number.")
-    quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second, each 64 KiB "
-        "one, a process takes of an account or, unless `QUEUE_ACCESS` is `sigv4`, of an address; then "
-        "`RequestThrottled`, see [security.md](security.md#quotas). 0: any number.")
+    quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
+        "takes of an account or, unless `QUEUE_ACCESS` is `sigv4`, of an address, where each 64 KiB count as one; "
+        "then `RequestThrottled`, see [security.md](security.md#quotas). 0: any number.")
     queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="VisibilityTimeout "
         "of a queue created without one.")
     queue_max_connections = Setting(10, unit="connections", minimum=1, help="Most database connections of one "
@@ -153,14 +153,14 @@ class Settings:
         "be in flight, as on AWS. Beyond it a standard queue answers `OverLimit` to short polls, a FIFO queue hands "
         "out nothing. 0: no limit. Below 100,000 they are counted in every receive.")
     queue_maintain_interval_ms = Setting(2000, unit="ms", minimum=1, help="Pause between two rounds of cleaning, "
-        "which all processes and functions share. A process that found nothing to clean looks again after five times "
-        "as long and, where LISTEN works, cleans no more until something changes.")
+        "which all processes and functions share. A process that found nothing to clean waits five times as long and, "
+        "where LISTEN works, until something changes.")
     queue_move_interval_ms = Setting(1000, unit="ms", minimum=1, help="Pause between two queries of a process for "
-        "message move tasks to work on. While there is none and LISTEN works, the start of one ends the pause; work "
-        "on it begins within this time.")
+        "message move tasks to work on. Where LISTEN works, a process without a task waits until one starts, and "
+        "begins to work on it within this time.")
     queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="Pause between two checks of a process, in "
-        "which it asks the database whether notifications arrive, what is due and whether something has changed: for "
-        "so long a lost notification, or a change through SQL, may stay unnoticed.")
+        "which it asks the database whether notifications arrive, what is due and whether something has changed. A "
+        "lost notification, or a change through SQL, may stay unnoticed for this time.")
     queue_http_delivery_enabled = Setting(True, help="Deliver webhooks: POST messages to subscribed HTTP(S) "
         "endpoints, see [webhooks.md](webhooks.md).")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="Longest pause between two queries of a "
@@ -204,19 +204,19 @@ class Settings:
     queue_metrics_days = Setting(30, unit="days", minimum=1, maximum=36_500, help="How long the metrics job's windows "
         "of a minute are kept; those of an hour 12 times as long, those of a day for ever.")
     queue_metrics_timezone = Setting("UTC", unit="time zone", format=formats.TIME_ZONE, help="The time zone whose "
-        "calendar days the daily metrics cover, such as `Europe/Berlin`. After a change, days are computed anew with "
-        "`--from`, see [metrics.md](metrics.md).")
-    queue_metrics_token = Setting("", secret=True, format=formats.TOKEN, help="Who scrapes `/metrics` sends it as "
-        "`Authorization: Bearer …`. Empty: `/metrics` is as open as `QUEUE_ACCESS` says, see "
+        "calendar days the daily metrics cover, such as `Europe/Berlin`. After a change, `--from` computes the days "
+        "again, see [metrics.md](metrics.md).")
+    queue_metrics_token = Setting("", secret=True, format=formats.TOKEN, help="The token that a scrape of `/metrics` "
+        "sends as `Authorization: Bearer …`. Empty: `/metrics` is as open as `QUEUE_ACCESS` says, see "
         "[metrics.md](metrics.md#metrics).")
     queue_metrics_max_queues = Setting(1000, unit="queues", minimum=0, maximum=100_000, help="How many queues "
         '`/metrics` names; the others are added up as `queue="_other"`. Each costs up to 70 lines a scrape.')
     queue_metrics_interval_ms = Setting(10_000, unit="ms", minimum=100, help="Pause between two rounds of measuring "
-        "all queues for `/metrics`, which all processes share. There is none while nothing changes; `/metrics` then "
+        "all queues for `/metrics`, which all processes share. No round runs while nothing changes; `/metrics` then "
         "measures first.")
     queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="Longest wait for messages in "
-        "the functions `Gateway` and `Rest`, see [deployment.md](deployment.md#long-polls); that of ReceiveMessage "
-        "has no limit of its own. 0: none waits.")
+        "the functions `Gateway` and `Rest`, see [deployment.md](deployment.md#long-polls); the function of "
+        "ReceiveMessage has no such limit. 0: no request waits.")
     queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="How many environments the function, "
         "`Gateway` or `Rest`, may have at once, which `template.yaml` sets to what it reserves: a quarter of them, "
         "rounded down, may wait for messages. 0: all of them.")
