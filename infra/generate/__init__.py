@@ -1,5 +1,6 @@
 """Generates the files that repeat the table of actions (penstock/actions.py): entry points, parts of templates, pages.
-And the pages of settings and costs, which have their own sources.
+
+Also what repeats the definition of the settings (`settings/`), and the page of costs.
 
 It generates a whole file, or the lines between two markers of a file whose other lines are written by hand:
 
