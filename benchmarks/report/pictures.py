@@ -28,12 +28,8 @@ class Picture:
 
 
 def growth(name: str, label: str) -> list[Picture]:
-    y = ("publish ms",) if name == "subscriptions" else ("received/s",)
-    cost = ("CPU ms",) if name == "subscriptions" else ("CPU s/1000",)
-    return [
-        Picture(f"growth-{name}", f"{y[0]} against {label}", name, y, y[0], logarithmic=True),
-        Picture(f"growth-{name}-cost", f"{cost[0]} against {label}", name, cost, cost[0], logarithmic=True),
-    ]
+    y = "publish ms" if name == "subscriptions" else "received/s"
+    return [Picture(f"growth-{name}", f"{y} against {label}", name, (y,), y, logarithmic=True)]
 
 
 ROWS: dict[str, list[Picture]] = {
@@ -45,13 +41,6 @@ ROWS: dict[str, list[Picture]] = {
             ("received/s",),
             "messages/s",
         ),
-        Picture(
-            "warski-threads-sent",
-            "Warski: sent a second against threads",
-            "threads",
-            ("sent/s",),
-            "messages/s",
-        ),
     ],
     "warski_nodes_threads": [
         Picture("warski-nodes", "Warski: 25 threads a node", "nodes", ("received/s",), "messages/s"),
@@ -61,9 +50,8 @@ ROWS: dict[str, list[Picture]] = {
     "growth_groups": growth("groups", "FIFO groups"),
     "growth_subscriptions": growth("subscriptions", "subscriptions"),
     "growth_connections": growth("connections", "connections"),
-    "growth_body_bytes": growth("body_bytes", "bytes of a body"),
 }
-# For studies that store series: (name of the chart, its curves, label of the axis).
+# For studies that store series: (name, its curves, label of the axis).
 SERIES = (
     ("backlog", ("backlog of the first group", "backlog of the second group"), "messages"),
     ("rate", ("rate of pushes",), "messages/s"),
@@ -71,6 +59,8 @@ SERIES = (
     ("database", ("database MiB",), "MiB"),
     ("memory", ("memory of the service MiB",), "MiB"),
 )
+# The others are in the tables: the repository keeps ten charts at most.
+DRAWN_OVER_TIME = {"queen_fifo": ("backlog", "rate", "latency")}
 
 
 def draw(document: dict[str, Any]) -> list[Path]:
@@ -109,9 +99,11 @@ def points(system: dict[str, Any], x: str, y: str) -> list[Point]:
 
 
 def over_time(scenario: str, series: dict[str, list[list[float]]]) -> dict[str, str]:
-    """A chart for each entry of SERIES that has curves."""
+    """A chart for each series of DRAWN_OVER_TIME that has curves."""
     texts = {}
     for name, wanted, y_label in SERIES:
+        if name not in DRAWN_OVER_TIME.get(scenario, ()):
+            continue
         curves = {curve: [(p[0], p[1]) for p in series[curve]] for curve in wanted if series.get(curve)}
         if curves:
             title = f"{scenario.replace('_', ' ')}: {name} over time"

@@ -30,7 +30,7 @@ def texts() -> dict[str, str]:
     ).stdout  # fmt: skip
     found = {}
     for name in filter(None, listed.split("\0")):
-        if not name.endswith((".lock", "package-lock.json", ".svg", ".png")) and (ROOT / name).is_file():
+        if not name.endswith((".lock", "package-lock.json", ".svg", ".webp")) and (ROOT / name).is_file():
             found[name] = (ROOT / name).read_text()
     return found
 
