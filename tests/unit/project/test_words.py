@@ -1,0 +1,133 @@
+"""Words of the code: no identifier has a retired word, and texts are in plain English (tests/support/prose.py)."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import prose
+
+ROOT = Path(__file__).parents[3]
+FOLDERS = ("layers", "sql/functions", "sql/views", "functions", "jobs", "infra")
+RETIRED = frozenset(
+    """
+aloud breath crowded deed drive farewell glance guest handles_of hang_up happenings hears held_snapshot
+joins_a_line letterhead letters lines_up party pluck refuses_caller sealer sight skimmed stay told unsaid
+unsealable visit walk world
+    """.split()  # noqa: SIM905
+)
+# What has no refused phrase any more. Grows, until it is prose.FOLDERS.
+PLAIN = ("functions", "sql/views", "layers/core/penstock/sns/sms", "tests/integration/web/http")
+# By rule: at most three files, each of which may have one such phrase.
+EXCEPTIONS: dict[str, tuple[str, ...]] = {}
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
+
+
+def retired_in(identifier: str) -> set[str]:
+    """The retired words of an identifier: the whole of it, or one of its parts."""
+    identifier = identifier.replace("dead_letters", "")  # messages of a dead-letter queue
+    parts = {word.lower() for word in _WORDS.findall(identifier)}
+    return (parts | {identifier.strip("_").lower()}) & RETIRED
+
+
+def python_identifiers(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        for name in ("name", "id", "attr", "arg", "asname"):
+            value = getattr(node, name, None)
+            if isinstance(value, str):
+                yield value
+
+
+def sql_identifiers(source: str) -> Iterator[str]:
+    return (word for word in _SQL_WORDS.findall(source) if not word.startswith(("'", "--", "drop function")))
+
+
+def files() -> list[str]:
+    command = ["git", "ls-files", *FOLDERS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in done.stdout.split() if name.endswith((".py", ".sql"))]
+
+
+def test_no_identifier_has_a_retired_word() -> None:
+    found = {}
+    for name in files():
+        read = python_identifiers if name.endswith(".py") else sql_identifiers
+        words = {word for word in read((ROOT / name).read_text()) if retired_in(word)}
+        if words:
+            found[name] = words
+    assert found == {}
+
+
+@pytest.mark.parametrize("identifier", ["Letterhead", "_told", "open_world", "hang_up", "topic_letters"])
+def test_a_retired_word_is_found(identifier: str) -> None:
+    assert retired_in(identifier)
+
+
+def test_other_words_are_none() -> None:
+    assert not any(map(retired_in, ("walkway", "redrive", "topic_messages", "RejectedRequest")))
+
+
+# --- plain English ---------------------------------------------------------------------------------------------------
+def test_texts_are_in_plain_english() -> None:
+    """`python -m tests.support.prose PATH` lists what is left elsewhere."""
+    offences = prose.check(PLAIN)
+    excused = {(rule, path) for rule, paths in EXCEPTIONS.items() for path in paths}
+    counts = Counter((offence.rule, offence.path) for offence in offences)
+    assert [o for o in offences if (o.rule, o.path) not in excused or counts[o.rule, o.path] > 1] == []
+    assert excused <= counts.keys(), "an exception that is not needed"
+    assert all(len(paths) <= 3 for paths in EXCEPTIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "line"),
+    [
+        ("# So long a request\n# may wait.\n", "So long, So many", 1),
+        ("a = 1  # So many places.\n", "So long, So many", 1),
+        ('"""A text.\n\nIf there\nis none, none.\n"""\n', "is none", 3),
+        ("log(\n    'of '\n    f'its own'\n)\n", "of its own", 2),
+        ("# Nobody asks.\n", "nobody", 1),
+        ("# It waits in\n# vain.\n", "in vain", 1),
+        ("# It stands in the file.\n", "stands in", 1),
+        ("# It looks again, and is made anew.\n", "looks again, made anew", 1),
+        ("# So many pages that it takes long.\n", "so … that it", 1),
+        ("# A place. Who waits gets one.\n", "who without a noun", 1),
+        ("# The memory of who left.\n", "who without a noun", 1),
+        ("# The sum of what comes.\n", "what without a noun", 1),
+        ("x = 1\n\n# What is left is sent.\n", "what without a noun", 3),
+    ],
+)
+def test_a_phrase_is_found(text: str, rule: str, line: int) -> None:
+    assert (line, rule) in [(found.line, found.rule) for found in prose.find_offences("a.py", text)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", "nobody = in_vain\n"),
+        ("a.py", '# RFC 9110: "If there is none, who sends"\n'),
+        ("a.py", "# A client who waits. Do we know what is left? Tell me what happens.\n"),
+        ("a.py", "# Waits so that it is served. `nobody` is a role.\n"),
+        ("a.sql", "select nobody from who;\n"),
+        ("a.html", '<p class="nobody">{{ nobody }}</p>'),
+    ],
+)
+def test_other_texts_are_plain(name: str, text: str) -> None:
+    assert prose.find_offences(name, text) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.sql", "-- A function.\n-- Nobody calls it.\nselect 'there is none';\n", [2, 3]),
+        ("a.html", "<p>\nNobody {{ is }} here</p>", [2]),
+    ],
+)
+def test_sql_and_templates_are_read(name: str, text: str, line: list[int]) -> None:
+    assert [found.line for found in prose.find_offences(name, text)] == line
