@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("layers", "jobs", "infra", "functions", "benchmarks", "sql", "tests")
-NOT_PROSE = ("tests/support/prose.py", "tests/unit/project/test_prose.py")
+NOT_PROSE = ("tests/support/prose.py", "tests/integration/project/test_words.py")
 
 BEGIN = r"(?:\A|(?<=[.!?:;(])\s)\s*"
 BEFORE_RELATIVE = BEGIN + (

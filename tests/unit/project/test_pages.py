@@ -1,0 +1,335 @@
+"""What pages of docs/ list is what the code has."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import botocore.session
+import pytest
+from msgspec.structs import fields
+
+from penstock import errors
+from penstock.actions import ACTIONS
+from penstock.scheduler import errors as errors_scheduler
+from penstock.scheduler.errors import COMMON, SchedulerError
+from penstock.settings import SETTINGS
+from penstock.sns import errors as errors_sns
+from penstock_web.rest.schedules.documents import NewSchedule, ShownSchedule
+from penstock_web.rest.schedules.routes import router
+from tests.support.hostile.counts import counts
+from tests.support.metrics_page import families, table
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+
+
+# --- docs/errors.md --------------------------------------------------------------------------------------------------
+def rows(page: str, section: str) -> list[list[str]]:
+    """The cells of a section's table, without its head."""
+    text = (ROOT / page).read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("section", "table"),
+    [("SQS, and requests as such", errors.ERRORS), ("SNS", errors_sns.SNS_ERRORS)],
+)
+def test_the_page_of_errors_lists_every_error(section: str, table: dict[str, type[errors.AwsError]]) -> None:
+    expected = [
+        [kind.json_type, kind.query_code, str(kind.status), "sender" if kind.sender_fault else "service"]
+        for kind in table.values()
+    ]
+    assert rows("docs/errors.md", section) == sorted(expected)
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Texts of a module with their lines, without docstrings."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.lineno, node.value
+
+
+def test_no_message_sends_to_a_page_of_the_checkout() -> None:
+    """`pip install` brings the program without docs/: a message says itself what to do."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "layers").rglob("*.py"))
+        for line, text in texts(ast.parse(path.read_text()))
+        if "docs/" in text
+    ]
+    assert found == []
+
+
+# --- docs/metrics.md -------------------------------------------------------------------------------------------------
+# It says of /metrics what the code does, and the code has every metric of the specification.
+METRICS_PAGE = (DOCS / "metrics.md").read_text()
+
+# The specification's table: name, type, labels, and of a histogram the least and the greatest bucket.
+SPECIFIED = [
+    ("penstock_http_requests_total", "counter", ("method", "path", "status"), ()),
+    ("penstock_http_request_duration_seconds", "histogram", ("method", "path"), (0.005, 2.5)),
+    ("penstock_http_requests_active", "gauge", (), ()),
+    ("penstock_queue_messages_sent_total", "counter", ("queue",), ()),
+    ("penstock_queue_messages_received_total", "counter", ("queue",), ()),
+    ("penstock_queue_messages_deleted_total", "counter", ("queue",), ()),
+    ("penstock_queue_messages_redelivered_total", "counter", ("queue",), ()),
+    ("penstock_queue_message_send_duration_seconds", "histogram", ("queue",), (0.001, 1)),
+    ("penstock_queue_message_receive_duration_seconds", "histogram", ("queue",), (0.001, 1)),
+    ("penstock_queue_message_delete_duration_seconds", "histogram", ("queue",), (0.001, 1)),
+    ("penstock_queue_message_age_at_receive_seconds", "histogram", ("queue",), (0.1, 3600)),
+    ("penstock_queue_delivery_attempts_total", "counter", ("outcome",), ()),
+    ("penstock_queue_delivery_attempt_duration_seconds", "histogram", ("outcome",), (0.05, 10)),
+    ("penstock_queue_delivery_exhausted_total", "counter", (), ()),
+    ("penstock_flush_messages", "histogram", (), (1, 1000)),
+    ("penstock_queue_depth", "gauge", ("queue",), ()),
+    ("penstock_queue_in_flight", "gauge", ("queue",), ()),
+    ("penstock_db_pool_size", "gauge", (), ()),
+    ("penstock_db_pool_idle", "gauge", (), ()),
+    ("penstock_db_pool_active", "gauge", (), ()),
+    ("penstock_db_pool_acquire_timeouts_total", "counter", (), ()),
+]
+
+
+def test_the_page_has_the_table_of_the_code() -> None:
+    rows = re.findall(r"^\| `\w+` \| (?:counter|gauge|histogram) \|.*$", METRICS_PAGE, re.MULTILINE)
+    assert rows == table()
+
+
+@pytest.mark.parametrize(("name", "kind", "labels", "ends"), SPECIFIED)
+def test_a_specified_metric(name: str, kind: str, labels: tuple[str, ...], ends: tuple[float, ...]) -> None:
+    ((family, own),) = [(family, own) for family, own in families() if family.name == name]
+    assert (family.kind, own) == (kind, labels)
+    assert (family.buckets[0], family.buckets[-1]) == ends if ends else not family.buckets
+
+
+def test_names_of_metrics_are_unique() -> None:
+    names = [family.name for family, _ in families()]
+    assert len(names) == len(set(names))
+
+
+# --- docs/schedules.md -----------------------------------------------------------------------------------------------
+# It lists actions and errors of EventBridge Scheduler, and routes and members of the REST API.
+SCHEDULES_PAGE = (DOCS / "schedules.md").read_text()
+REST, _, AWS = SCHEDULES_PAGE.partition("\n## REST API\n")[2].partition("\n## EventBridge Scheduler\n")
+
+
+def test_the_actions_of_schedules() -> None:
+    listed = re.findall(r"\| `([A-Z]\w+)` (?=\|)", AWS)
+    actions = {action.name for action in ACTIONS if action.service == "scheduler"}
+    assert {name for name in listed if not name.endswith(("Arn", "Token"))} == actions
+
+
+def test_the_errors_of_schedules() -> None:
+    ours = {kind.json_type: kind.status for kind in SchedulerError.__subclasses__()}
+    rows = re.findall(r"^\| (\w+) \| (\d+) \|", AWS, re.MULTILINE)
+    assert {name: int(status) for name, status in rows}.items() >= (
+        ours.items() - {("InternalServerException", 500)}
+    )
+    assert "InternalServerException" in vars(errors_scheduler)
+    named = set(re.findall(r"\b\w+Exception\b", AWS))
+    assert named <= {*ours, *COMMON.values(), "SerializationException"}
+
+
+def test_the_routes_of_schedules() -> None:
+    routes = {(method, f"/v1{route.path}") for route in router.routes for method in route.methods}  # type: ignore[attr-defined]
+    listed = re.findall(r"^\| `([A-Z]+) (/v1/[^`?]+)", REST, re.MULTILINE)
+    assert set(listed) == routes
+
+
+def test_the_members_of_schedules() -> None:
+    named = set(re.findall(r"`([a-z_]+)`", REST))
+    assert {field.name for field in fields(NewSchedule)} <= named
+    assert {field.name for field in fields(ShownSchedule)} - {"rate"} <= named
+
+
+# --- docs/security.md ------------------------------------------------------------------------------------------------
+SECURITY_PAGE = (DOCS / "security.md").read_text()
+PREFIXES = ("QUEUE_", "WEBHOOK_", "DATABASE_")
+
+
+def test_settings_that_security_names_exist() -> None:
+    named = {word for word in re.findall(r"[A-Z]+(?:_[A-Z]+)+", SECURITY_PAGE) if word.startswith(PREFIXES)}
+    assert named
+    assert named <= {setting.name for setting in SETTINGS}
+
+
+def test_targets_of_make_that_are_named_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)", SECURITY_PAGE)) <= targets
+
+
+def test_encryption_comes_first() -> None:
+    first = SECURITY_PAGE.split("\n## ")[1]
+    assert first.startswith(
+        "Encryption\n\n**`SqsManagedSseEnabled` and the KMS attributes encrypt nothing here.**"
+    )
+
+
+# --- docs/security/tests.md ------------------------------------------------------------------------------------------
+SECURITY_TESTS_PAGE = (DOCS / "security/tests.md").read_text()
+NAMED = sorted(set(re.findall(r"`([\w./]+\.(?:py|hcl)(?:::\w+)?)`", SECURITY_TESTS_PAGE)))
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in SECURITY_TESTS_PAGE.splitlines()
+    if line.startswith("| ")
+]
+
+
+@pytest.mark.parametrize("named", NAMED)
+def test_a_test_of_security_is_there(named: str) -> None:
+    path, _, test = named.partition("::")
+    places = [ROOT / path, ROOT / "tests" / path]
+    (file,) = [place for place in places if place.is_file()]
+    assert not test or re.search(rf"^(async )?def {test}\(", file.read_text(), re.MULTILINE)
+
+
+def test_every_attack_has_a_test() -> None:
+    heads = {"attack", "kind", "---"}
+    attacks = [row for row in ROWS if len(row) == 3 and row[0] not in heads and not row[1][:1].isdigit()]
+    assert len(attacks) >= 50
+    assert [row[0] for row in attacks if "`" not in row[2]] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("signatures", "signatures that nobody made so"), ("bearer keys", "bearer keys that are none"),
+        ("receipt handles", "receipt handles: each bit"), ("addresses of webhooks", "addresses of webhooks"),
+        ("smuggled requests", "requests that hide another"), ("hostile requests", "malformed requests"),
+    ],
+)  # fmt: skip
+def test_there_are_as_many_cases_as_it_says(kind: str, said: str) -> None:
+    (row,) = [row for row in ROWS if row[0].startswith(said)]
+    assert 0 < int(row[1].replace(",", "")) <= counts()[kind]
+
+
+# --- docs/topics.md --------------------------------------------------------------------------------------------------
+TOPICS_PAGE = DOCS / "topics.md"
+
+
+def test_the_actions_of_topics_are_those_of_the_table() -> None:
+    rows = [line for line in TOPICS_PAGE.read_text().splitlines() if line.startswith("| `")]
+    listed = {name for row in rows for name in re.findall(r"`([A-Z]\w+)` \|", row)}
+    assert listed == {action.name for action in ACTIONS if action.service == "sns"}
+
+
+# --- docs/compatibility.md -------------------------------------------------------------------------------------------
+# The versions that it gives clients are those of the files that `make clients` installs from.
+COMPATIBILITY_PAGE = DOCS / "compatibility.md"
+CLIENTS = ROOT / "tests/support/clients"
+COMPATIBILITY_ROWS = dict(
+    re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]* \| [^|]+ \|$", COMPATIBILITY_PAGE.read_text(), re.MULTILINE)
+)
+
+
+def list_actions(answer: str) -> list[str]:
+    return re.findall(
+        rf"^\| `(\w+)` \| {answer} \| {answer} \|$", COMPATIBILITY_PAGE.read_text(), re.MULTILINE
+    )
+
+
+def test_the_actions_in_the_order_of_the_table() -> None:
+    assert list_actions("yes") == [action.name for action in ACTIONS if action.service == "sqs"]
+
+
+def test_the_actions_that_are_missing() -> None:
+    model = botocore.session.get_session().get_service_model("sqs")
+    there = {action.name for action in ACTIONS if action.service == "sqs"}
+    assert list_actions("no") == sorted(set(model.operation_names) - there)
+
+
+def test_settings_of_compatibility_exist() -> None:
+    names = set(re.findall(r"`(QUEUE_[A-Z_]+)`", COMPATIBILITY_PAGE.read_text()))
+    assert names
+    assert names <= {setting.name for setting in SETTINGS}
+
+
+def python(lock: str, name: str) -> str:
+    found = re.findall(rf"^{name}==(\S+)", (ROOT / f"requirements/{lock}.lock").read_text(), re.MULTILINE)
+    return str(found[0])
+
+
+def node(name: str) -> str:
+    packages = json.loads((CLIENTS / "node/package-lock.json").read_text())["packages"]
+    return str(packages[f"node_modules/{name}"]["version"])
+
+
+def jar(program: str, name: str) -> str:
+    text = (CLIENTS / "java" / program / "jars.sha256").read_text()
+    return str(re.findall(rf" {name}-([\d.]+)\.jar$", text, re.MULTILINE)[0])
+
+
+def crate(name: str) -> str:
+    text = (CLIENTS / "rust/crates.lock").read_text()
+    return str(re.findall(rf'^name = "{name}"\nversion = "(.+)"$', text, re.MULTILINE)[0])
+
+
+def module(name: str) -> str:
+    return str(re.findall(rf"{name} v(\S+)$", (CLIENTS / "keda/scaler.mod").read_text(), re.MULTILINE)[0])
+
+
+INSTALLED = {
+    "nestjs-sqs (`@ssut/nestjs-sqs`)": [node("@ssut/nestjs-sqs")],
+    "squiss-ts": [node("squiss-ts")],
+    "SDK for Java 2, `SqsClient`, `SqsAsyncClient`": [jar("sdk", "sqs")],
+    "SDK for Java 2, `SqsAsyncBatchManager`": [jar("sdk", "sqs")],
+    "amazon-sqs-java-messaging-lib (JMS)": [jar("jms", "amazon-sqs-java-messaging-lib")],
+    "Spring Cloud AWS": [jar("spring", "spring-cloud-aws-sqs"), jar("spring", "spring-boot")],
+    "Camel `aws2-sqs`, `aws2-sns`": [jar("camel", "camel-aws2-sqs")],
+    "Java's `aws-lambda-java-events`": [jar("events", "aws-lambda-java-events")],
+    "SDK for Rust, `aws-sdk-sqs`, `aws-sdk-sns`": [crate("aws-sdk-sqs"), crate("aws-sdk-sns")],
+    "KEDA, the SQS scaler": [module("github.com/kedacore/keda/v2")],
+    "kombu (`sqs://`)": [python("dev", "kombu")],
+    "loafer-ng": [python("clients-frameworks", "loafer-ng")],
+    "taskiq-aio-sqs": [python("clients-frameworks", "taskiq-aio-sqs")],
+    "django-eb-sqs": [python("clients-frameworks", "django-eb-sqs")],
+    "sqs-extended-client (Python)": [python("clients-frameworks", "sqs-extended-client")],
+}
+
+
+@pytest.mark.parametrize("client", INSTALLED)
+def test_the_version_of_a_row(client: str) -> None:
+    shown = re.findall(r"[\d.]+", COMPATIBILITY_ROWS[client])
+    assert [
+        f"{version}.".startswith(f"{short}.") for short, version in zip(shown, INSTALLED[client], strict=True)
+    ] == [True for _ in shown]
+
+
+# --- docs/decisions/ -------------------------------------------------------------------------------------------------
+# Decisions are short: whoever wants to know why reads a page. Measurements are in docs/performance/log.
+DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
+LOGS = sorted((DOCS / "performance" / "log").glob("*.md"))
+MOST_LINES, LONGEST_LINE = 60, 120
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_is_at_most_a_page(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    assert len(lines) <= MOST_LINES
+    assert [line for line in lines if len(line) > LONGEST_LINE] == []
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_has_a_number_and_says_what_was_decided(path: Path) -> None:
+    text = path.read_text()
+    assert text.startswith(f"# {int(path.stem[:4])}. ")
+    assert "**Decision" in text
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    assert [int(path.stem[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in LOGS if path.stem[:4].isdigit()], ids=lambda path: path.stem
+)
+def test_measurements_and_their_decision_name_each_other(path: Path) -> None:
+    decision = DOCS / "decisions" / path.name
+    assert f"../../decisions/{path.name}" in path.read_text()
+    assert f"../performance/log/{path.name}" in decision.read_text()
