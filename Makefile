@@ -38,7 +38,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate cases clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -95,7 +95,6 @@ check-code: .venv/test.stamp
 
 check-generated: .venv/test.stamp
 	@$(BIN)/python -m infra.generate --check
-	@$(BIN)/python -m tests.support.cases.page --check
 
 check-sql: .venv/test.stamp
 	@$(BIN)/python -m tests.support.sql.function_check
@@ -140,8 +139,10 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, docs/costs.md, sql/schema.sql
 	@$(BIN)/python -m infra.generate
 	@$(BIN)/python -m tests.support.chaos.page
-	@$(BIN)/python -m tests.support.cases.page
 	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql
+
+cases: .venv/test.stamp ## write build/compatibility_cases.md: the answers to 3,700 unusual requests, with their sources
+	@$(BIN)/python -m tests.support.cases.page
 
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)
 	@$(BIN)/python -m benchmarks $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PEERS),--peers $(PEERS)) $(ARGS)

@@ -1,7 +1,7 @@
 """The table of cases (tests/support/cases): each request has the answer that AWS gives.
 
 A case runs at one door for each protocol that it exists in; every twentieth runs at all doors. A test is an action, and
-tells all differences of it. docs/compatibility_cases.md shows the table.
+tells all differences of it. `make cases` shows the table.
 """
 
 from __future__ import annotations

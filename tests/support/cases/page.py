@@ -1,8 +1,7 @@
-"""docs/compatibility_cases.md, out of the table of cases: python -m tests.support.cases.page [--check]"""
+"""The table of cases as a page, build/compatibility_cases.md: python -m tests.support.cases.page (`make cases`)."""
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Final
 from tests.support.cases.case import Case, Source
 from tests.support.cases.table import ALL, status_of
 
-PAGE: Final = Path(__file__).parents[3] / "docs/compatibility_cases.md"
+PAGE: Final = Path(__file__).parents[3] / "build/compatibility_cases.md"
 TITLES: Final = {"sqs": "Amazon SQS", "sns": "Amazon SNS", "scheduler": "EventBridge Scheduler"}
 LONGEST: Final = 110
 
@@ -23,8 +22,7 @@ each other. `make test` sends each of them, and compares code, status, and the t
 says where code and status are from ("our choice": no page of AWS and no report of a user says); texts are as users of
 AWS quote them.
 
-`make generate` writes this page from `tests/support/cases`. An answer of 200 is a success.
-[errors.md](errors.md) has all errors, [compatibility.md](compatibility.md) what differs from AWS.
+`make cases` writes this page from `tests/support/cases`. An answer of 200 is a success.
 """
 
 
@@ -115,17 +113,11 @@ def _text(text: str) -> str:
     return shown
 
 
-def main(arguments: list[str]) -> int:
-    """Writes the page; with --check, 1 when it is not what would be written."""
-    text = page()
-    if "--check" not in arguments:
-        PAGE.write_text(text)
-        return 0
-    if PAGE.exists() and PAGE.read_text() == text:
-        return 0
-    sys.stderr.write("docs/compatibility_cases.md: differs. Run make generate.\n")
-    return 1
+def main() -> None:
+    """Writes the page."""
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page())
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()
