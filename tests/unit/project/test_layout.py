@@ -1,14 +1,102 @@
-"""The folders of tests/, as tests/README.md describes them; and how many files a folder of the code has."""
+"""How the code and the tests are laid out: imports, folders, groups of tests, annotations."""
 
 from __future__ import annotations
 
 import ast
+import os
+import re
+import shlex
+import tomllib
 from collections import Counter
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
+
+# --- imports ---------------------------------------------------------------------------------------------------------
+# Packages and modules import each other in one direction only; imports for type checkers count too.
+
+
+def imported(path: Path, package: str) -> Iterator[str]:
+    """Absolute names of what a module imports, at any depth of its code."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{base}.{name.name}" for name in node.names)
+
+
+def graph_of(folder: Path) -> dict[str, set[str]]:
+    """By first name below the package, such as `sqs` or `gateway`: the others that it imports."""
+    graph: dict[str, set[str]] = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        own = parts[1]
+        if own == "__init__":
+            continue
+        found = {
+            name.split(".")[1]
+            for name in imported(path, ".".join(parts[:-1]))
+            if name.startswith(f"{folder.name}.")
+        }
+        graph.setdefault(own, set()).update(found - {own, "__version__"})
+    return graph
+
+
+def module_graph(folder: Path) -> dict[str, set[str]]:
+    """By name of module: the modules of the folder that it imports."""
+    paths = {
+        ".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")
+    }
+    modules = {name.removesuffix(".__init__") for name in paths}
+    graph: dict[str, set[str]] = {}
+    for name, path in paths.items():
+        found = set()
+        for target in imported(path, name.rpartition(".")[0]):
+            # `from .a import b`: b is a module, or a name in one.
+            found |= {target} & modules or {target.rpartition(".")[0]} & modules
+        graph[name.removesuffix(".__init__")] = found - {name.removesuffix(".__init__")}
+    return graph
+
+
+@pytest.mark.parametrize("folder", ["layers/core/penstock", "layers/web/penstock_web"])
+def test_no_module_imports_one_that_imports_it(folder: str) -> None:
+    graph = module_graph(ROOT / folder)
+    assert len(graph) > 50
+    assert any(graph.values())
+    TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+@pytest.mark.parametrize("folder", ["layers/core/penstock", "layers/web/penstock_web"])
+def test_no_package_imports_one_that_imports_it(folder: str) -> None:
+    graph = graph_of(ROOT / folder)
+    assert len(graph) > 10
+    assert any(graph.values())
+    TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+def test_the_interface_of_delivery_imports_no_carrier() -> None:
+    """A new carrier is a folder beside the others; `workers/deliver.py` alone names it."""
+    folder = ROOT / "layers/core/penstock/delivery"
+    carriers = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
+    assert carriers == {"http", "mail", "functions"}
+    for path in folder.glob("*.py"):
+        imports = [name.removeprefix("penstock.delivery.") for name in imported(path, "penstock.delivery")]
+        assert not [name for name in imports if name.split(".")[0] in carriers], path.name
+
+
+def test_a_circle_is_found() -> None:
+    with pytest.raises(CycleError):
+        TopologicalSorter({"context": {"access"}, "access": {"context"}}).prepare()
+
+
+# --- folders ---------------------------------------------------------------------------------------------------------
+# The folders of tests/, as tests/README.md describes them; and how many files a folder of the code has.
 TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
@@ -24,7 +112,7 @@ SERVERS = ("tests.support.database", "tests.support.programs", "pyspark.sql")
 # Unit tests that start a Python interpreter or a script, since what that imports or says is their subject.
 WITH_INTERPRETER = {
     "access/test_secret_encryption.py",
-    "project/test_layers.py",
+    "project/test_deployment_files.py",
     "scheduler/expressions/test_imports.py",
     "test_telemetry.py",
 }
@@ -76,3 +164,114 @@ def test_unit_tests_need_no_server_and_no_process() -> None:
         if "subprocess" in imported:
             with_interpreter.add(name)
     assert with_interpreter == WITH_INTERPRETER
+
+
+# --- groups of tests -------------------------------------------------------------------------------------------------
+# Tests that share what is dear to make (a JVM, a service) are in a group, and one process runs them.
+#
+# What `make test` leaves out has a target of its own, so that nothing is run by nobody.
+FOLDERS = ("unit", "integration", "conformance", "system")
+SPARK = ROOT / "tests/integration/jobs"
+
+
+@pytest.mark.xdist_group("together")
+def test_groups_are_kept_together(request: pytest.FixtureRequest) -> None:
+    """The plugin says nothing when it cannot: versions of pytest and pytest-xdist have to fit (pyproject.toml)."""
+    among_others = "PYTEST_XDIST_WORKER" in os.environ
+    assert request.node.nodeid.endswith("@together") is among_others
+
+
+@pytest.fixture(scope="module")
+def shared() -> int:
+    return os.getpid()
+
+
+def test_a_fixture_of_the_module_makes_a_group(request: pytest.FixtureRequest, shared: int) -> None:
+    among_others = "PYTEST_XDIST_WORKER" in os.environ
+    assert request.node.nodeid.endswith("@tests/unit/project/test_layout.py") is among_others
+
+
+def left_out() -> set[str]:
+    """The marks whose tests `make test` does not run."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    options = settings["addopts"]
+    return set(re.findall(r"not (\w+)", options[options.index("-m") + 1]))
+
+
+def test_what_make_test_leaves_out_has_a_target() -> None:
+    recipes = [
+        line.lstrip("\t@") for line in (ROOT / "Makefile").read_text().splitlines() if "pytest" in line
+    ]
+    run = {match[1] for recipe in recipes for match in re.finditer(r'pytest .*-m "?(\w+)', recipe)}
+    # `make clients` names the folder.
+    assert left_out() - run == {"clients"}
+
+
+def test_each_folder_has_a_target() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    left = {f"tests/{name}" for name in FOLDERS} - set(settings["testpaths"])
+    assert left == {"tests/system"}
+    assert "--timeout $(TEST_SECONDS) tests/system $(ARGS)" in (ROOT / "Makefile").read_text()
+
+
+def test_ci_runs_all_of_them() -> None:
+    commands = [shlex.split(line) for line in (ROOT / ".ci/run").read_text().splitlines()]
+    targets = {target for command in commands if command[:1] == ["make"] for target in command[1:]}
+    assert {"check", "test", "test-system", "test-metrics", "test-docs", "test-browser"} <= targets
+
+
+@pytest.mark.parametrize("path", sorted(SPARK.glob("test_*.py")), ids=lambda path: path.stem)
+def test_what_starts_spark_is_marked(path: Path) -> None:
+    """A test of the job that needs no session stays in `make test`."""
+    text = path.read_text()
+    marked = "pytest.mark.metrics" in text
+    assert ('xdist_group("spark")' in text) is marked
+    assert marked or "SparkSession" not in text
+
+
+# --- annotations -----------------------------------------------------------------------------------------------------
+# `Any` says nothing to the type checker: the number of lines in layers/ that use it may only become smaller.
+LAYERS = ROOT / "layers"
+MOST_LINES = 148
+
+
+def lines_with_any(code: str) -> set[int]:
+    """The lines that use the name; its imports are none of them, annotations in quotes are."""
+    return set(_uses(ast.parse(code)))
+
+
+def _uses(tree: ast.AST) -> Iterator[int]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id="Any", lineno=line) | ast.Attribute(attr="Any", lineno=line):
+                yield line
+            case ast.Constant(value=str(text), lineno=line) if "Any" in text and _is_annotation(text):
+                yield line
+
+
+def _is_annotation(text: str) -> bool:
+    """Whether a string is an expression with the name, as in casts and forward references."""
+    try:
+        return any(_uses(ast.parse(text, mode="eval")))
+    except SyntaxError:
+        return False
+
+
+def test_any_is_used_in_few_lines_of_the_layers() -> None:
+    counts = {path: len(lines_with_any(path.read_text())) for path in LAYERS.rglob("*.py")}
+    assert len(counts) > 200
+    assert sum(counts.values()) <= MOST_LINES, sorted(counts.items(), key=lambda item: -item[1])[:20]
+
+
+def test_uses_are_counted_by_line() -> None:
+    code = '''
+from typing import Any, cast
+import typing as t
+
+def f(a: Any, b: dict[str, Any]) -> t.Any:
+    """Any words."""
+    return cast("list[Any]", a)
+
+text = "Any"
+'''
+    assert lines_with_any(code) == {5, 7, 9}

@@ -1,0 +1,339 @@
+"""Documents: what they cite is there, and their queries, code blocks and recipes work."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import psycopg
+import pytest
+import yaml
+
+from tests.support.chaos import page as reliability_page
+from tests.support.chaos.faults import QUICK
+from tests.support.database import Database
+from tests.support.pages.blocks import PARSED, REASONS, ROOT, RUN, Block, blocks, pages, unfenced
+
+# --- citations -------------------------------------------------------------------------------------------------------
+# What files point at is in the repository: pages, links, and the paths that documents name.
+HERE = Path(__file__).relative_to(ROOT).as_posix()
+# A page of an earlier outline, which lay elsewhere; the brackets keep this line from naming them itself.
+RETIRED = re.compile(r"aws[-]behaviour|native[-]api\b|platform[ ]facts|\.\./[s]hared\b")
+NAMED_PAGE = re.compile(r"[\w./-]+\.md\b")
+LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
+PATH = re.compile(r"`([\w.-]+/[\w.*/-]*)`")
+# These tell what was, at a time when other folders were there.
+HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log/")
+
+
+@cache
+def texts() -> dict[str, str]:
+    """Every text file that git knows, or would know; no lock files and pictures, which cite nothing."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    found = {}
+    for name in filter(None, listed.split("\0")):
+        if not name.endswith((".lock", "package-lock.json", ".svg", ".webp")) and (ROOT / name).is_file():
+            found[name] = (ROOT / name).read_text()
+    return found
+
+
+def page_texts() -> dict[str, str]:
+    return {name: text for name, text in texts().items() if name.endswith(".md")}
+
+
+def is_known(page: str, named_in: str) -> bool:
+    """Whether a page is there: beside the file, from the root, in docs/, or by its name alone."""
+    places = [(ROOT / named_in).parent / page, ROOT / page, ROOT / "docs" / page]
+    return any(place.is_file() for place in places) or page in {Path(name).name for name in page_texts()}
+
+
+def headings(text: str) -> set[str]:
+    """The anchors that a page has."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken_links(name: str, text: str) -> Iterator[str]:
+    for path, anchor in LINK.findall(text):
+        target = (ROOT / name).parent / path if path else ROOT / name
+        if not target.exists():
+            yield path
+        elif anchor and target.suffix == ".md" and anchor not in headings(target.read_text()):
+            yield f"{path}#{anchor}"
+
+
+def missing_paths(text: str) -> Iterator[str]:
+    """Paths in backquotes that begin with a folder of the repository and lead nowhere."""
+    folders = {name.partition("/")[0] for name in texts() if "/" in name}
+    for path in PATH.findall(text):
+        if path.partition("/")[0] in folders and not any(ROOT.glob(path.rstrip("/"))):
+            yield path
+
+
+def test_no_file_cites_a_page_that_is_not_here() -> None:
+    unknown = [
+        f"{name}: {page}"
+        for name, text in texts().items()
+        if name != HERE  # whose examples lead nowhere
+        for page in NAMED_PAGE.findall(text)
+        if not is_known(page, name)
+    ]
+    assert unknown == []
+
+
+def test_no_file_cites_the_earlier_outline() -> None:
+    assert [name for name, text in texts().items() if RETIRED.search(text)] == []
+
+
+def test_links_lead_somewhere() -> None:
+    broken = {name: list(broken_links(name, text)) for name, text in page_texts().items()}
+    assert {name: links for name, links in broken.items() if links} == {}
+
+
+def test_documents_name_paths_that_exist() -> None:
+    current = {name: text for name, text in page_texts().items() if not name.startswith(HISTORY)}
+    missing = {name: list(missing_paths(text)) for name, text in current.items()}
+    assert {name: paths for name, paths in missing.items() if paths} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[a](docs/sql.md) [b](https://example.com) [c](docs/webhooks.md#given-up)", []),
+        (
+            "[a](docs/nowhere.md) [b](docs/webhooks.md#nothing)",
+            ["docs/nowhere.md", "docs/webhooks.md#nothing"],
+        ),
+    ],
+)
+def test_a_broken_link_is_found(text: str, found: list[str]) -> None:
+    assert list(broken_links("README.md", text)) == found
+
+
+def test_a_missing_path_and_page_are_found() -> None:
+    assert list(missing_paths("`docs/decisions/` `sql/*.sql` `sql/nothing` `one/two`")) == ["sql/nothing"]
+    assert is_known("settings.md", "Makefile")
+    assert not is_known("docs/decisions/settings.md", "Makefile")
+
+
+# --- docs/operations.md ----------------------------------------------------------------------------------------------
+# docs/operations.md: every query runs on the schema of this release, links lead somewhere.
+OPERATIONS_PAGE = (ROOT / "docs/operations.md").read_text()
+QUERIES = re.findall(r"^```sql\n(?!begin;)(.*?)^```", OPERATIONS_PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_there_are_queries() -> None:
+    assert len(QUERIES) >= 15
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_runs(database: Database, query: str) -> None:
+    """For the owner, as the page says, and in a transaction that may not write."""
+    with psycopg.connect(database.api_dsn) as connection:
+        connection.execute("select queue.create('a'), queue.create_fifo('b.fifo'), queue.send('a', '1')")
+        connection.commit()
+        connection.read_only = True
+        assert connection.execute(query.encode()).description
+
+
+def test_a_poison_message_is_found(database: Database) -> None:
+    (query,) = [q for q in QUERIES if "receive_count > 3" in q]
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        connection.execute("select queue.create('q'), queue.send('q', '1')")
+        for _ in range(5):
+            connection.execute("select * from queue.receive('q', 0, 1)")
+        assert [row[0] for row in connection.execute(query.encode())] == ["q"]
+
+
+def test_a_listener_is_found(database: Database) -> None:
+    (query,) = [q for q in QUERIES if "listen penstock" in q]
+    with (
+        psycopg.connect(database.api_dsn, autocommit=True) as connection,
+        psycopg.connect(database.api_dsn, autocommit=True) as listener,
+    ):
+        listener.execute("listen penstock")
+        assert [row[0] for row in connection.execute(query.encode())] == [listener.info.backend_pid]
+
+
+def test_an_old_snapshot_is_found(database: Database, empty_database: Database) -> None:
+    """Of this database: vacuum does not wait for the snapshots of others."""
+    query = next(q for q in QUERIES if "backend_xmin is not null" in q)
+    with (
+        psycopg.connect(database.dsn, autocommit=True) as connection,
+        psycopg.connect(database.dsn) as application,
+        psycopg.connect(empty_database.dsn) as stranger,
+    ):
+        for holder in (stranger, application):
+            holder.execute("set transaction isolation level repeatable read")
+            holder.execute("select 1")
+        found = [row[0] for row in connection.execute(query.encode())]
+        assert application.info.backend_pid in found
+        assert stranger.info.backend_pid not in found
+
+
+# --- code blocks -----------------------------------------------------------------------------------------------------
+# Each code block of README.md and docs/ is run by `make test-docs`, parsed here, or has a mark that says why not.
+PAGES = pages()
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+
+
+def parse_ini(text: str) -> None:
+    """A file of postgresql.conf's kind has no sections."""
+    configparser.ConfigParser(interpolation=None).read_string(text if "[" in text else f"[all]\n{text}")
+
+
+PARSERS: dict[str, Callable[[str], object]] = {
+    "json": json.loads,
+    "yaml": lambda text: list(yaml.safe_load_all(text)),
+    "ini": parse_ini,
+    "toml": tomllib.loads,
+    "python": lambda text: compile(text, "block", "exec"),
+}
+
+
+def problem(block: Block) -> str | None:
+    """What is wrong with the language and the mark of a block."""
+    match block.kind:
+        case "not run" if not REASONS.fullmatch(block.value):
+            return f"{block.value!r} is none of the three reasons"
+        case "run by" if not (ROOT / block.value).is_file():
+            return f"{block.value} is not there"
+        case "run by" if block.page.rpartition("/")[2] not in (ROOT / block.value).read_text():
+            return f"{block.value} does not name the page"
+        case "file" if not block.value:
+            return "a file has a name"
+        case "" if block.language not in (*RUN, *PARSED, "text"):
+            return f"a block of {block.language or 'no language'} needs a mark"
+    return None
+
+
+def test_every_block_is_run_or_says_why_not() -> None:
+    assert len(BLOCKS) > 100
+    assert [f"{block.place}: {found}" for block in BLOCKS if (found := problem(block))] == []
+
+
+def test_no_block_is_indented_only() -> None:
+    """Its language would not be known."""
+    assert [place for page in PAGES for place in unfenced(page)] == []
+
+
+@pytest.mark.parametrize("language", PARSERS)
+def test_what_has_a_syntax_is_parsed(language: str) -> None:
+    for block in BLOCKS:
+        if block.language == language:
+            try:
+                PARSERS[language](block.text)
+            except (ValueError, SyntaxError, yaml.YAMLError, configparser.Error) as error:
+                pytest.fail(f"{block.place}: {error}")
+
+
+def test_bash_parses_the_commands() -> None:
+    text = "\n".join(f"true {block.place}\n{block.text}" for block in BLOCKS if block.language == "sh")
+    done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+# --- docs/recipes/ ---------------------------------------------------------------------------------------------------
+# Each line of settings on a page of docs/recipes/ is one of the program that `make clients` runs.
+RECIPES = ROOT / "docs/recipes"
+CLIENTS = ROOT / "tests/support/clients"
+ADDRESS = '"http://127.0.0.1:9324"'
+NOT_RUN = {"laravel", "masstransit", "shoryuken"}
+# By page: the program, and what the page has in the place of the program's arguments and variables.
+PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
+    "celery": (
+        CLIENTS / "celery_tasks.py",
+        {
+            '"sqs://x:x@127.0.0.1:9324"': 'os.environ["BROKER_URL"]',
+            ": 600": ': int(os.environ["VISIBILITY_SECONDS"])',
+        },
+    ),
+    "dramatiq": (
+        CLIENTS / "dramatiq_actors.py",
+        {
+            '"orders"': 'os.environ["NAMESPACE"]',
+            "=600": '=int(os.environ["VISIBILITY_SECONDS"])',
+            ADDRESS: 'os.environ["ADDRESS"]',
+        },
+    ),
+    "go": (CLIENTS / "go/v2/main.go", {ADDRESS: "os.Args[1]"}),
+    "jms": (CLIENTS / "java/jms/Jms.java", {ADDRESS: "arguments[0]"}),
+    "keda": (CLIENTS / "keda/main.go", {}),
+    "nestjs": (CLIENTS / "node/nest.cjs", {f"endpoint: {ADDRESS}": "endpoint"}),
+    "rust": (
+        CLIENTS / "rust/src/main.rs",
+        {ADDRESS: "address", '"x", "x", None': 'variable("PENSTOCK_KEY"), variable("PENSTOCK_SECRET"), None'},
+    ),
+    "spring": (
+        ROOT / "tests/system/clients/test_jvm.py",
+        {"spring.cloud.aws": "{aws}", "http://127.0.0.1:9324": "{up.address}"},
+    ),
+    "symfony": (
+        CLIENTS / "php/messenger.php",
+        {"MESSENGER_TRANSPORT_DSN=": "", "sqs://x:x@127.0.0.1:9324": "", "/messenger?": "/$queue?"},
+    ),
+    "terraform": (
+        CLIENTS / "terraform/provider.tf",
+        {ADDRESS: "var.endpoint", '"000000000000"': "var.account"},
+    ),
+}
+MORE = {"spring": CLIENTS / "java/spring/Spring.java", "rust": CLIENTS / "rust/Cargo.toml"}
+
+
+def compact(text: str) -> str:
+    """Without what only formats it."""
+    return re.sub(r"\s", "", text)
+
+
+def test_every_recipe_is_run_or_says_that_it_is_not() -> None:
+    pages = {path.stem for path in RECIPES.glob("*.md")} - {"README"}
+    assert pages == set(PROGRAMS) | NOT_RUN
+    listed = (RECIPES / "README.md").read_text()
+    assert [page for page in pages if f"({page}.md)" not in listed] == []
+    for page in NOT_RUN:
+        assert {block.kind for block in blocks(f"docs/recipes/{page}.md")} == {"not run"}
+        assert "not run" in (RECIPES / f"{page}.md").read_text().split("\n\n")[1].replace("\n", " ")
+
+
+@pytest.mark.parametrize("page", sorted(set(PROGRAMS) - {"keda"}))
+def test_settings_are_those_of_the_program(page: str) -> None:
+    path, replacements = PROGRAMS[page]
+    program = compact(path.read_text() + (MORE[page].read_text() if page in MORE else ""))
+    text = "".join(block.text for block in blocks(f"docs/recipes/{page}.md"))
+    assert text
+    for old, new in replacements.items():
+        assert old in text
+        text = text.replace(old, new)
+    assert [line for line in text.splitlines() if compact(line) not in program] == []
+
+
+def test_what_keda_is_told_is_what_its_scaler_was_told() -> None:
+    program = PROGRAMS["keda"][0].read_text()
+    ((block,)) = blocks("docs/recipes/keda.md")
+    scaled, authentication = yaml.safe_load_all(block.text)
+    (trigger,) = scaled["spec"]["triggers"]
+    told = re.search(r"metadata := map\[string\]string\{(.*)\}", program)
+    assert told
+    assert set(trigger["metadata"]) == set(re.findall(r'"(\w+)":', told[1]))
+    assert f'"queueLength": "{trigger["metadata"]["queueLength"]}"' in program
+    parameters = [one["parameter"] for one in authentication["spec"]["secretTargetRef"]]
+    assert [name for name in parameters if f'"{name}"' not in program] == []
+
+
+# --- docs/reliability.md ---------------------------------------------------------------------------------------------
+def test_the_tables_are_those_of_the_summary() -> None:
+    assert reliability_page.PAGE.read_text() == reliability_page.page()
+
+
+def test_names_of_faults_are_unique() -> None:
+    names = [fault.name for fault in QUICK]
+    assert len(names) == len(set(names))

@@ -1,0 +1,374 @@
+"""SQL and the code around it: function files, the page of the SQL interface, statements with types, rows by name."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+
+from penstock.postgres.migrations import sql_directory
+from tests.support.database import Database
+from tests.support.pages.blocks import blocks
+from tests.support.sql.function_check import check_files, check_server
+
+ROOT = Path(__file__).parents[3]
+
+# --- function files --------------------------------------------------------------------------------------------------
+# The check of the SQL functions finds what it is there for, and finds nothing in ours.
+HEADER = "-- queue.f(a): does something.\n"
+GOOD = HEADER + "create or replace function queue.f(p_a int) returns int\nlanguage sql as 'select p_a';\n"
+PART = "\n-- queue.g(): a part of it.\ncreate or replace function queue.g() returns int language sql as 'select 1';\n"
+USE = GOOD.replace("'select p_a'", "'select p_a + queue.g()'")
+MADE = "create function queue.g() returns int language sql as 'select 1'"
+SHADOW = "declare p_a int; begin return 1; end"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A folder like sql/ with one migration and one good function."""
+    (tmp_path / "migrations").mkdir()
+    (tmp_path / "functions").mkdir()
+    (tmp_path / "migrations/0001_first.sql").write_text("create table queue.first (id int);")
+    (tmp_path / "functions/queue.f.sql").write_text(GOOD)
+    return tmp_path
+
+
+def test_our_functions_are_in_order(empty_database: Database) -> None:
+    assert list(check_files(sql_directory())) == []
+    assert list(check_server(empty_database.api_dsn, empty_database.dsn, sql_directory())) == []
+
+
+def test_a_good_function_has_no_findings(directory: Path, empty_database: Database) -> None:
+    assert list(check_files(directory)) == []
+    assert list(check_server(empty_database.api_dsn, empty_database.dsn, directory)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GOOD.replace("queue.f(p_a", "queue.g(p_a"), "defines queue.g first, not queue.f"),
+        ("select 1;", "defines nothing first, not queue.f"),
+        (GOOD.replace("-- queue.f", "-- queue.g"), "no comment that begins with '-- queue.f'"),
+        (USE + PART.replace("-- queue.g", "-- a"), "no comment that begins with '-- queue.g'"),
+        (USE + "select 1;\n" + PART.lstrip(), "stands before the function"),
+        (GOOD + PART, "does not use queue.g"),
+        (HEADER + "select 1;\n" + GOOD.removeprefix(HEADER), "stands before the function"),
+    ],
+)
+def test_findings_in_a_file(directory: Path, text: str, said: str) -> None:
+    (directory / "functions/queue.f.sql").write_text(text)
+    (finding, *_) = check_files(directory)
+    assert said in finding
+
+
+def test_a_function_that_two_files_use_has_a_file(directory: Path) -> None:
+    (directory / "functions/queue.f.sql").write_text(USE + PART)
+    assert list(check_files(directory)) == []
+    (directory / "functions/queue.h.sql").write_text(USE.replace("queue.f", "queue.h"))
+    assert list(check_files(directory)) == ["queue.f.sql: queue.h.sql uses queue.g, which needs a file"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GOOD.replace("sql as 'select p_a'", f"plpgsql as '{SHADOW}'"), 'variable "p_a" shadows'),
+        (GOOD.replace("select p_a", "select nothing"), 'column "nothing" does not exist'),
+        (
+            GOOD + "create or replace function queue.f() returns int language sql as 'select 1';",
+            "2 functions of that name",
+        ),
+        (GOOD.replace("language sql", "language sql security definer"), "does not fix search_path"),
+        (
+            f"do $$ begin execute $text${MADE}$text$; end $$;\n{GOOD}".replace(
+                "create f", "create or replace f"
+            ),
+            "comes from no file",
+        ),
+    ],
+)
+def test_findings_of_the_server(directory: Path, empty_database: Database, text: str, said: str) -> None:
+    (directory / "functions/queue.f.sql").write_text(text)
+    (finding,) = check_server(empty_database.api_dsn, empty_database.dsn, directory)
+    assert said in finding
+
+
+# --- docs/sql.md -----------------------------------------------------------------------------------------------------
+# What applications may call: docs/sql.md, sql/functions/api, sql/grants.sql and the catalogue name the same.
+PAGE = (ROOT / "docs/sql.md").read_text()
+GRANTS = (sql_directory() / "grants.sql").read_text()
+FILES = sorted(path.stem for path in (sql_directory() / "functions/api").glob("*.sql"))
+
+ARGUMENTS: LiteralString = """
+select 'queue.' || proname, pg_get_function_arguments(oid) from pg_proc where pronamespace = 'queue'::regnamespace
+"""
+CALLABLE: LiteralString = ARGUMENTS + "and has_function_privilege(%s, oid, 'execute')"
+OF_PUBLIC: LiteralString = """
+select proname from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+where p.pronamespace = 'queue'::regnamespace and a.grantee = 0
+"""
+
+
+def documented() -> dict[str, str]:
+    """The signatures in the table: names of parameters, types and defaults."""
+    return dict(re.findall(r"^\| `(queue\.\w+)\((.*?)\)` \|", PAGE, re.MULTILINE))
+
+
+def written(arguments: str) -> str:
+    """Arguments of the catalogue, as the page writes them."""
+    short = arguments.replace("timestamp with time zone", "timestamptz")
+    return re.sub(r" DEFAULT (.+?)(?:::[a-z \[\]]+)?(?=, \w+ [a-z]|$)", r" default \1", short).replace(
+        "NULL", "null"
+    )
+
+
+def rows(connection: psycopg.Connection[Any], query: LiteralString) -> list[tuple[Any, ...]]:
+    return connection.execute(query).fetchall()
+
+
+def test_the_page_names_the_files() -> None:
+    assert sorted(documented()) == FILES
+
+
+def test_the_grants_are_for_the_files(database: Database) -> None:
+    """Of the role of applications, and of the service's."""
+    with psycopg.connect(database.dsn) as connection:
+        connection.execute(GRANTS.encode())
+        granted = {
+            role: {name for name, _ in connection.execute(CALLABLE, (role,))}
+            for role in ("penstock_app", "penstock_api")
+        }
+        every = {name for name, _ in rows(connection, ARGUMENTS)}
+        connection.rollback()
+    assert granted == {"penstock_app": set(FILES), "penstock_api": every}
+    assert set(FILES) < every
+
+
+def test_the_catalogue_has_the_parameters_of_the_page(database: Database) -> None:
+    with psycopg.connect(database.dsn) as connection:
+        arguments = dict(rows(connection, ARGUMENTS))
+    assert {name: written(arguments[name]) for name in FILES} == documented()
+
+
+def test_no_parameter_of_an_application_has_the_prefix_of_internal_ones() -> None:
+    assert [name for name, arguments in documented().items() if re.search(r"\bp_", arguments)] == []
+
+
+def test_the_public_may_call_nothing(database: Database) -> None:
+    with psycopg.connect(database.dsn) as connection:
+        assert rows(connection, OF_PUBLIC) == []
+
+
+def test_arguments_are_given_by_name(database: Database) -> None:
+    """The examples of the page, in one transaction."""
+    (examples,) = [block.text for block in blocks("docs/sql.md") if "delay => 5" in block.text]
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        connection.execute(examples.encode())
+        assert rows(connection, "select queue.delete_schedule(name => 'report')") == [(True,)]
+
+
+# --- statements ------------------------------------------------------------------------------------------------------
+# mypy finds a misspelt operation in the table of actions, one of another request, and knows the type of rows.
+CODE = """
+from penstock import actions
+from penstock.actions import Action
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE
+from penstock.sqs import types as sqs
+
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, actions.penstock.sqs.queues.create_queue)
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, actions.penstock.sqs.queues.creat_queue)
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, None, actions.penstock.sqs.queues.delete_queue)
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.TagQueueRequest, actions.penstock.sqs.queues.create_queue)
+
+
+def describe() -> Operation[str]:
+    rows = yield from Call(DESCRIBE_QUEUE, ("arn", False))
+    reveal_type(rows)
+    return rows[0].nam
+"""
+EXPECTED = {
+    9: "attr-defined",  # no such operation
+    10: "arg-type",  # an operation of another request
+    11: "arg-type",  # an operation with another result
+    16: "list[penstock.postgres.statements.queues.QueueRow]",
+    17: "attr-defined",  # no such column
+}
+
+
+def test_the_seams_are_typed(tmp_path: Path) -> None:
+    """Of the table's own names; a cache of its own, so that another mypy may run."""
+    path = tmp_path / "seams.py"
+    path.write_text(CODE)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--implicit-reexport",
+        "--cache-dir",
+        str(tmp_path / "cache"),
+        str(path),
+    ]
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    said: dict[str, str] = {}
+    for line, text in re.findall(r"seams\.py:(\d+): (.*)", output):
+        said[line] = said.get(line, "") + text
+    assert {int(line) for line in said} == set(EXPECTED), output
+    for number, expected in EXPECTED.items():
+        assert expected in re.sub(r"tuple\[.*fallback=([\w.]+)\]", r"\1", said[str(number)]), output
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+# Rows of the database are used by the names of their columns: no code of the layers counts columns.
+#
+# Only `penstock.postgres` and `penstock_web.database`, which make the rows, do. What a call of the database returns is
+# followed through names within a function; parameters named `row` and `rows` are taken for what they say.
+LAYERS = ROOT / "layers"
+MAKERS = ("core/penstock/postgres/", "web/penstock_web/database/")
+EFFECTS = {"Call", "BatchCall", "Transact", "Receive"}
+CALLS = {"call", "_call", "fetch"}
+SAME_ROWS = {"sorted", "list", "reversed", "tuple"}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Loop = ast.For | ast.AsyncFor | ast.comprehension
+
+
+class Scope:
+    """What a function's names hold: `rows` lists of rows, `row` single ones."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        names = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+        self.rows, self.row = names & {"rows"}, names & {"row"}
+        for _ in range(3):  # a name may be used above its assignment, in a loop
+            for node in ast.walk(function):
+                self._learn(node)
+
+    def _learn(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            self._bind(node.targets[0], node.value)
+        elif isinstance(node, ast.NamedExpr):
+            self._bind(node.target, node.value)
+        elif isinstance(node, Loop) and self.are_rows(node.iter) and isinstance(node.target, ast.Name):
+            self.row.add(node.target.id)
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self.rows |= {target.id} if self.are_rows(value) else set()
+            self.row |= {target.id} if self.is_row(value) else set()
+        elif isinstance(target, ast.Tuple | ast.List) and self.are_rows(value):
+            self.row |= {part.id for part in target.elts if isinstance(part, ast.Name)}
+            starred = [part.value for part in target.elts if isinstance(part, ast.Starred)]
+            self.rows |= {part.id for part in starred if isinstance(part, ast.Name)}
+
+    def are_rows(self, node: ast.expr) -> bool:
+        """Whether an expression is a list of rows."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.rows
+            case ast.Await(value=value) | ast.Subscript(value=value, slice=ast.Slice()):
+                return self.are_rows(value)
+            case ast.YieldFrom(value=ast.Call(func=ast.Name(id=name))):
+                return name in EFFECTS
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name in CALLS
+            case ast.Call(func=ast.Name(id=name), args=[first, *_]):
+                return name in SAME_ROWS and self.are_rows(first)
+        return False
+
+    def is_row(self, node: ast.expr) -> bool:
+        """Whether an expression is one row."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.row
+            case ast.Subscript(value=value, slice=index):
+                return _counts(index) and not isinstance(index, ast.Slice) and self.are_rows(value)
+        return False
+
+    def findings(self) -> Iterator[int]:
+        """The lines that count columns."""
+        for node in ast.walk(self.function):
+            match node:
+                case ast.Subscript(value=value, slice=index) if _counts(index) and self.is_row(value):
+                    yield node.lineno
+                case ast.Starred(value=value, ctx=ast.Load()) if self.is_row(value):
+                    yield node.lineno
+                case ast.Assign(targets=[ast.Tuple() | ast.List() as target], value=value):
+                    nested = any(isinstance(part, ast.Tuple | ast.List) for part in target.elts)
+                    if self.is_row(value) or (nested and self.are_rows(value)):
+                        yield node.lineno
+                case ast.For() | ast.AsyncFor() | ast.comprehension():
+                    if isinstance(node.target, ast.Tuple | ast.List) and self.are_rows(node.iter):
+                        yield node.target.lineno
+
+
+def _counts(index: ast.expr) -> bool:
+    """Whether a subscript is a whole number or a slice."""
+    if isinstance(index, ast.UnaryOp):
+        index = index.operand
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and type(index.value) is int)
+
+
+def lines_that_count_columns(code: str) -> list[int]:
+    functions = [node for node in ast.walk(ast.parse(code)) if isinstance(node, Function)]
+    return sorted({line for function in functions for line in Scope(function).findings()})
+
+
+def test_columns_are_named() -> None:
+    paths = {str(path.relative_to(LAYERS)): path for path in LAYERS.rglob("*.py")}
+    assert len(paths) > 200
+    found = {
+        name: lines
+        for name, path in paths.items()
+        if not name.startswith(MAKERS) and (lines := lines_that_count_columns(path.read_text()))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rows = yield from Call(X, (1,)); return rows[0][2]",
+        "(row,) = yield from BatchCall(X, entries); return row[0]",
+        "header, *rest = yield from Receive(X, arn, 1, None); return header[-1]",
+        "header, *rest = yield from Receive(X, arn, 1, None); return rest[0][1]",
+        "rows = self._database.call(X, ()); first = rows[0]; return first[2:7]",
+        "return (await pool.fetch(X, ()))[0][0]",
+        "((a, b),) = yield from Call(X, ())",
+        "[[a, b]] = yield from Call(X, ())",
+        "rows = yield from Call(X, ()); (a, b) = rows[0]",
+        "return [a for a, b in database.call(X, ())]",
+        "rows = yield from Call(X, ()); return [Other(*row) for row in rows]",
+        "rows = yield from Call(X, ()); return sorted(row[1] for row in sorted(rows[1:]))",
+        "if found := database.call(X, ()): return found[0][1]",
+        "async for a, b in pool.call(X, ()): pass",
+        "return [row[0] for row in rows]",
+        "return row[3]",
+    ],
+)
+def test_each_way_of_counting_is_found(line: str) -> None:
+    assert lines_that_count_columns(f"async def f(self, row, rows):\n    {line}") == [2]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "(row,) = yield from Call(X, (1,)); return row.error",
+        "rows = yield from Call(X, ()); return [row.name for row in rows[:10]], rows[-1].name",
+        "header, *rest = yield from Receive(X, arn, 1, None); return rest[1:]",
+        "rows = yield from Call(X, ()); return [(n, row.id) for n, row in enumerate(rows)]",
+        "first, second = text.split(); return first[0] + second[1:]",
+        "header = http.headers.get(b'authorization'); return header[7:]",
+        "rows = enumerate(zip(bars, sums)); return [bar for number, (bar, _) in rows]",
+        "for name, value in options.items(): print(name[0], value)",
+        "rows = yield from Call(X, ()); return rows[0].schedule['name']",
+        "yield from Wait(arn, 1)",
+    ],
+)
+def test_what_counts_no_columns_is_not_found(line: str) -> None:
+    assert lines_that_count_columns(f"def f(self, arn):\n    {line}") == []
