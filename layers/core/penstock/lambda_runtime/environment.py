@@ -39,7 +39,6 @@ class ExecutionEnvironment:
         self.variables = variables
         self._bounds_waits = bounds_waits
         self.request_ids = RequestIds()
-        self._loggers: dict[str, Logger] = {}
         import_driver(variables.get("QUEUE_DATABASE_DRIVER", ""))
 
     @cached_property
@@ -48,7 +47,11 @@ class ExecutionEnvironment:
 
         Raises SettingError, also when there is no DATABASE_URL, and ServiceUnavailable without the secret.
         """
-        settings = self._given_settings if self._secret is None else self._read_secret(self._secret)
+        if self._secret is None:
+            settings = self._given_settings
+        else:
+            settings = self._read_secret(self._secret)
+            self.__dict__.pop("logger", None)  # the next use makes one with the level of the secret
         if not settings.database_url:
             raise SettingError("DATABASE_URL is not set")
         return settings
@@ -74,16 +77,13 @@ class ExecutionEnvironment:
             self.logger.warning(warning)
         return environment
 
-    @property
+    @cached_property
     def logger(self) -> "Logger":
         """The logger. It imports powertools, which cold starts do without."""
         try:
-            level = self._known_settings.log_level
+            return lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error
-            level = "info"
-        if level not in self._loggers:
-            self._loggers[level] = lambda_logger(level)
-        return self._loggers[level]
+            return lambda_logger("info")
 
     @property
     def metrics(self) -> Metrics:
