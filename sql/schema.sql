@@ -243,6 +243,15 @@ create unlogged table queue.fifo_search (
     constraint fifo_search_pkey PRIMARY KEY (queue_id, searched_at)
 );
 
+create view queue.finished_delivery as (
+    published_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    attempts integer,
+    outcome text,
+    recorded_at timestamp with time zone,
+    transaction xid8
+);
+
 create view queue.finished_message as (
     queue_id integer,
     group_id text,
@@ -256,15 +265,6 @@ create view queue.finished_message as (
     entered_at timestamp with time zone,
     entered_by text,
     redelivered_at timestamp with time zone[]
-);
-
-create view queue.finished_webhook as (
-    published_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    attempts integer,
-    outcome text,
-    recorded_at timestamp with time zone,
-    transaction xid8
 );
 
 create table queue.former_subscription (
@@ -455,7 +455,7 @@ create table queue.metrics_latency (
     computed_at timestamp with time zone not null default clock_timestamp(),
     zone text not null default ''::text,
     constraint metrics_latency_pkey PRIMARY KEY (window_seconds, queue_id, group_id, measure, starts_at, zone),
-    constraint metrics_latency_measure_check CHECK ((measure = ANY (ARRAY['wait'::text, 'processing'::text, 'lag'::text, 'fire'::text, 'webhook'::text]))),
+    constraint metrics_latency_measure_check CHECK ((measure = ANY (ARRAY['wait'::text, 'processing'::text, 'lag'::text, 'fire'::text, 'delivery'::text]))),
     constraint metrics_latency_window_seconds_check CHECK ((window_seconds = ANY (ARRAY[60, 3600, 86400])))
 );
 CREATE INDEX metrics_latency_starts_at ON queue.metrics_latency USING btree (window_seconds, starts_at);
@@ -634,6 +634,79 @@ create table queue.outgoing (
 );
 CREATE INDEX outgoing_account ON queue.outgoing USING btree (account_id, outgoing_id);
 CREATE INDEX outgoing_kept ON queue.outgoing USING btree (protocol, account_id, created_at) WHERE (state = 'kept'::text);
+
+create table queue.outgoing_delivery (
+    delivery_id bigint not null generated always as identity,
+    notice_id bigint not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    account_id text not null,
+    subscription_arn text,
+    binding_id bigint,
+    endpoint text not null,
+    raw boolean not null,
+    subscription_policy text,
+    topic_policy text,
+    dead_letter_arn text,
+    state text not null default 'pending'::text,
+    attempts integer not null default 0,
+    due_at timestamp with time zone not null default clock_timestamp(),
+    lease uuid,
+    waiting boolean not null default false,
+    lane text not null generated always as ((endpoint ||
+CASE
+    WHEN (POSITION(('maxReceivesPerSecond'::text) IN ((COALESCE(subscription_policy, ''::text) || COALESCE(topic_policy, ''::text)))) > 0) THEN (' '::text || COALESCE(subscription_arn, ''::text))
+    ELSE ''::text
+END)) stored,
+    last_status integer,
+    last_error text,
+    waits_for text,
+    outgoing_id bigint,
+    constraint outgoing_delivery_pkey PRIMARY KEY (delivery_id),
+    constraint outgoing_delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'exhausted'::text])))
+) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX outgoing_delivery_account_due ON queue.outgoing_delivery USING btree (account_id, due_at, delivery_id) WHERE ((state = 'pending'::text) AND (NOT waiting));
+CREATE INDEX outgoing_delivery_due ON queue.outgoing_delivery USING btree (due_at, delivery_id) WHERE ((state = 'pending'::text) AND (NOT waiting));
+CREATE INDEX outgoing_delivery_exhausted ON queue.outgoing_delivery USING btree (account_id, delivery_id) WHERE (state = 'exhausted'::text);
+CREATE INDEX outgoing_delivery_notice ON queue.outgoing_delivery USING btree (notice_id);
+CREATE INDEX outgoing_delivery_waits_for ON queue.outgoing_delivery USING btree (waits_for, due_at, delivery_id) WHERE ((state = 'pending'::text) AND waiting);
+
+create table queue.outgoing_delivery_attempt (
+    recorded_at timestamp with time zone not null default clock_timestamp(),
+    attempt_id bigint not null default nextval('queue.outgoing_delivery_attempt_id'::regclass),
+    account_id text not null,
+    delivery_id bigint not null,
+    message_id uuid not null,
+    subscription_arn text,
+    endpoint text not null,
+    attempt integer not null,
+    outcome text not null,
+    status integer,
+    error text,
+    duration_ms integer,
+    sent_bytes integer,
+    answer text
+) partition by RANGE (recorded_at);
+CREATE INDEX outgoing_delivery_attempt_account_id ON ONLY queue.outgoing_delivery_attempt USING btree (account_id, attempt_id);
+
+create table queue.outgoing_delivery_attempt_default partition of queue.outgoing_delivery_attempt DEFAULT;
+
+create table queue.outgoing_delivery_excess (
+    account_id text not null,
+    waiting bigint not null,
+    counted_at timestamp with time zone not null,
+    constraint outgoing_delivery_excess_pkey PRIMARY KEY (account_id)
+);
+
+create table queue.outgoing_delivery_history (
+    recorded_at timestamp with time zone not null default clock_timestamp(),
+    transaction xid8 not null default pg_current_xact_id(),
+    outcome text not null,
+    published_at timestamp with time zone[] not null,
+    attempts integer[] not null
+) partition by RANGE (recorded_at);
+CREATE INDEX outgoing_delivery_history_recorded_at ON ONLY queue.outgoing_delivery_history USING brin (recorded_at);
+
+create table queue.outgoing_delivery_history_default partition of queue.outgoing_delivery_history DEFAULT;
 
 create table queue.outgoing_excess (
     account_id text not null,
@@ -1047,79 +1120,6 @@ create unlogged table queue.watcher (
     constraint watcher_pkey PRIMARY KEY (queue_id, registered_at, watcher)
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000, autovacuum_analyze_threshold=1000);
 
-create table queue.webhook (
-    webhook_id bigint not null generated always as identity,
-    notice_id bigint not null,
-    created_at timestamp with time zone not null default clock_timestamp(),
-    account_id text not null,
-    subscription_arn text,
-    binding_id bigint,
-    endpoint text not null,
-    raw boolean not null,
-    subscription_policy text,
-    topic_policy text,
-    dead_letter_arn text,
-    state text not null default 'pending'::text,
-    attempts integer not null default 0,
-    due_at timestamp with time zone not null default clock_timestamp(),
-    lease uuid,
-    waiting boolean not null default false,
-    lane text not null generated always as ((endpoint ||
-CASE
-    WHEN (POSITION(('maxReceivesPerSecond'::text) IN ((COALESCE(subscription_policy, ''::text) || COALESCE(topic_policy, ''::text)))) > 0) THEN (' '::text || COALESCE(subscription_arn, ''::text))
-    ELSE ''::text
-END)) stored,
-    last_status integer,
-    last_error text,
-    waits_for text,
-    outgoing_id bigint,
-    constraint webhook_pkey PRIMARY KEY (webhook_id),
-    constraint webhook_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'exhausted'::text])))
-) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
-CREATE INDEX webhook_account_due ON queue.webhook USING btree (account_id, due_at, webhook_id) WHERE ((state = 'pending'::text) AND (NOT waiting));
-CREATE INDEX webhook_due ON queue.webhook USING btree (due_at, webhook_id) WHERE ((state = 'pending'::text) AND (NOT waiting));
-CREATE INDEX webhook_exhausted ON queue.webhook USING btree (account_id, webhook_id) WHERE (state = 'exhausted'::text);
-CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);
-CREATE INDEX webhook_waits_for ON queue.webhook USING btree (waits_for, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
-
-create table queue.webhook_attempt (
-    recorded_at timestamp with time zone not null default clock_timestamp(),
-    attempt_id bigint not null default nextval('queue.webhook_attempt_id'::regclass),
-    account_id text not null,
-    webhook_id bigint not null,
-    message_id uuid not null,
-    subscription_arn text,
-    endpoint text not null,
-    attempt integer not null,
-    outcome text not null,
-    status integer,
-    error text,
-    duration_ms integer,
-    sent_bytes integer,
-    answer text
-) partition by RANGE (recorded_at);
-CREATE INDEX webhook_attempt_account_id ON ONLY queue.webhook_attempt USING btree (account_id, attempt_id);
-
-create table queue.webhook_attempt_default partition of queue.webhook_attempt DEFAULT;
-
-create table queue.webhook_excess (
-    account_id text not null,
-    waiting bigint not null,
-    counted_at timestamp with time zone not null,
-    constraint webhook_excess_pkey PRIMARY KEY (account_id)
-);
-
-create table queue.webhook_history (
-    recorded_at timestamp with time zone not null default clock_timestamp(),
-    transaction xid8 not null default pg_current_xact_id(),
-    outcome text not null,
-    published_at timestamp with time zone[] not null,
-    attempts integer[] not null
-) partition by RANGE (recorded_at);
-CREATE INDEX webhook_history_recorded_at ON ONLY queue.webhook_history USING brin (recorded_at);
-
-create table queue.webhook_history_default partition of queue.webhook_history DEFAULT;
-
 create table queue.worker_position (
     worker text not null,
     "position" bigint not null,
@@ -1255,7 +1255,11 @@ function queue.check_timezone(p_timezone text)
     returns void
     language plpgsql stable;
 
-function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
+function queue.claim_deliveries(p_limit integer, p_lease uuid, p_lease_ms integer, p_endpoints text[], p_busy integer[], p_per_host integer)
+    returns TABLE(delivery_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text, account_id text, trace text)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.claim_endpoint_deliveries(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
     returns bigint[]
     language plpgsql;
 
@@ -1274,10 +1278,6 @@ function queue.claim_schedules(p_limit integer, p_per_second integer DEFAULT 0)
 function queue.claim_shard(p_queue_id integer, p_shards integer)
     returns integer
     language plpgsql;
-
-function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_endpoints text[], p_busy integer[], p_per_host integer)
-    returns TABLE(webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text, account_id text)
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.clean_deleted_queue(p_queue_id integer, p_limit integer)
     returns bigint
@@ -1483,9 +1483,25 @@ function queue.deleted_queues(p_arns text[])
     returns TABLE(arn text)
     language sql stable;
 
+function queue.delivery_body(p_raw boolean, p_subscription_arn text, p_notice queue.notice)
+    returns text
+    language sql stable;
+
+function queue.delivery_host(p_account_id text, p_endpoint text)
+    returns text
+    language sql immutable;
+
+function queue.delivery_rate(p_subscription text, p_topic text)
+    returns integer
+    language sql immutable;
+
 function queue.delivery_row(p_log queue.log DEFAULT NULL::queue.log, p_pos bigint DEFAULT 0, p_receive_count integer DEFAULT NULL::integer, p_first_received_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_visible_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_nonce integer DEFAULT NULL::integer, p_side queue.side DEFAULT NULL::queue.side, p_fifo queue.fifo_message DEFAULT NULL::queue.fifo_message)
     returns SETOF queue.received_row
     language sql stable;
+
+function queue.delivery_share(p_free integer, p_busy integer)
+    returns integer
+    language sql immutable;
 
 function queue.describe_platform_application(p_arn text)
     returns TABLE(attributes text)
@@ -1587,7 +1603,7 @@ function queue.execution_id(p_schedule_id bigint, p_at timestamp with time zone,
     returns text
     language sql immutable;
 
-function queue.expire_webhooks(p_limit integer)
+function queue.expire_deliveries(p_limit integer)
     returns TABLE(exhausted integer, dead_lettered integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -1635,6 +1651,10 @@ function queue.find_console_session(p_session text)
     returns TABLE(account_id text, key_id text, user_name text, policies text[], expires_at timestamp with time zone)
     language sql stable;
 
+function queue.find_delivery_excess(p_most integer)
+    returns bigint
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.find_messages(p_queue_id integer, p_filter jsonb, p_now timestamp with time zone, p_after text, p_limit integer, p_scan integer, p_bytes bigint DEFAULT NULL::bigint)
     returns TABLE(shard integer, id bigint, group_id text, receive_count integer, total_receive_count integer, message_id uuid, sent_at timestamp with time zone, entered_at timestamp with time zone, visible_at timestamp with time zone, state text, body text, attributes jsonb, system jsonb, looked_at integer, next text)
     language plpgsql stable;
@@ -1658,10 +1678,6 @@ function queue.find_role_problems(p_service_roles text[])
 function queue.find_test_target(p_account_id text, p_region text, p_endpoint text)
     returns TABLE(topic_arn text, signature_version text, subscription_arn text, binding_id bigint, raw boolean)
     language sql stable;
-
-function queue.find_webhook_excess(p_most integer)
-    returns bigint
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns bigint[]
@@ -1695,7 +1711,7 @@ function queue.foreign_subscriptions()
     returns TABLE(arn text, owner text, topic_arn text, queue_arn text, policy text, is_dead_letter_queue boolean)
     language sql stable;
 
-function queue.function_failure(p_webhook queue.webhook, p_notice queue.notice)
+function queue.function_failure(p_delivery queue.outgoing_delivery, p_notice queue.notice)
     returns jsonb
     language sql stable;
 
@@ -1703,12 +1719,12 @@ function queue.function_input(p_notice queue.notice, p_attempt integer)
     returns text
     language sql stable;
 
-function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
-    returns boolean
+function queue.give_up_deliveries(p_ids bigint[])
+    returns integer
     language plpgsql;
 
-function queue.give_up_webhooks(p_ids bigint[])
-    returns integer
+function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
+    returns boolean
     language plpgsql;
 
 function queue.group_failures(p_arn text, p_by text[], p_attribute text, p_filter jsonb, p_after text, p_scan integer, p_groups integer, p_samples integer)
@@ -1831,6 +1847,18 @@ function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit intege
     returns TABLE(name text)
     language sql stable;
 
+function queue.list_deliveries(p_account_id text, p_state text, p_after bigint, p_limit integer)
+    returns TABLE(delivery_id bigint, state text, kind text, message_id uuid, topic_arn text, subscription_arn text, binding_id bigint, endpoint text, attempts integer, due_at_ms bigint, under_way boolean, last_status integer, last_error text, dead_letter_arn text, created_at_ms bigint)
+    language sql stable;
+
+function queue.list_delivery_attempts(p_account_id text, p_endpoint text, p_failed boolean, p_since timestamp with time zone, p_before bigint, p_limit integer, p_most integer)
+    returns TABLE(attempt_id bigint, looked_at integer, recorded_at_ms bigint, delivery_id bigint, message_id uuid, subscription_arn text, endpoint text, attempt integer, outcome text, status integer, error text, duration_ms integer, sent_bytes integer, answer text)
+    language sql stable;
+
+function queue.list_delivery_endpoints(p_account_id text, p_most integer)
+    returns TABLE(endpoint text, attempts integer, delivered integer, p95_ms integer, last_status integer, last_error text, last_at_ms bigint, stopped boolean, paused_until_ms bigint, waiting integer)
+    language sql stable;
+
 function queue.list_keys()
     returns TABLE(kind text, key_id text, account_id text, user_name text, created_at timestamp with time zone, last_used_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, description text)
     language sql stable;
@@ -1909,18 +1937,6 @@ function queue.list_topic_page(p_account_id text, p_region text, p_after text, p
 
 function queue.list_users()
     returns TABLE(account_id text, name text, policies text[], created_at timestamp with time zone)
-    language sql stable;
-
-function queue.list_webhook_attempts(p_account_id text, p_endpoint text, p_failed boolean, p_since timestamp with time zone, p_before bigint, p_limit integer, p_most integer)
-    returns TABLE(attempt_id bigint, looked_at integer, recorded_at_ms bigint, webhook_id bigint, message_id uuid, subscription_arn text, endpoint text, attempt integer, outcome text, status integer, error text, duration_ms integer, sent_bytes integer, answer text)
-    language sql stable;
-
-function queue.list_webhook_endpoints(p_account_id text, p_most integer)
-    returns TABLE(endpoint text, attempts integer, delivered integer, p95_ms integer, last_status integer, last_error text, last_at_ms bigint, stopped boolean, paused_until_ms bigint, waiting integer)
-    language sql stable;
-
-function queue.list_webhooks(p_account_id text, p_state text, p_after bigint, p_limit integer)
-    returns TABLE(webhook_id bigint, state text, kind text, message_id uuid, topic_arn text, subscription_arn text, binding_id bigint, endpoint text, attempts integer, due_at_ms bigint, under_way boolean, last_status integer, last_error text, dead_letter_arn text, created_at_ms bigint)
     language sql stable;
 
 function queue.lock_groups(p_queue_id integer, p_groups text[], p_delay interval)
@@ -2059,6 +2075,10 @@ function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamp 
     returns SETOF timestamp with time zone
     language plpgsql stable;
 
+function queue.next_delivery(p_watcher uuid)
+    returns TABLE(wait_ms integer)
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
 function queue.next_fires(canonical text, timezone text DEFAULT 'UTC'::text, after timestamp with time zone DEFAULT clock_timestamp(), count integer DEFAULT 5, anchor timestamp with time zone DEFAULT NULL::timestamp with time zone)
     returns SETOF timestamp with time zone
     language plpgsql stable security definer set search_path=pg_catalog, queue, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -2090,10 +2110,6 @@ function queue.next_schedule()
 function queue.next_time_of_day(p_seconds integer[], p_minutes integer[], p_hours integer[], p_after time without time zone)
     returns time without time zone
     language plpgsql immutable;
-
-function queue.next_webhook(p_watcher uuid)
-    returns TABLE(wait_ms integer)
-    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.noisy_groups(p_queue_id integer, p_shards integer, p_shard integer, p_pos bigint, p_want integer, p_now timestamp with time zone)
     returns text[]
@@ -2171,7 +2187,7 @@ function queue.passes_over_all(p_arn text, p_answer_bytes integer, p_answer_form
     returns boolean
     language plpgsql;
 
-function queue.pause_webhook_endpoint(p_account_id text, p_endpoint text)
+function queue.pause_delivery_endpoint(p_account_id text, p_endpoint text)
     returns TABLE(known boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -2463,16 +2479,16 @@ function queue.resolve(p_name text)
     returns text
     language plpgsql stable;
 
-function queue.resume_webhook_endpoint(p_account_id text, p_endpoint text)
+function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text)
     returns TABLE(known boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.retry_webhook(p_account_id text, p_webhook_id bigint)
-    returns TABLE(webhook_id bigint)
+function queue.retry_deliveries(p_account_id text, p_endpoint text, p_since timestamp with time zone, p_after bigint, p_limit integer)
+    returns TABLE(retried integer, last_id bigint)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.retry_webhooks(p_account_id text, p_endpoint text, p_since timestamp with time zone, p_after bigint, p_limit integer)
-    returns TABLE(retried integer, last_id bigint)
+function queue.retry_delivery(p_account_id text, p_delivery_id bigint)
+    returns TABLE(delivery_id bigint)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.revoke_key(p_key_id text)
@@ -2584,7 +2600,7 @@ function queue.send_outgoing(p_account_id text, p_region text, p_protocol text, 
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.send_test_webhook(p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text, p_tail text)
-    returns TABLE(webhook_id bigint, error text)
+    returns TABLE(delivery_id bigint, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
@@ -2615,15 +2631,11 @@ function queue.set_user(p_account_id text, p_name text, p_policies text[])
     returns TABLE(created boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.set_webhooks_aside(p_ids bigint[], p_lanes text[])
-    returns void
-    language sql;
-
 function queue.settle_audit(p_audit_id bigint, p_affected bigint, p_error text)
     returns TABLE(settled boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[], p_durations_ms integer[] DEFAULT NULL::integer[], p_sent_bytes integer[] DEFAULT NULL::integer[], p_answers text[] DEFAULT NULL::text[])
+function queue.settle_deliveries(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[], p_durations_ms integer[] DEFAULT NULL::integer[], p_sent_bytes integer[] DEFAULT NULL::integer[], p_answers text[] DEFAULT NULL::text[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
@@ -2807,37 +2819,17 @@ function queue.verify_sandbox_number(p_account_id text, p_region text, p_phone_n
     returns TABLE(error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.wake_deliveries()
+    returns void
+    language sql;
+
 function queue.wake_schedules(p_due_at timestamp with time zone)
     returns void
     language plpgsql;
 
-function queue.wake_webhooks()
-    returns void
-    language sql;
-
 function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds integer[] DEFAULT NULL::integer[])
     returns TABLE(arn text)
     language sql;
-
-function queue.webhook_body(p_raw boolean, p_subscription_arn text, p_notice queue.notice)
-    returns text
-    language sql stable;
-
-function queue.webhook_host(p_account_id text, p_endpoint text)
-    returns text
-    language sql immutable;
-
-function queue.webhook_rate(p_subscription text, p_topic text)
-    returns integer
-    language sql immutable;
-
-function queue.webhook_share(p_free integer, p_busy integer)
-    returns integer
-    language sql immutable;
-
-function queue.webhook_traces(p_webhook_ids bigint[])
-    returns TABLE(webhook_id bigint, trace text)
-    language sql stable;
 
 function queue.xml_text(p_text text)
     returns text

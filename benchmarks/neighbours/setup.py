@@ -36,7 +36,7 @@ cross join (
     from (select date_trunc('second', clock_timestamp() + make_interval(secs => %(delay)s)) as at) s) f
 """
 EMPTY = "delete from queue.schedule where account_id = %(account)s"
-FORGET_WEBHOOKS = "delete from queue.webhook where account_id = %(account)s"
+FORGET_WEBHOOKS = "delete from queue.outgoing_delivery where account_id = %(account)s"
 
 
 @dataclass(frozen=True, slots=True)

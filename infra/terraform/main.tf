@@ -34,7 +34,7 @@ locals {
 
   secrets = merge({ PGPASSWORD = module.password.secret_arn }, var.secret_settings)
 
-  # With workers of their own, the tasks behind the balancer neither post webhooks nor fire schedules. They still clean:
+  # With workers of their own, the tasks behind the balancer neither deliver nor fire schedules. They still clean:
   # any number of processes may, and a run without work costs next to nothing.
   no_workers = { QUEUE_HTTP_DELIVERY_ENABLED = "false", QUEUE_SCHEDULE_ENABLED = "false" }
 
@@ -64,7 +64,7 @@ resource "aws_security_group" "tasks" {
 
 resource "aws_vpc_security_group_egress_rule" "tasks" {
   security_group_id = aws_security_group.tasks.id
-  description       = "The database, images, secrets, logs, and the endpoints of webhooks, wherever they are"
+  description       = "The database, images, secrets, logs, and the endpoints of deliveries, wherever they are"
   ip_protocol       = "-1"
   cidr_ipv4         = "0.0.0.0/0"
 }

@@ -165,7 +165,7 @@ variable "requests_per_task" {
 }
 
 variable "worker_tasks" {
-  description = "Tasks for webhooks and schedules alone; 0: those behind the load balancer do it"
+  description = "Tasks for deliveries and schedules alone; 0: those behind the load balancer do it"
   type        = number
   default     = 0
 }

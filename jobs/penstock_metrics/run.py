@@ -30,11 +30,11 @@ from .database.read import Database
 from .database.runs import Run
 from .database.snapshot import Snapshot, share_snapshot
 from .database.tables import (
+    DELIVERIES,
     FINISHED,
     FIRES,
     LIVE,
     OPEN,
-    WEBHOOKS,
     Piece,
     history_pieces,
     live_pieces,
@@ -205,8 +205,8 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
         if change.first_us is not None or change.is_open
     }
     with open_connection(job.database.address) as connection:
-        webhook = ranges.earliest_webhook(connection, last.unhandled_condition(state.snapshot))
-    first_us[INSTALLATION] = around if webhook is None else min(around, micros(webhook))
+        delivery = ranges.earliest_delivery(connection, last.unhandled_condition(state.snapshot))
+    first_us[INSTALLATION] = around if delivery is None else min(around, micros(delivery))
     return _make_scope(first_us, state, zone, _now(state))
 
 
@@ -244,9 +244,9 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
             f"{piece.condition}{_of_queues(scope, piece)} and {snapshot.visibility_condition}"
             for piece in history_pieces(connection, "queue.history", since)
         ]
-        webhooks = [
+        deliveries = [
             f"{piece.condition} and {snapshot.visibility_condition}"
-            for piece in history_pieces(connection, "queue.webhook_history", since)
+            for piece in history_pieces(connection, "queue.outgoing_delivery_history", since)
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
     read = (
@@ -260,7 +260,7 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
         messages = job.keep(concerned.drop("since_us"))
         step.rows = messages.count()
     job.run.progress(read=step.rows)
-    others = job.database.read({FIRES: fires, WEBHOOKS: webhooks}).transform(latency.of_installation)
+    others = job.database.read({FIRES: fires, DELIVERIES: deliveries}).transform(latency.of_installation)
     _write(job, state, scope, messages, others)
 
 

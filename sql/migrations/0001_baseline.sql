@@ -1,7 +1,7 @@
 -- All tables of Penstock, by subject. docs/how_it_works.md says why they look like this.
 --
 --   queues · standard queues · fair queues · FIFO queues · ids after a failover · limits · dead letters
---   history and archive · long polls · topics · phones and mobile apps · mail · routed events · webhooks
+--   history and archive · long polls · topics · phones and mobile apps · mail · routed events · deliveries
 --   event source mappings · schedules · access and keys · the console · metrics · workers · compression
 --
 -- Until release 0.1.0, every change of a table is an edit of this file. From then on it is a migration (CONTRIBUTING.md).
@@ -404,7 +404,7 @@ alter index queue.history_recorded_at attach partition queue.history_default_rec
 comment on column queue.history.outcome is 'deleted, purged, expired, dead_lettered, moved (by a message move task)';
 
 create table queue.history_drop (
-    name text primary key,          -- history, webhook_history, schedule_run
+    name text primary key,          -- history, outgoing_delivery_history, schedule_run
     dropped_before timestamptz not null
 );
 comment on table queue.history_drop is 'Rows of a history that were recorded before this time may have been dropped.';
@@ -572,14 +572,14 @@ create table queue.outgoing (
     unsubscribe_url text
 );
 comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
-comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a webhook to a gateway does.';
+comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a delivery to a gateway does.';
 comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
 comment on column queue.outgoing.envelope is 'What that queue gets when a gateway cannot deliver the message; null: there is none.';
 comment on column queue.outgoing.unsubscribe_url is 'The link in a mail that ends the subscription.';
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);
 create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
 
--- Accounts of which more than QUOTA_WEBHOOKS of a protocol wait for their carrier, as last counted: they publish none until
+-- Accounts of which more than QUOTA_DELIVERIES of a protocol wait for their carrier, as last counted: they publish none until
 -- fewer wait.
 create table queue.outgoing_excess (
     account_id text not null,
@@ -588,7 +588,7 @@ create table queue.outgoing_excess (
     counted_at timestamptz not null,
     primary key (account_id, protocol)
 );
-comment on table queue.outgoing_excess is 'Accounts with more outgoing messages of a protocol than QUOTA_WEBHOOKS.';
+comment on table queue.outgoing_excess is 'Accounts with more outgoing messages of a protocol than QUOTA_DELIVERIES.';
 
 create table queue.platform_application (
     application_id int generated always as identity primary key,
@@ -699,7 +699,7 @@ create index binding_wildcard on queue.binding (account_id, region) where not li
 create index binding_endpoint on queue.binding (endpoint);
 
 
--- Webhooks: messages on their way to URLs, a notice a publish, a webhook a URL. The worker `deliver` sends them --------
+-- Deliveries: messages on their way to URLs, a notice a publish, a delivery a URL. The worker `deliver` sends them --------
 
 -- What is delivered, once for all URLs that get the same text: notifications and confirmations of SNS, routed events.
 create table queue.notice (
@@ -717,12 +717,12 @@ create table queue.notice (
     trace text                      -- docs/tracing.md
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
-comment on table queue.notice is 'What a publish says to URLs; goes with the last of its webhooks.';
+comment on table queue.notice is 'What a publish says to URLs; goes with the last of its deliveries.';
 comment on column queue.notice.trace is 'The X-Ray trace header of the request that published it, if it was traced.';
 
 -- One URL that is to get a notice. The row is deleted when it has been delivered; exhausted ones stay.
-create table queue.webhook (
-    webhook_id bigint generated always as identity primary key,
+create table queue.outgoing_delivery (
+    delivery_id bigint generated always as identity primary key,
     notice_id bigint not null,
     created_at timestamptz not null default clock_timestamp(),
     account_id text not null,       -- who may list it and try it again
@@ -747,26 +747,26 @@ create table queue.webhook (
     waits_for text,
     outgoing_id bigint
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create index webhook_due on queue.webhook (due_at, webhook_id) where state = 'pending' and not waiting;
-create index webhook_account_due on queue.webhook (account_id, due_at, webhook_id) where state = 'pending' and not waiting;
-create index webhook_waits_for on queue.webhook (waits_for, due_at, webhook_id) where state = 'pending' and waiting;
-create index webhook_exhausted on queue.webhook (account_id, webhook_id) where state = 'exhausted';
-create index webhook_notice on queue.webhook (notice_id);
-comment on table queue.webhook is 'Deliveries under way and given up; one that succeeded is deleted.';
-comment on column queue.webhook.waits_for is 'While it waits: the row of queue.lane that it waits for.';
-comment on column queue.webhook.outgoing_id is 'The outgoing message that it carries to a gateway.';
+create index outgoing_delivery_due on queue.outgoing_delivery (due_at, delivery_id) where state = 'pending' and not waiting;
+create index outgoing_delivery_account_due on queue.outgoing_delivery (account_id, due_at, delivery_id) where state = 'pending' and not waiting;
+create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, due_at, delivery_id) where state = 'pending' and waiting;
+create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id, delivery_id) where state = 'exhausted';
+create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
+comment on table queue.outgoing_delivery is 'Deliveries under way and given up; one that succeeded is deleted.';
+comment on column queue.outgoing_delivery.waits_for is 'While it waits: the row of queue.lane that it waits for.';
+comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that it carries to a gateway.';
 
--- Webhooks that may not be sent now wait for their host or for their endpoint, either of one account. A healthy endpoint, a
+-- Deliveries that may not be sent now wait for their host or for their endpoint, either of one account. A healthy endpoint, a
 -- host with few requests, has no row.
 create table queue.lane (
     lane text primary key,
     account_id text not null,
     host text not null,
-    next_at timestamptz not null,   -- the worker then checks whether a waiting webhook may be sent
+    next_at timestamptz not null,   -- the worker then checks whether a waiting delivery may be sent
     failures int not null default 0, -- attempts that failed in a row
     pauses int not null default 0,  -- in a row, without an answer in between
-    paused_until timestamptz,       -- not null: paused, and from then on one webhook at a time may try
-    probe bigint,                   -- the webhook that tries
+    paused_until timestamptz,       -- not null: paused, and from then on one delivery at a time may try
+    probe bigint,                   -- the delivery that tries
     paced_at timestamptz not null default '-infinity', -- throttled: up to then its rate is used up
     stopped boolean not null default false
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
@@ -775,37 +775,37 @@ create index lane_account_next_at on queue.lane (account_id, next_at);
 create index lane_paused on queue.lane (host) where paused_until is not null;
 comment on table queue.lane is
     'Hosts with too many requests under way, and endpoints that fail or are throttled, each of one account.';
-comment on column queue.lane.host is 'Account, host and port (queue.webhook_host); the row of a host itself has it as lane.';
+comment on column queue.lane.host is 'Account, host and port (queue.delivery_host); the row of a host itself has it as lane.';
 comment on column queue.lane.stopped is 'Somebody paused it: it stays paused until somebody resumes it.';
 
--- Accounts with more webhooks than QUOTA_WEBHOOKS, as last counted: they publish none until fewer wait.
-create table queue.webhook_excess (
+-- Accounts with more deliveries than QUOTA_DELIVERIES, as last counted: they publish none until fewer wait.
+create table queue.outgoing_delivery_excess (
     account_id text primary key,
     waiting bigint not null,
     counted_at timestamptz not null
 );
-comment on table queue.webhook_excess is 'Accounts with more webhooks than QUOTA_WEBHOOKS.';
+comment on table queue.outgoing_delivery_excess is 'Accounts with more deliveries than QUOTA_DELIVERIES.';
 
--- What became of webhooks: one row for those settled together.
-create table queue.webhook_history (
+-- What became of deliveries: one row for those settled together.
+create table queue.outgoing_delivery_history (
     recorded_at timestamptz not null default clock_timestamp(),
     transaction xid8 not null default pg_current_xact_id(),
     outcome text not null,          -- delivered, exhausted, dead_lettered
     published_at timestamptz[] not null,
     attempts int[] not null
 ) partition by range (recorded_at);
-create table queue.webhook_history_default partition of queue.webhook_history default;
-create index webhook_history_recorded_at on queue.webhook_history using brin (recorded_at);
-comment on table queue.webhook_history is 'Deliveries to URLs that ended at recorded_at, without bodies, for metrics.';
+create table queue.outgoing_delivery_history_default partition of queue.outgoing_delivery_history default;
+create index outgoing_delivery_history_recorded_at on queue.outgoing_delivery_history using brin (recorded_at);
+comment on table queue.outgoing_delivery_history is 'Deliveries to URLs that ended at recorded_at, without bodies, for metrics.';
 
 
 -- The log of attempts to deliver.
-create sequence queue.webhook_attempt_id;
-create table queue.webhook_attempt (
+create sequence queue.outgoing_delivery_attempt_id;
+create table queue.outgoing_delivery_attempt (
     recorded_at timestamptz not null default clock_timestamp(),    -- when its outcome was written
-    attempt_id bigint not null default nextval('queue.webhook_attempt_id'),
+    attempt_id bigint not null default nextval('queue.outgoing_delivery_attempt_id'),
     account_id text not null,
-    webhook_id bigint not null,
+    delivery_id bigint not null,
     message_id uuid not null,
     subscription_arn text,          -- its topic's ARN is a part of it; null: of an event
     endpoint text not null,
@@ -817,10 +817,10 @@ create table queue.webhook_attempt (
     sent_bytes int,                 -- the request, with its head
     answer text                     -- how the answer began, where WEBHOOK_LOG_ANSWERS is on
 ) partition by range (recorded_at);
-alter sequence queue.webhook_attempt_id owned by queue.webhook_attempt.attempt_id;
-create table queue.webhook_attempt_default partition of queue.webhook_attempt default;
-create index webhook_attempt_account_id on queue.webhook_attempt (account_id, attempt_id);
-comment on table queue.webhook_attempt is 'What became of each attempt to deliver, kept as long as the history of messages.';
+alter sequence queue.outgoing_delivery_attempt_id owned by queue.outgoing_delivery_attempt.attempt_id;
+create table queue.outgoing_delivery_attempt_default partition of queue.outgoing_delivery_attempt default;
+create index outgoing_delivery_attempt_account_id on queue.outgoing_delivery_attempt (account_id, attempt_id);
+comment on table queue.outgoing_delivery_attempt is 'What became of each attempt to deliver, kept as long as the history of messages.';
 
 
 -- Event source mappings: queues that trigger functions ----------------------------------------------------------------
@@ -1148,9 +1148,9 @@ comment on table queue.metrics_window is 'What happened in a queue (or in a grou
 
 create table queue.metrics_latency (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)),
-    queue_id int not null,          -- 0: fire, webhook
+    queue_id int not null,          -- 0: fire, delivery
     group_id text not null default '',
-    measure text not null check (measure in ('wait', 'processing', 'lag', 'fire', 'webhook')),
+    measure text not null check (measure in ('wait', 'processing', 'lag', 'fire', 'delivery')),
     starts_at timestamptz not null,
     ends_at timestamptz not null,
     count bigint not null,

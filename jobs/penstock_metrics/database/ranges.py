@@ -94,7 +94,7 @@ def kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
     found = {queue: max(oldest, _us(since and since + _SWITCH)) for queue, since in queues}
     return {
         **found,
-        INSTALLATION: max(_us(dropped.get(name)) for name in ("webhook_history", "schedule_run")),
+        INSTALLATION: max(_us(dropped.get(name)) for name in ("outgoing_delivery_history", "schedule_run")),
     }
 
 
@@ -103,16 +103,16 @@ def _us(at: datetime | None) -> int:
 
 
 def earliest_message(connection: Connection) -> datetime | None:
-    """The first known time of a message, a schedule's run or a webhook; None when there is none."""
+    """The first known time of a message, a schedule's run or a delivery; None when there is none."""
     row = connection.execute(
         "select least((select min(sent_at) from queue.finished_message), (select min(sent_at) from queue.live_message),"
-        " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_webhook))"
+        " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_delivery))"
     ).fetchone()
     return None if row is None else row[0]
 
 
-def earliest_webhook(connection: Connection, condition: str) -> datetime | None:
+def earliest_delivery(connection: Connection, condition: str) -> datetime | None:
     """When the first delivery of these ended."""
-    query = f"select min(recorded_at) from queue.webhook_history where {condition}"
+    query = f"select min(recorded_at) from queue.outgoing_delivery_history where {condition}"
     row = connection.execute(query.encode()).fetchone()
     return None if row is None else row[0]

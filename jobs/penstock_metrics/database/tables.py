@@ -50,10 +50,10 @@ OPEN: Final = Table(
     "queue_id, minute_at, counts::text as counts",
 )
 _DURATION: Final = "measure string, began_at timestamp, ended_at timestamp"
-WEBHOOKS: Final = Table(
-    "queue.finished_webhook",
+DELIVERIES: Final = Table(
+    "queue.finished_delivery",
     _DURATION,
-    "'webhook' as measure, published_at as began_at, finished_at as ended_at",
+    "'delivery' as measure, published_at as began_at, finished_at as ended_at",
     "outcome = 'delivered'",
 )
 FIRES: Final = Table(

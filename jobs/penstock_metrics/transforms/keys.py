@@ -15,7 +15,7 @@ from penstock_metrics.span import Span
 from .columns import WHOLE_QUEUE
 from .sketch import Ints
 
-MEASURES: Final = ("wait", "processing", "lag", "fire", "webhook")
+MEASURES: Final = ("wait", "processing", "lag", "fire", "delivery")
 DAY_SECONDS: Final = 86400
 LENGTHS: Final = (60, 3600, DAY_SECONDS)
 

@@ -51,10 +51,10 @@ def durations(messages: DataFrame) -> DataFrame:
 
 
 def of_installation(rows: DataFrame) -> DataFrame:
-    """Durations from rows (measure, began_at, ended_at) that belong to no queue: fire, webhook."""
+    """Durations from rows (measure, began_at, ended_at) that belong to no queue: fire, delivery."""
     end, begin = F.unix_micros("ended_at"), F.unix_micros("began_at")
     queue, group = F.lit(0).alias("queue_id"), F.lit(WHOLE_QUEUE).alias("group_id")
-    measure = F.when(F.col("measure") == "fire", _number("fire")).otherwise(_number("webhook"))
+    measure = F.when(F.col("measure") == "fire", _number("fire")).otherwise(_number("delivery"))
     return rows.select(queue, group, measure.alias("measure"), end.alias("at_us"), (end - begin).alias("us"))
 
 

@@ -10,7 +10,7 @@ class Observer:
         """The worker has done this much more; names as in the counts of the run."""
 
     def attempted(self, delivered: bool, seconds: float) -> None:
-        """An endpoint answered a webhook, or did not, after `seconds`."""
+        """An endpoint took a delivery, or did not, after `seconds`."""
 
     def fired(self, late_seconds: float) -> None:
         """A schedule fired `late_seconds` after its time."""

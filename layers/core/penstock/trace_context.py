@@ -1,4 +1,4 @@
-"""The trace context of a request, a message or a webhook: read, stored and passed on in the forms of W3C and X-Ray.
+"""The trace context of a request, a message or a delivery: read, stored and passed on in the forms of W3C and X-Ray.
 
     traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1

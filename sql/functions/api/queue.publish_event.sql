@@ -2,7 +2,7 @@
 -- its routing key, inside the caller's transaction: its commit delivers the event to all of them, a rollback to none.
 -- Returns one row a queue: its name and the message's id.
 -- Filter policies are compared with the message's top-level strings, numbers and booleans.
--- Raises QU003 (a key, message or delay that is not allowed), QU009 (too many webhooks wait). SQL interface.
+-- Raises QU003 (a key, message or delay that is not allowed), QU009 (too many deliveries wait). SQL interface.
 create or replace function queue.publish_event(
     routing_key text, message jsonb, headers jsonb default null, delay int default null)
 returns table (queue_name text, msg_id bigint)

@@ -1,12 +1,12 @@
 -- queue.publish_events: sends an event to every queue and URL that is bound to its routing key, in this transaction.
 -- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as
 --   JSON; the values that filter policies compare (null: the message is not an object, so no filter policy matches);
---   delay in seconds for queues; the trace header, which goes with its messages and webhooks.
+--   delay in seconds for queues; the trace header, which goes with its messages and deliveries.
 -- A queue that is bound more than once gets one message; a FIFO queue gets the routing key as group.
 -- Returns a row a queue: its ARN, the message's id, error (as send_messages: the queue gets nothing), and last a row
--- without ARN, whose id is the number of URLs. When the account has too many webhooks, and a URL is bound, nothing is
+-- without ARN, whose id is the number of URLs. When the account has too many deliveries, and a URL is bound, nothing is
 -- stored: raises QU009 or, with p_error_as_row, returns one row with the error RequestThrottled.
--- Locks: those of send_messages, in the order of ARNs. Index: webhook_excess_pkey.
+-- Locks: those of send_messages, in the order of ARNs. Index: outgoing_delivery_excess_pkey.
 -- Called by: POST /v1/events/{routing_key}, transact, dispatch_schedule, queue.publish_event, queue.send_topic.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
@@ -20,12 +20,12 @@ declare
         + octet_length(a.value ->> 'StringValue')) from jsonb_each(p_attributes) a), 0);
 begin
     perform queue.check_routing_key(p_routing_key);
-    if exists (select from queue.webhook_excess e where e.account_id = p_account_id) and exists (
+    if exists (select from queue.outgoing_delivery_excess e where e.account_id = p_account_id) and exists (
         select from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
         where b.protocol <> 'queue')
     then
         if not p_error_as_row then
-            raise exception 'too many webhooks of account % wait for their delivery', p_account_id using errcode = 'QU009';
+            raise exception 'too many deliveries of account % wait', p_account_id using errcode = 'QU009';
         end if;
         return query select null::text, null::bigint, 'RequestThrottled'::text;
         return;
@@ -43,7 +43,7 @@ begin
             case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
             case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;
     end loop;
-    perform queue.wake_webhooks();
+    perform queue.wake_deliveries();
     return query
     with bound as materialized (
         select b.* from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
@@ -54,8 +54,8 @@ begin
             p_routing_key, p_body, p_headers, p_attributes, p_trace
         where exists (select from bound) returning notice_id),
     stored as (
-        insert into queue.webhook (notice_id, account_id, binding_id, endpoint, raw)
+        insert into queue.outgoing_delivery (notice_id, account_id, binding_id, endpoint, raw)
         select n.notice_id, p_account_id, b.binding_id, b.endpoint, not b.envelope from notice n, bound b
-        returning webhook_id)
+        returning delivery_id)
     select null::text, count(*), null::text from stored;
 end $$;

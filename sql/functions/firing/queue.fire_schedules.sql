@@ -5,7 +5,7 @@
 --   one element an occurrence, in the same order: its time; its topic message, as dispatch_schedule describes it.
 -- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native
 --   schedule, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it
---   needs, and it is due again in a second, or its account has too many webhooks, and it is due again in ten; "unsigned": nothing happened, its topic messages have to be signed with the
+--   needs, and it is due again in a second, or its account has too many deliveries, and it is due again in ten; "unsigned": nothing happened, its topic messages have to be signed with the
 --   version that detail names.
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
 -- Locks: those of dispatch_schedule.

@@ -1,11 +1,11 @@
 -- queue.due_work(): what a process asks now and then while its workers wait for notifications, which can get lost, and
 -- for changes, which need not come from this process. Returns one row: count_changes, and the workers that have
 -- something to do, by the names that notifications have:
---   webhooks      a delivery is due
+--   deliveries      a delivery is due
 --   schedules     a schedule or a retry is due
 --   move-tasks    a message move task runs, and does not wait to be continued
 --   maintenance   the retention of a message that was measured is over, or ids have yet to jump
--- Index: webhook_due, lane_next_at, schedule_due, schedule_retry_due, move_task_running. Cost: 0.5 ms, and a read of
+-- Index: outgoing_delivery_due, lane_next_at, schedule_due, schedule_retry_due, move_task_running. Cost: 0.5 ms, and a read of
 -- queue.measurement.
 create or replace function queue.due_work(out changes bigint, out due text[])
 language plpgsql stable as $$
@@ -15,8 +15,8 @@ begin
     changes := queue.count_changes();
     due := array_remove(array[
         case when exists (
-                select from queue.webhook w where w.state = 'pending' and not w.waiting and w.due_at <= v_now)
-            or exists (select from queue.lane l where l.next_at <= v_now) then 'webhooks' end,
+                select from queue.outgoing_delivery w where w.state = 'pending' and not w.waiting and w.due_at <= v_now)
+            or exists (select from queue.lane l where l.next_at <= v_now) then 'deliveries' end,
         case when exists (select from queue.schedule s where s.status = 'active' and s.due_at <= v_now)
             or exists (select from queue.schedule_retry r where r.due_at <= v_now) then 'schedules' end,
         case when exists (

@@ -53,7 +53,7 @@ begin
     end loop;
     for v_day in 0 .. 2 loop
         perform queue.add_history_day(h.name, (now() at time zone 'utc')::date + v_day)
-        from unnest(array['history', 'webhook_history', 'webhook_attempt']) h(name);
+        from unnest(array['history', 'outgoing_delivery_history', 'outgoing_delivery_attempt']) h(name);
     end loop;
     perform queue.drop_history_days(p_history_days);
     perform queue.compact_dead_letter_counts(p_limit);
@@ -62,10 +62,10 @@ end $$;
 
 -- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not
 -- confirmed within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted
--- subscriptions that were not restored in time, and notices without webhooks. Each call checks p_limit notices,
+-- subscriptions that were not restored in time, and notices without deliveries. Each call checks p_limit notices,
 -- beginning at a random one. At most p_limit rows of each a call; skips locked rows. Returns rows removed.
 -- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
--- webhook_notice.
+-- outgoing_delivery_notice.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -92,7 +92,7 @@ begin
     delete from queue.notice n where n.notice_id = any (array(
         select e.notice_id from (
             select k.notice_id from queue.notice k where k.notice_id >= v_from order by k.notice_id limit p_limit) e
-        where not exists (select from queue.webhook w where w.notice_id = e.notice_id)));
+        where not exists (select from queue.outgoing_delivery w where w.notice_id = e.notice_id)));
     get diagnostics v_rows = row_count;
     return v_removed + v_rows;
 end $$;
@@ -159,14 +159,14 @@ begin
     return v_removed;
 end $$;
 
--- queue.add_history_day(name, day): makes the partition of one day (UTC) of `history`, `webhook_history` or `webhook_attempt`, unless it
+-- queue.add_history_day(name, day): makes the partition of one day (UTC) of `history`, `outgoing_delivery_history` or `outgoing_delivery_attempt`, unless it
 -- exists or rows of that day already lie in the default partition (then they stay there). Does nothing when such a row
 -- is inserted meanwhile, when another worker makes the partition, or when the default partition stays locked: the next
 -- run tries again. Locks: the default partition. Runs as its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
-    v_table text := case when p_name in ('history', 'webhook_history', 'webhook_attempt') then p_name end;
+    v_table text := case when p_name in ('history', 'outgoing_delivery_history', 'outgoing_delivery_attempt') then p_name end;
     v_part text := v_table || to_char(p_day, '_YYYYMMDD');
     v_from timestamptz := p_day::timestamp at time zone 'utc';
     v_to timestamptz := (p_day + 1)::timestamp at time zone 'utc';
@@ -196,9 +196,9 @@ declare
 begin
     for v_table in
         select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-        where i.inhparent in ('queue.history'::regclass, 'queue.webhook_history'::regclass,
-                'queue.webhook_attempt'::regclass)
-            and c.relname ~ '^(history|webhook_history|webhook_attempt)_[0-9]{8}$'
+        where i.inhparent in ('queue.history'::regclass, 'queue.outgoing_delivery_history'::regclass,
+                'queue.outgoing_delivery_attempt'::regclass)
+            and c.relname ~ '^(history|outgoing_delivery_history|outgoing_delivery_attempt)_[0-9]{8}$'
             and right(c.relname, 8) < to_char(v_cut, 'YYYYMMDD')
     loop
         insert into queue.history_drop as d (name, dropped_before)

@@ -5,7 +5,7 @@
 -- the end of the last run: the windows of 60 minutes would be 30 times the work.
 -- The first row has no name: from_at and to_at are the time of the latencies, computed_at is when the last run that
 -- succeeded ended (null: none did, and the time is that up to now), latencies are those of the installation: fire,
--- webhook.
+-- delivery.
 -- Index: queues_account_id_region_name_key, metrics_latency_pkey. Cost: count_messages for each queue.
 create or replace function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
 returns table (name text, from_at timestamptz, to_at timestamptz, computed_at timestamptz, visible bigint,

@@ -32,12 +32,12 @@ end $$;
 --                          back vacuum in this database
 --   oldest_transaction     seconds since the oldest transaction of this database began
 --   schedules_overdue      seconds since the schedule that waits longest was due
---   webhooks_pending, webhooks_overdue    deliveries that wait; seconds since the first of them was due
+--   deliveries_pending, deliveries_overdue    deliveries that wait; seconds since the first of them was due
 --   metrics_job_succeeded  when a run of the metrics job last ended without an error, in seconds since 1970; missing
 --                          before one has
 --   metrics_job_failures   runs of it that have ended with an error since
 --   metrics_job_failed, metrics_job_seconds   of its last run that has ended: 1 if with an error, else 0; how long it took
--- Without pg_monitor a role does not see the sessions of other roles. Cost: 3 ms and a read of each pending webhook.
+-- Without pg_monitor a role does not see the sessions of other roles. Cost: 3 ms and a read of each pending delivery.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$
 declare
@@ -67,8 +67,8 @@ begin
         union all select 'schedules_overdue', '', coalesce(greatest(0, extract(epoch from v_now - (
             select s.due_at from queue.schedule s
             where s.status = 'active' and s.due_at is not null order by s.due_at limit 1))), 0)
-        union all select 'webhooks_overdue', '', coalesce(greatest(0, extract(epoch from v_now - (
-            select w.due_at from queue.webhook w where w.state = 'pending' and not w.waiting order by w.due_at limit 1))), 0)
+        union all select 'deliveries_overdue', '', coalesce(greatest(0, extract(epoch from v_now - (
+            select w.due_at from queue.outgoing_delivery w where w.state = 'pending' and not w.waiting order by w.due_at limit 1))), 0)
         union all select 'metrics_job_succeeded', '', extract(epoch from r.finished_at)
             from (select x.run_id, x.finished_at from queue.metrics_run x
                   where x.finished_at is not null and x.error is null order by x.run_id desc limit 1) r
@@ -80,7 +80,7 @@ begin
                   where x.finished_at is not null order by x.run_id desc limit 1) r
             cross join lateral (values ('metrics_job_failed', (r.error is not null)::int::double precision),
                                        ('metrics_job_seconds', extract(epoch from r.lasted))) l (name, value)
-        union all select 'webhooks_pending', '', count(*) from queue.webhook w where w.state = 'pending')
+        union all select 'deliveries_pending', '', count(*) from queue.outgoing_delivery w where w.state = 'pending')
     insert into queue.reading (name, label, value) select f.name, f.label, f.value from found f
     on conflict (name, label) do update set value = excluded.value;
 end $$;

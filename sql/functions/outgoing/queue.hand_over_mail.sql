@@ -1,4 +1,4 @@
--- queue.hand_over_mail(message, confirmations): makes a webhook to the mail server of an outgoing message, whose row the caller
+-- queue.hand_over_mail(message, confirmations): makes a delivery to the mail server of an outgoing message, whose row the caller
 -- holds. Its text is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as that of the
 -- gateway is. A confirmation is good for two days from when it goes out.
 -- Returns null, or why the message cannot go out: its subscription has ended (NotSubscribed); the server has refused five mails
@@ -32,7 +32,7 @@ begin
         p_message.envelope
     from (select) one left join queue.topic t on t.arn = p_message.topic_arn
     returning notice_id into v_notice;
-    insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, due_at, dead_letter_arn)
+    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, due_at, dead_letter_arn)
     values (v_notice, p_message.account_id, p_message.subscription_arn, 'smtp://mail/' || p_message.protocol, true,
         p_message.outgoing_id, v_due, p_message.dead_letter_arn);
     return null;

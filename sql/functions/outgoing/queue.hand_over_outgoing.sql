@@ -1,4 +1,4 @@
--- queue.hand_over_outgoing(protocols, limit, confirmations): makes webhooks to the gateway, to the mail server or to functions of outgoing
+-- queue.hand_over_outgoing(protocols, limit, confirmations): makes deliveries to the gateway, to the mail server or to functions of outgoing
 -- messages of these protocols that nothing carries yet, of each account the oldest first: accounts share p_limit, so that
 -- none waits for another's many. Those that are older than six hours stay (as long as SNS tries at most). p_confirmations: how
 -- many mails an hour may ask for confirmations of an account; 0: any number. Returns one row: how many.

@@ -17,7 +17,7 @@ begin
     insert into queue.notice (kind, topic_arn, message_id, raw)
     values ('lambda', p_message.topic_arn, p_message.message_id, p_message.body)
     returning notice_id into v_notice;
-    insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
+    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
     values (v_notice, p_message.account_id, p_message.subscription_arn, p_message.destination, true,
         p_message.outgoing_id, p_message.dead_letter_arn);
     return null;

@@ -1,4 +1,4 @@
--- queue.hand_over_to_gateway(message): makes a webhook to the gateway of an outgoing message, whose row the caller holds. Its
+-- queue.hand_over_to_gateway(message): makes a delivery to the gateway of an outgoing message, whose row the caller holds. Its
 -- text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and pushes
 -- pause by themselves; the worker knows the address, which is no account's business. Called by: hand_over_outgoing.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
@@ -14,7 +14,7 @@ with notice as (
         'attributes', p_message.attributes))::text, p_message.envelope
     from (select) one left join queue.platform_endpoint e on e.arn = p_message.destination
     returning notice_id)
-insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
+insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
 select n.notice_id, p_message.account_id, p_message.subscription_arn, 'https://gateway/' || p_message.protocol, true,
     p_message.outgoing_id, p_message.dead_letter_arn
 from notice n

@@ -1,6 +1,6 @@
 -- queue.record_mail_refusals(subscriptions, refused): counts mails that the server refused for good because of the recipient,
 -- one array element a mail; one that it accepted sets the count of its subscription back. See hand_over_mail.
--- Locks: subscriptions, in the order of their ARNs. Index: subscription_arn_key. Called by: settle_webhooks.
+-- Locks: subscriptions, in the order of their ARNs. Index: subscription_arn_key. Called by: settle_deliveries.
 create or replace function queue.record_mail_refusals(p_subscriptions text[], p_refused boolean[]) returns void
 language plpgsql as $$
 declare

@@ -22,7 +22,7 @@ begin
             state, error)
         values (p_account_id, p_region, p_protocol, p_kind, p_destination, p_message_id, p_subject, p_body, p_attributes,
             case when v_error is null then 'kept' else 'failed' end, v_error);
-        perform queue.wake_webhooks();
+        perform queue.wake_deliveries();
     end if;
     return query select nullif(v_error, 'OptedOut');
 end $$;

@@ -13,7 +13,7 @@ declare
     v_match record;
     v_subscription queue.subscription;
     v_failed jsonb[];
-    v_adds_webhooks boolean := false;
+    v_adds_deliveries boolean := false;
     v_bodies text[];
     v_sizes int[];
     v_attributes jsonb[];
@@ -40,7 +40,7 @@ begin
             else
                 perform queue.publish_to_outbox(p_topic, v_subscription, v_match.publications);
             end if;
-            v_adds_webhooks := true;    -- or messages that a gateway carries
+            v_adds_deliveries := true;    -- or messages that a gateway carries
             continue;
         end if;
         if not v_subscription.target_allowed then
@@ -71,7 +71,7 @@ begin
             perform queue.publish_to_queue(p_topic, v_subscription, v_subscription.dead_letter_arn, v_failed);
         end if;
     end loop;
-    if v_adds_webhooks then
-        perform queue.wake_webhooks();
+    if v_adds_deliveries then
+        perform queue.wake_deliveries();
     end if;
 end $$;

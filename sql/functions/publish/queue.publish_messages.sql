@@ -8,7 +8,7 @@
 -- p_signature_version: the version with which the envelopes were signed; `none`: contents have no envelope, which suffices
 --   when all subscriptions are queues with raw delivery.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
---   OtherSignatureVersion, RequestThrottled: the account has too many webhooks, or
+--   OtherSignatureVersion, RequestThrottled: the account has too many deliveries, or
 --   too many messages for the gateway or the mail server; these for all messages, and nothing is
 --   stored; MessageTooLong, DeduplicationIdRequired) and
 --   detail: the value that is wanted instead; for a stored message, `none` if no subscription needed an envelope.
@@ -35,7 +35,7 @@ begin
         where s.topic_id = v_topic.topic_id and s.confirmed and not (s.raw and s.protocol = 'sqs'));
     v_error := case
         when v_topic.topic_id is null then 'NotFound'
-        when exists (select from queue.webhook_excess e where e.account_id = v_topic.account_id)
+        when exists (select from queue.outgoing_delivery_excess e where e.account_id = v_topic.account_id)
             and exists (
                 select from queue.subscription s
                 where s.topic_id = v_topic.topic_id and s.confirmed and s.protocol in ('http', 'https'))

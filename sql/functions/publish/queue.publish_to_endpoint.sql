@@ -1,4 +1,4 @@
--- queue.publish_to_endpoint(topic, subscription, publications): stores one webhook a message for a subscribed URL. URLs
+-- queue.publish_to_endpoint(topic, subscription, publications): stores one delivery a message for a subscribed URL. URLs
 -- that get the same text share a row of queue.notice. Index: notice_message. Called by: fan_out.
 create or replace function queue.publish_to_endpoint(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
@@ -21,7 +21,7 @@ begin
                 v_content ->> 'tail', v_publication -> 'attributes', v_publication ->> 'trace')
             returning notice_id into v_notice;
         end if;
-        insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy,
+        insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy,
             topic_policy, dead_letter_arn)
         values (v_notice, p_topic.account_id, p_subscription.arn, p_subscription.endpoint, p_subscription.raw,
             p_subscription.attributes ->> 'DeliveryPolicy', p_topic.attributes ->> 'DeliveryPolicy',

@@ -92,7 +92,7 @@ def count_webhooks(clock: Clock) -> Iterator[Count]:
     """What the worker `maintain` does, with a quota of two."""
 
     def find(most: int) -> None:
-        clock.connection.execute("select queue.find_webhook_excess(%s)", (most,))
+        clock.connection.execute("select queue.find_delivery_excess(%s)", (most,))
 
     yield lambda: find(2)
     find(0)
@@ -120,7 +120,7 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
     other = Sns(caller.caller(account=str(next(_accounts))))
     other.publish(other.create())
     assert caller.one(url)["Body"]
-    database.execute("delete from queue.webhook where account_id = %s", (caller.account,))
+    database.execute("delete from queue.outgoing_delivery where account_id = %s", (caller.account,))
     count_webhooks()
     sns.publish(topic)
 
@@ -166,6 +166,6 @@ def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> No
         assert refused.json()["error"]["code"] == "too_many_requests"
     assert raw.http.get(f"{url}/v1/queues/{queue}").json()["visible"] == 0
     assert raw.http.post(f"{url}/v1/events/{key}.unbound", json={"message": {}}).status_code == 201
-    clock.connection.execute("delete from queue.webhook where account_id = '000000000000'")
+    clock.connection.execute("delete from queue.outgoing_delivery where account_id = '000000000000'")
     count_webhooks()
     assert raw.http.post(f"{url}/v1/events/{key}", json={"message": {}}).status_code == 201

@@ -60,7 +60,7 @@ def fires_and_webhooks(connection: Connection) -> None:
         {"at": noon},
     )
     connection.execute(
-        "insert into queue.webhook_history (recorded_at, outcome, published_at, attempts)"
+        "insert into queue.outgoing_delivery_history (recorded_at, outcome, published_at, attempts)"
         " select %(at)s + n * interval '90 ms', o, array[%(at)s, %(at)s - interval '1 second'], array[1, 2]"
         " from generate_series(1, 30) n, unnest(array['delivered', 'exhausted']) o",
         {"at": noon},
@@ -129,7 +129,7 @@ def test_it_says_what_plain_sql_says(computed: Connection) -> None:
     ).fetchall()
     measures = computed.execute("select distinct measure from queue.metrics_latency order by 1").fetchall()
     assert days == [(timedelta(hours=23),), (timedelta(hours=24),)]
-    assert [name for (name,) in measures] == ["fire", "lag", "processing", "wait", "webhook"]
+    assert [name for (name,) in measures] == ["delivery", "fire", "lag", "processing", "wait"]
 
 
 @pytest.fixture

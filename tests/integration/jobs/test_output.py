@@ -41,7 +41,7 @@ def stored(database: Database) -> Iterator[Connection]:
             add_window(db, orders, START + minute * MINUTE, group_id='a/b=\\N\t"é', arrivals=1)
             add_latency(db, orders, START + minute * MINUTE, [1_000, 2_000, -3])
         add_window(db, bills, START, seconds=3600, arrivals=7)
-        add_latency(db, 0, START, [12], measure="webhook", seconds=3600)
+        add_latency(db, 0, START, [12], measure="delivery", seconds=3600)
         for queue, group in ((orders, None), (orders, "g"), (bills, None)):
             db.execute(
                 "insert into queue.history (first_received_at, queue_id, group_id, receive_count, outcome, sent_at,"

@@ -325,7 +325,7 @@ def test_what_lives_is_measured_in_the_window_of_the_run(db: Connection) -> None
 
 def test_webhooks_and_schedules(db: Connection) -> None:
     db.execute(
-        "insert into queue.webhook_history (recorded_at, outcome, published_at, attempts) values"
+        "insert into queue.outgoing_delivery_history (recorded_at, outcome, published_at, attempts) values"
         " ('2026-05-10 00:01:00+00', 'delivered', '{2026-05-10 00:00:58+00, 2026-05-10 00:00:59+00}', '{1,1}'),"
         " ('2026-05-10 00:01:00+00', 'exhausted', '{2026-05-10 00:00:00+00}', '{9}')"
     )
@@ -336,7 +336,7 @@ def test_webhooks_and_schedules(db: Connection) -> None:
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
     assert latency(db, MINUTE, "queue_id, measure, starts_at, count, p50_us, max_us") == [
         (0, "fire", at("05-10T00:01"), 1, 250_000, 250_000),
-        (0, "webhook", at("05-10T00:01"), 2, SECOND, 2 * SECOND),
+        (0, "delivery", at("05-10T00:01"), 2, SECOND, 2 * SECOND),
     ]
 
 

@@ -121,7 +121,7 @@ def test_a_topic_reaches_queues_and_urls_in_one_transaction(db: Connection, fire
         ((message, headers),) = received(db, queue)
         assert message == {"n": 1}
         assert headers["_schedule"]["name"] == "s"
-    assert value(db, "select endpoint from queue.webhook") == "https://example.com/"
+    assert value(db, "select endpoint from queue.outgoing_delivery") == "https://example.com/"
     assert value(db, "select headers -> '_schedule' ->> 'name' from queue.notice") == "s"
     (run,) = call(db, LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, "s", None, 10)
     assert [member["queue_name"] for member in run.message_ids] == ["jobs", "other"]
@@ -315,7 +315,7 @@ def test_an_account_with_too_many_webhooks_fires_later_and_is_not_paused(
 ) -> None:
     call(db, BIND, ACCOUNT, REGION, "news", "https", "https://example.com/", False, None, None)
     db.execute("select from queue.publish_events(%s, %s, 'news', '{}', null, null, null)", (ACCOUNT, REGION))
-    db.execute("select queue.find_webhook_excess(1)")
+    db.execute("select queue.find_delivery_excess(1)")
     put(db, "s", hour(), target={"topic": "news", "message": {}}, catchup=True, failure_threshold=1)
     counts = fire()
     assert (counts["fired"], counts["failed"], counts["busy"]) == (0, 0, 1)
@@ -323,8 +323,8 @@ def test_an_account_with_too_many_webhooks_fires_later_and_is_not_paused(
     assert row is not None
     assert (row["status"], row["consecutive_failures"]) == ("active", 0)
     assert row["last_error"] == f"too many webhooks of account {ACCOUNT} wait for their delivery"
-    db.execute("delete from queue.webhook")
-    db.execute("select queue.find_webhook_excess(1)")
+    db.execute("delete from queue.outgoing_delivery")
+    db.execute("select queue.find_delivery_excess(1)")
     pass_time(db, 11)
     assert fire()["fired"] == 1
 

@@ -153,7 +153,7 @@ def test_notifications_wake_it_and_so_does_the_loss_of_its_connection(database: 
             "select from queue.schedule_run",
         )
         publish(db, receiver.url("/200"))
-        db.execute("select queue.wake_webhooks()")
+        db.execute("select queue.wake_deliveries()")
         wait_until(lambda: receiver.count("/200") == 1)
         poison(db, source, dead, "letter")
         start(db, dead)

@@ -105,7 +105,7 @@ def play(
             if not patient:
                 with servers.database() as connection:
                     connection.execute(
-                        "update queue.webhook set due_at = clock_timestamp() where lease is not null"
+                        "update queue.outgoing_delivery set due_at = clock_timestamp() where lease is not null"
                     )
             _drain(traffic, report)
             _stop_ticking(traffic)

@@ -201,7 +201,7 @@ def black_hole(scene: Scene) -> float:
 # --- what other users of the database do ------------------------------------------------------------------------------
 def lock_table(scene: Scene) -> float:
     table = scene.random.choice(
-        ("log", "lease", "fifo_message", "fifo_group", "queues", "webhook", "schedule")
+        ("log", "lease", "fifo_message", "fifo_group", "queues", "outgoing_delivery", "schedule")
     )
     with (
         scene.servers.database() as connection,

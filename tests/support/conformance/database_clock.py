@@ -117,8 +117,8 @@ class Clock:
     def waiting(self, endpoint: str, kind: str) -> list[str]:
         """The texts of this kind that wait for their delivery to an endpoint."""
         texts = self._value(
-            "select array(select n.raw from queue.webhook w join queue.notice n using (notice_id)"
-            " where w.endpoint = %(endpoint)s and n.kind = %(kind)s order by w.webhook_id)",
+            "select array(select n.raw from queue.outgoing_delivery w join queue.notice n using (notice_id)"
+            " where w.endpoint = %(endpoint)s and n.kind = %(kind)s order by w.delivery_id)",
             endpoint=endpoint,
             kind=kind,
         )
@@ -127,8 +127,8 @@ class Clock:
     def notice_ids(self, endpoint: str) -> list[str]:
         """The ids, as stored beside their texts, of all that waits for its delivery to an endpoint."""
         ids = self._value(
-            "select array(select n.message_id::text from queue.webhook w join queue.notice n using (notice_id)"
-            " where w.endpoint = %(endpoint)s order by w.webhook_id)",
+            "select array(select n.message_id::text from queue.outgoing_delivery w"
+            " join queue.notice n using (notice_id) where w.endpoint = %(endpoint)s order by w.delivery_id)",
             endpoint=endpoint,
         )
         return list(ids)

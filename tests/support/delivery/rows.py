@@ -14,7 +14,7 @@ TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
 
 
 class Row(NamedTuple):
-    """What tests look at in queue.webhook."""
+    """What tests look at in queue.outgoing_delivery."""
 
     state: str
     attempts: int
@@ -45,7 +45,7 @@ def publish(  # noqa: PLR0913 - a row has many columns
         ).fetchone()  # fmt: skip
         assert row is not None
         db.execute(
-            "insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw,"
+            "insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw,"
             " subscription_policy, dead_letter_arn)"
             " select %s, %s, case when %s then %s || ':' || s.id end, s.endpoint, %s, %s, %s"
             " from (select u.endpoint, (select gen_random_uuid() where u.endpoint is not null) as id"
@@ -58,7 +58,7 @@ def publish(  # noqa: PLR0913 - a row has many columns
 
 def webhooks(db: Connection) -> list[Row]:
     rows = db.execute(
-        "select state, attempts, last_status, last_error from queue.webhook order by webhook_id"
+        "select state, attempts, last_status, last_error from queue.outgoing_delivery order by delivery_id"
     )
     return [Row(*row) for row in rows]
 
@@ -66,7 +66,7 @@ def webhooks(db: Connection) -> list[Row]:
 def pass_time(db: Connection, seconds: float) -> None:
     """The clock moves on: everything was, and is due, that much earlier."""
     by = (f"{seconds} seconds",)
-    db.execute("update queue.webhook set due_at = due_at - %s::interval", by)
+    db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)
     db.execute(
         "update queue.lane set next_at = next_at - %(by)s::interval, paced_at = paced_at - %(by)s::interval,"
         " paused_until = paused_until - %(by)s::interval",
@@ -77,7 +77,8 @@ def pass_time(db: Connection, seconds: float) -> None:
 def due_in_seconds(db: Connection) -> list[float]:
     """Until each webhook is due, in the order of their ids."""
     query = (
-        "select extract(epoch from due_at - clock_timestamp())::float from queue.webhook order by webhook_id"
+        "select extract(epoch from due_at - clock_timestamp())::float from queue.outgoing_delivery"
+        " order by delivery_id"
     )
     return [row[0] for row in db.execute(query)]
 

@@ -221,7 +221,7 @@ from (
     from queue.schedule_run r where r.fired_at is not null
     union all
     select 5, 0, null, w.finished_at, pg_temp.microseconds(w.published_at, w.finished_at)
-    from queue.finished_webhook w where w.outcome = 'delivered') v, oracle_span s
+    from queue.finished_delivery w where w.outcome = 'delivered') v, oracle_span s
 where v.at >= s.from_at and v.at < s.to_at;
 analyze oracle_value;
 
@@ -269,7 +269,7 @@ analyze oracle_sketch;
 
 create temp table oracle_latency as
 select k.size as window_seconds, k.queue_id, k.group_id,
-    (array['wait', 'processing', 'lag', 'fire', 'webhook'])[m.measure] as measure, k.starts_at, k.ends_at, m.count, m.sum_us,
+    (array['wait', 'processing', 'lag', 'fire', 'delivery'])[m.measure] as measure, k.starts_at, k.ends_at, m.count, m.sum_us,
     m.ordered[ceil(0.5 * m.count)::int] as p50_us, m.ordered[ceil(0.9 * m.count)::int] as p90_us,
     m.ordered[ceil(0.95 * m.count)::int] as p95_us, m.ordered[ceil(0.99 * m.count)::int] as p99_us,
     m.ordered[m.count] as max_us, s.buckets as sketch_buckets, s.counts as sketch_counts, m.negative_count

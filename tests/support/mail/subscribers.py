@@ -89,5 +89,5 @@ def pass_hours(db: Connection, hours: float) -> None:
     """Confirmations were, and are due, that much earlier."""
     by = (f"{hours} hours",)
     db.execute("update queue.confirmation_mail set due_at = due_at - %s::interval", by)
-    db.execute("update queue.webhook set due_at = due_at - %s::interval", by)
+    db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)
     db.execute("update queue.subscription set token_expires_at = token_expires_at - %s::interval", by)

@@ -39,7 +39,7 @@ locals {
     QUOTA_SCHEDULES                      = { type = "integer", default = "10000000", minimum = 0, maximum = 2147483647 }
     QUOTA_MAPPINGS                       = { type = "integer", default = "10000", minimum = 0, maximum = 2147483647 }
     QUOTA_FIRINGS_PER_SECOND             = { type = "integer", default = "1000", minimum = 0, maximum = 2147483647 }
-    QUOTA_WEBHOOKS                       = { type = "integer", default = "1000000", minimum = 0, maximum = 2147483647 }
+    QUOTA_DELIVERIES                     = { type = "integer", default = "1000000", minimum = 0, maximum = 2147483647 }
     QUOTA_REQUESTS_PER_SECOND            = { type = "integer", default = "0", minimum = 0, maximum = 2147483647 }
     QUEUE_DEFAULT_VISIBILITY_TIMEOUT     = { type = "integer", default = "30", minimum = 0, maximum = 43200 }
     QUEUE_MAX_CONNECTIONS                = { type = "integer", default = "10", minimum = 1, maximum = 2147483647 }

@@ -1,5 +1,7 @@
-"""How many queues, topics, subscriptions, schedules, mappings and webhooks an account may have, so that none fills the
-installation. How many requests it may make is in `request_rate`, how often its schedules fire in queue.claim_schedules.
+"""How many queues, topics, subscriptions, schedules, mappings and deliveries an account may have.
+
+Quotas keep an account from filling the installation. How many requests it may make is in `request_rate`, how often
+its schedules fire in queue.claim_schedules.
 
 Quotas are settings; 0 is any number. AWS's are the defaults where AWS has one ("Amazon SNS endpoints and quotas",
 "Amazon EventBridge Scheduler endpoints and quotas", AWS General Reference).
@@ -12,9 +14,9 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
 
-TOO_MANY_WEBHOOKS = "RequestThrottled"
-"""The error of SQL functions that publish when queue.find_webhook_excess has found too many webhooks of an account, or
-too many messages for the gateway or the mail server.
+TOO_MANY_DELIVERIES = "RequestThrottled"
+"""The error of SQL functions that publish when queue.find_delivery_excess has found too many deliveries of an account,
+or too many messages for the gateway or the mail server.
 """
 
 
@@ -74,6 +76,6 @@ def is_reached(
     return row.reached
 
 
-def too_many_webhooks(settings: Settings) -> str:
+def too_many_deliveries(settings: Settings) -> str:
     """The text of that error."""
-    return f"{settings.quota_webhooks} webhooks of an account can wait for their delivery."
+    return f"{settings.quota_deliveries} deliveries of an account can wait."

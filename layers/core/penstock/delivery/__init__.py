@@ -13,5 +13,5 @@ The worker that uses them all is `penstock.workers.deliver`. It alone names the 
 
 from typing import Final
 
-DELIVERIES: Final = "webhooks"
-"""The name of the deliveries in `Wake` and NOTIFY, where queues have their ARN (see queue.wake_webhooks)."""
+DELIVERIES: Final = "deliveries"
+"""The name of the deliveries in `Wake` and NOTIFY, where queues have their ARN (see queue.wake_deliveries)."""

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from penstock.postgres.statements.webhooks import ClaimedWebhookRow
+from penstock.postgres.statements.deliveries import ClaimedDeliveryRow
 from penstock.sns.delivery_policy import Policy, effective_policy
 
 EVENT: Final = "event"
@@ -48,11 +48,11 @@ def _policy(kind: str, own: str | None, topic: str | None) -> Policy | None:
     return None if own is None and topic is None else _effective(own, topic)
 
 
-def read_delivery(row: ClaimedWebhookRow) -> Delivery:
+def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
     """A delivery from its row, which has the policies of subscription and topic."""
     own, topic = row.subscription_policy, row.topic_policy
     return Delivery(
-        delivery_id=row.webhook_id,
+        delivery_id=row.delivery_id,
         account_id=row.account_id,
         endpoint_key=row.lane,
         endpoint=row.endpoint,

@@ -9,15 +9,14 @@ import psycopg
 from penstock.effects import Row
 from penstock.postgres.calls import transpose
 from penstock.postgres.psycopg_connection import TransactionExecutor
-from penstock.postgres.statements.outgoing import HAND_OVER_OUTGOING
-from penstock.postgres.statements.webhooks import (
-    CLAIM_WEBHOOKS,
-    EXPIRE_WEBHOOKS,
-    NEXT_WEBHOOK,
-    SETTLE_WEBHOOKS,
-    WEBHOOK_TRACES,
-    SettledWebhooksRow,
+from penstock.postgres.statements.deliveries import (
+    CLAIM_DELIVERIES,
+    EXPIRE_DELIVERIES,
+    NEXT_DELIVERY,
+    SETTLE_DELIVERIES,
+    SettledDeliveriesRow,
 )
+from penstock.postgres.statements.outgoing import HAND_OVER_OUTGOING
 from penstock.trace_context import TraceContext, parse_trace_header
 
 from .delivery import Delivery, read_delivery
@@ -27,7 +26,7 @@ LEASE_MS: Final = 30_000
 """Twice the longest time that an attempt takes (15 s). An attempt begins as soon as its delivery is claimed."""
 MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
-SETTLED: Final = SettledWebhooksRow._fields
+SETTLED: Final = SettledDeliveriesRow._fields
 
 
 class Claimed(NamedTuple):
@@ -49,8 +48,8 @@ class Finished(NamedTuple):
 class Store:
     """Calls on one autocommit connection: each is a transaction of its own. Raises psycopg.Error.
 
-    `traced`: deliveries come with the spans that published them, at the price of one more call. `protocols`: outgoing
-    messages of these become deliveries, at the same price. `confirmations`: how many mails an hour may ask for
+    `traced`: deliveries come with the spans that published them. `protocols`: outgoing messages of these become
+    deliveries, at the price of one more call. `confirmations`: how many mails an hour may ask for
     confirmations of an account; 0: any number.
     """
 
@@ -73,7 +72,7 @@ class Store:
 
     def wait_ms(self) -> int | None:
         """Milliseconds until a delivery may be due; None: none is pending. The next publish notifies the watcher."""
-        rows = self._calls.call(NEXT_WEBHOOK, (self._watcher,))
+        rows = self._calls.call(NEXT_DELIVERY, (self._watcher,))
         if self._hand_over():
             return 0
         return next((row.wait_ms for row in rows), None)
@@ -83,11 +82,10 @@ class Store:
         self._hand_over()
         lease = uuid4()
         rows = self._calls.call(
-            CLAIM_WEBHOOKS,
+            CLAIM_DELIVERIES,
             (limit, lease, LEASE_MS, list(busy), list(busy.values()), self._per_host),
         )
-        traces = self._traces([row.webhook_id for row in rows]) if self._traced and rows else {}
-        return [Claimed(read_delivery(row), lease, traces.get(row.webhook_id)) for row in rows]
+        return [Claimed(read_delivery(row), lease, self._read_trace(row.trace)) for row in rows]
 
     def _hand_over(self) -> int:
         """How many outgoing messages have become deliveries."""
@@ -98,9 +96,8 @@ class Store:
         )
         return row.handed
 
-    def _traces(self, webhook_ids: list[int]) -> dict[int, TraceContext | None]:
-        rows = self._calls.call(WEBHOOK_TRACES, (webhook_ids,))
-        return {row.webhook_id: parse_trace_header(row.trace) for row in rows}
+    def _read_trace(self, header: str | None) -> TraceContext | None:
+        return parse_trace_header(header) if self._traced and header is not None else None
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
         """Writes outcomes. Returns how many there are of each kind."""
@@ -115,11 +112,11 @@ class Store:
             )
             for c, outcome, duration_ms in finished
         ]
-        columns = transpose(entries, len(SETTLE_WEBHOOKS.types))
-        (settled,) = self._calls.call(SETTLE_WEBHOOKS, columns)
+        columns = transpose(entries, len(SETTLE_DELIVERIES.types))
+        (settled,) = self._calls.call(SETTLE_DELIVERIES, columns)
         return settled._asdict()
 
     def expire(self) -> dict[str, int]:
         """Gives up deliveries that have waited too long for paused endpoints. Returns how many of each kind."""
-        (expired,) = self._calls.call(EXPIRE_WEBHOOKS, (MOST_EXPIRED,))
+        (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MOST_EXPIRED,))
         return expired._asdict()

@@ -115,8 +115,8 @@ class Settings:
         "have; then `InvalidParameterValueException`. AWS names no such quota. 0: any number.")
     quota_firings_per_second = Setting(1000, unit="firings", minimum=0, help="About how many times a second the "
         "schedules of an account fire, retries included, as on AWS; what is beyond that fires later. 0: any number.")
-    quota_webhooks = Setting(1_000_000, unit="webhooks", minimum=0, help="About how many webhooks of an account may "
-        "wait for delivery, and as many messages of a protocol for the gateway or the mail server; then a publish "
+    quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="About how many deliveries of an account "
+        "may wait, and as many messages of a protocol for the gateway or the mail server; then a publish "
         "that adds one is refused: `Throttled`. AWS has no such quota. 0: any number.")
     quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
         "takes of an account or, unless `QUEUE_ACCESS` is `sigv4`, of an address, where each 64 KiB count as one; "
@@ -161,15 +161,15 @@ class Settings:
     queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="Pause between two checks of a process, in "
         "which it asks the database whether notifications arrive, what is due and whether something has changed. A "
         "lost notification, or a change through SQL, may stay unnoticed for this time.")
-    queue_http_delivery_enabled = Setting(True, help="Deliver webhooks: POST messages to subscribed HTTP(S) "
-        "endpoints, see [webhooks.md](webhooks.md).")
+    queue_http_delivery_enabled = Setting(True, help="Deliver messages to what is outside: to subscribed "
+        "HTTP(S) endpoints ([webhooks.md](webhooks.md)), functions, the gateway and the mail server.")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="Longest pause between two queries of a "
-        "process for webhooks that are due. Where LISTEN works, a publish ends the pause, or the time of the next "
+        "process for deliveries that are due. Where LISTEN works, a publish ends the pause, or the time of the next "
         "retry.")
     queue_http_delivery_timeout_secs = Setting(5, unit="seconds", minimum=1, maximum=15, help="How long the endpoint "
         "of an event may take to answer, connecting included. For subscriptions of SNS topics it is 15, as on AWS.")
-    queue_http_delivery_batch_size = Setting(50, unit="webhooks", minimum=1, maximum=1000, help="Most webhooks that a "
-        "process claims at once, and so most requests that it has under way.")
+    queue_http_delivery_batch_size = Setting(50, unit="deliveries", minimum=1, maximum=1000, help="Most deliveries "
+        "that a process claims at once, and so most requests that it has under way.")
     queue_schedule_enabled = Setting(True, help="Fire schedules. A process without it stores them, and processes and "
         "functions that have it fire them.")
     queue_schedule_poll_ms = Setting(1000, unit="ms", minimum=1, help="Longest pause between two queries of a process "

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from penstock.access.quotas import TOO_MANY_WEBHOOKS, too_many_webhooks
+from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.outgoing import SEND_OUTGOING
@@ -33,7 +33,7 @@ ERRORS: dict[str | None, type[errors.SnsError]] = {
 def send_to_recipient(message: OutgoingMessage, recipient: Recipient, context: Context) -> Operation[None]:
     """Stores one outgoing message.
 
-    Raises InvalidParameter, EndpointDisabled, PlatformApplicationDisabled, and Throttled beyond QUOTA_WEBHOOKS.
+    Raises InvalidParameter, EndpointDisabled, PlatformApplicationDisabled, and Throttled beyond QUOTA_DELIVERIES.
     """
     protocol = recipient.protocol
     text = message.texts.get(recipient.platform or protocol, message.texts[DEFAULT_TEXT])
@@ -47,7 +47,7 @@ def send_to_recipient(message: OutgoingMessage, recipient: Recipient, context: C
     )  # fmt: skip
     if row.error in ERRORS:
         raise ERRORS[row.error]
-    if row.error == TOO_MANY_WEBHOOKS:
-        raise errors.Throttled(too_many_webhooks(context.environment.settings))
+    if row.error == TOO_MANY_DELIVERIES:
+        raise errors.Throttled(too_many_deliveries(context.environment.settings))
     if row.error is not None:
         raise errors.InvalidParameter.named("TargetArn", "No endpoint found for the target arn specified")

@@ -6,7 +6,7 @@ The container merges the calls of concurrent requests for one topic into one.
 from collections.abc import Callable, Mapping, Sequence
 
 from penstock import errors as sqs_errors
-from penstock.access.quotas import TOO_MANY_WEBHOOKS, too_many_webhooks
+from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation
@@ -98,7 +98,7 @@ def store(
 ) -> Operation[list[PublishedRow]]:
     """Signs and stores the messages; again when the database answers that the topic's signature version differs.
 
-    Raises NotFound, and Throttled beyond QUOTA_WEBHOOKS.
+    Raises NotFound, and Throttled beyond QUOTA_DELIVERIES.
     """
     topics_known = context.environment.cache(TopicCache)
     version = topics_known.version_for(str(topic), messages)
@@ -114,8 +114,8 @@ def store(
         first, *_ = published  # these three are errors of all messages
         if first.error == "NotFound":
             raise errors.NotFound
-        if first.error == TOO_MANY_WEBHOOKS:
-            raise errors.Throttled(too_many_webhooks(context.environment.settings))
+        if first.error == TOO_MANY_DELIVERIES:
+            raise errors.Throttled(too_many_deliveries(context.environment.settings))
         if first.error != "OtherSignatureVersion":
             if any(row.detail == NO_ENVELOPE for row in published):
                 topics_known.learn_no_envelope(str(topic))

@@ -1,7 +1,7 @@
-"""Delivers webhooks, what goes to the gateway, e-mail, and invocations of functions: claims them under leases, posts
-them concurrently, writes their outcomes, many in one call.
+"""Delivers messages to URLs, to the gateway, by e-mail and to functions: claims deliveries under leases, has their
+carriers send them concurrently, and writes outcomes, many in one call.
 
-    claim (a short transaction) ──► POST, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
+    claim (a short transaction) ──► carry, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
 No transaction is open during a request. A lease outlasts the slowest attempt; only its holder may write the outcome,
 so an outcome that a slow worker writes too late changes nothing. A worker that dies loses no delivery: after the lease
@@ -50,7 +50,7 @@ MOST_PER_HOST: Final = 20
 class Deliverer:
     """The worker of one process. It keeps outcomes that could not be written for its next run.
 
-    `watcher`: the id under which the process waits for notifications of new webhooks; None: the worker only polls.
+    `watcher`: the id under which the process waits for notifications of new deliveries; None: the worker only polls.
     `stop` and `wake` may be called from any thread.
     """
 
@@ -73,7 +73,7 @@ class Deliverer:
         self._run: DeliveryRun | None = None
         self.unwritten: list[Finished] = []
         self.wait_ms: int | None = None
-        """After a run that delivered nothing: milliseconds until a webhook is due, None: none is pending. Else 0."""
+        """After a run that delivered nothing: milliseconds until a delivery is due, None: none is pending. Else 0."""
 
     def run_once(
         self,
@@ -83,7 +83,7 @@ class Deliverer:
     ) -> Counts:
         """Delivers until nothing is due for a while, or the run's time is over; then waits for requests under way.
 
-        Raises psycopg.Error; webhooks that were settled before stay settled.
+        Raises psycopg.Error; deliveries that were settled before stay settled.
         """
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
@@ -112,7 +112,7 @@ class Deliverer:
         self.wake()
 
     def wake(self) -> None:
-        """Ends a pause of the run under way, since a webhook may be due."""
+        """Ends a pause of the run under way, since a delivery may be due."""
         run = self._run
         if run is not None:
             with suppress(RuntimeError):  # the run's loop is closed: it has ended
@@ -129,7 +129,7 @@ class Deliverer:
         functions = FunctionCarrier(settings, client) if settings.queue_lambda_endpoint else NO_CARRIER
         secrets = read_secrets(settings.webhook_signing_secret)
         seconds = float(settings.queue_http_delivery_timeout_secs)
-        webhooks = HttpCarrier(sender, secrets, seconds)
+        urls = HttpCarrier(sender, secrets, seconds)
         carriers: dict[str, Carrier] = {
             GATEWAY: HttpCarrier(gateway, secrets, seconds, settings.sns_gateway_url),
             FUNCTION: functions,
@@ -139,7 +139,7 @@ class Deliverer:
         run = DeliveryRun(
             settings,
             store,
-            lambda kind: carriers.get(kind, webhooks),
+            lambda kind: carriers.get(kind, urls),
             counts,
             self.unwritten,
             self._observer,

@@ -1,5 +1,5 @@
 """Cleans the database: acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs
-of schedules, old outgoing messages, old windows of metrics. Finds accounts with too many webhooks. Updates statistics
+of schedules, old outgoing messages, old windows of metrics. Finds accounts with too many deliveries. Updates statistics
 where autovacuum is late, and truncates empty tables whose files still take space.
 
 All processes and functions share one round through the queues: each takes the next few queues, no two the same ones.
@@ -18,7 +18,7 @@ from penstock.postgres.statements.installation import (
     CLEAN_OUTGOING,
     CLEAN_SCHEDULE_RUNS,
     COUNT_CHANGES,
-    FIND_WEBHOOK_EXCESS,
+    FIND_DELIVERY_EXCESS,
     JUMP_IDS,
     MAINTAIN_INSTALLATION,
     MAINTAIN_QUEUE,
@@ -148,7 +148,7 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
 
 def _clean_installation(settings: Settings, connection: "StatementExecutor") -> int:
     rows = number(connection, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
-    rows += number(connection, FIND_WEBHOOK_EXCESS, settings.quota_webhooks)
+    rows += number(connection, FIND_DELIVERY_EXCESS, settings.quota_deliveries)
     outbox = (settings.sns_outbox_days, settings.quota_outbox, list(settings.carried_protocols))
     rows += number(connection, CLEAN_OUTGOING, ROWS_A_TABLE, *outbox)
     rows += number(connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds)

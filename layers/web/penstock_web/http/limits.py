@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from penstock.http import LONG_BODY_BYTES
 
-# Files that a process needs besides its clients' connections: databases, webhooks, logs.
+# Files that a process needs besides its clients' connections: databases, deliveries, logs.
 RESERVED_FILES = 64
 # More would take more than some 500 MB, though they do nothing.
 MOST_CONNECTIONS = 65_536

@@ -195,11 +195,15 @@ BLOCKS: Final[dict[str, Block]] = {
     "attempts": Block(
         ("outcome",),
         (
-            Family("penstock_queue_delivery_attempts_total", "counter", "Webhook requests: success is a status 2xx."),
+            Family(
+                "penstock_queue_delivery_attempts_total",
+                "counter",
+                "Attempts to deliver, by whether they succeeded.",
+            ),
             Family(
                 "penstock_queue_delivery_attempt_duration_seconds",
                 "histogram",
-                "A webhook request, from connecting to its answer.",
+                "An attempt to deliver, from connecting to its answer.",
                 ATTEMPT_SECONDS,
             ),
         ),
@@ -210,7 +214,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_delivery_exhausted_total",
                 "counter",
-                "Webhooks given up after their last attempt, moved to a dead-letter queue or not.",
+                "Deliveries given up after their last attempt, moved to a dead-letter queue or not.",
             ),
         ),
     ),
@@ -369,9 +373,9 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         ),
         "",
     ),
-    "webhooks_pending": (Family("penstock_webhook_pending", "gauge", "Webhooks to be delivered."), ""),
-    "webhooks_overdue": (
-        Family("penstock_webhook_overdue_seconds", "gauge", "How long the webhook that waits longest has been due."),
+    "deliveries_pending": (Family("penstock_delivery_pending", "gauge", "Deliveries that wait."), ""),
+    "deliveries_overdue": (
+        Family("penstock_delivery_overdue_seconds", "gauge", "How long the delivery that waits longest has been due."),
         "",
     ),
 }  # fmt: skip

@@ -139,14 +139,14 @@ class Meter:
             self._numbers[self._start("work", worker, what)] += count
 
     def count_delivery_attempt(self, delivered: bool, seconds: float) -> None:
-        """Counts a request to a webhook's endpoint."""
+        """Counts an attempt to deliver."""
         start = self._start("attempts", "success" if delivered else "failure")
         self._numbers[start] += 1
         self._histogram(start + 1, ATTEMPT_SECONDS, seconds)
 
-    def count_exhausted(self, webhooks: int) -> None:
-        """Counts webhooks that were given up."""
-        self._numbers[self._start("exhausted")] += webhooks
+    def count_exhausted(self, deliveries: int) -> None:
+        """Counts deliveries that were given up."""
+        self._numbers[self._start("exhausted")] += deliveries
 
     def count_fire(self, late_seconds: float) -> None:
         """Counts a schedule that fired."""

@@ -29,7 +29,7 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
         f"{_OPERATIONS}#throttled",
     ),
     Cause.ENDPOINT_DOWN: Advice(
-        "Repair the endpoint; deliveries then go on", f"{_OPERATIONS}#webhooks-that-do-not-arrive"
+        "Repair the endpoint; deliveries then go on", f"{_OPERATIONS}#deliveries-that-do-not-arrive"
     ),
     Cause.MAPPING_STOPPED: Advice(
         "Remove the reason, then: penstock mappings enable", f"{_MAPPINGS}#a-mapping-that-stands"

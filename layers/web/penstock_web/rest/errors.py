@@ -56,7 +56,7 @@ class StaleReceipt(AwsError):  # noqa: N818 - called as the answer is
 
 
 class DeliveryNotFound(AwsError):  # noqa: N818 - called as the answer is
-    """There is no webhook of this id: it was delivered or moved to a dead-letter queue, or it never existed."""
+    """There is no delivery of this id: it was delivered or moved to a dead-letter queue, or it never existed."""
 
     json_type = query_code = "DeliveryNotFound"
     status = 404

@@ -176,7 +176,7 @@ class Matched(BaseModel):
 
 
 class DeliveryDescription(BaseModel):
-    """A webhook. `attempts`: those with a known outcome; `last_status` is absent when the last one had no answer."""
+    """A delivery. `attempts`: those with a known outcome; `last_status` is absent when the last one had no answer."""
 
     id: int
     state: Literal["pending", "exhausted"]

@@ -48,14 +48,14 @@ LONGEST_PAUSE_SECONDS = 3600.0
 IDLE_PAUSE_FACTOR = 5
 # So long `deliver` runs each second, to be registered for a notification before it sleeps.
 REGISTERING_SECONDS = 2.0
-# Then it sleeps so long, to be registered again shortly before the minute is over: see queue.next_webhook.
+# Then it sleeps so long, to be registered again shortly before the minute is over: see queue.next_delivery.
 REGISTERED_SECONDS = 45.0
 # A scrape waits so long for the gauges of a process at rest.
 REFRESH_SECONDS = 1.0
 
 
 class DeliveryWorker(Worker):
-    """Delivers webhooks. A publication, here or in another process, wakes it."""
+    """Delivers. A publication, here or in another process, wakes it."""
 
     reports_progress = True
     call_factor = 1

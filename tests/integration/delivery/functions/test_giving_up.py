@@ -60,8 +60,8 @@ def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
     assert row is not None
     lane, policy = f"{ACCOUNT} {ARN}", json.dumps({"MaximumRetryAttempts": 185, "Until": until})
     db.execute(
-        "insert into queue.webhook (notice_id, account_id, endpoint, raw, subscription_policy, dead_letter_arn,"
-        " attempts, last_error, due_at, waiting, waits_for)"
+        "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, subscription_policy,"
+        " dead_letter_arn, attempts, last_error, due_at, waiting, waits_for)"
         " values (%s, %s, %s, true, %s, %s, 3, 'TooManyRequestsException: 429',"
         " clock_timestamp() - interval '2 hours', true, %s)",
         (row[0], ACCOUNT, ARN, policy, dead_letters, lane),
@@ -80,7 +80,7 @@ def test_an_invocation_whose_function_is_paused_waits_as_long_as_its_policy_says
     """Other webhooks are given up after an hour. The input of the last attempt is the dead letter."""
     dead_letters = create(db, "dead")
     paused_invocation(db, until, dead_letters)
-    assert db.execute("select dead_lettered from queue.expire_webhooks(10)").fetchone() == (dead,)
+    assert db.execute("select dead_lettered from queue.expire_deliveries(10)").fetchone() == (dead,)
     found: list[Any] = receive(db, dead_letters)
     assert [message.body for message in found] == ['{"n": "3"}'] * dead
     for message in found:

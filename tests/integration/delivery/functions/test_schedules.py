@@ -43,8 +43,8 @@ def schedule(world: World, function: str, **target: Any) -> str:
 def make_due(world: World) -> None:
     """What waits for its next attempt is due, as it will be."""
     with psycopg.connect(world.dsn, autocommit=True) as db:
-        db.execute("update queue.webhook set due_at = clock_timestamp() where lease is null")
-        db.execute("select queue.wake_webhooks()")
+        db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() where lease is null")
+        db.execute("select queue.wake_deliveries()")
 
 
 def test_the_input_is_the_event(world: World) -> None:
@@ -144,7 +144,8 @@ def test_an_invocation_that_has_become_too_old(world: World) -> None:
     world.functions.wait(lambda: bool(world.invocations(name)))
     with psycopg.connect(world.dsn, autocommit=True) as db:
         db.execute(
-            "update queue.webhook set subscription_policy = (subscription_policy::jsonb || '{\"Until\": 0}')::text"
+            "update queue.outgoing_delivery"
+            " set subscription_policy = (subscription_policy::jsonb || '{\"Until\": 0}')::text"
             " where endpoint like %s", (f"%:{name}",),
         )  # fmt: skip
     make_due(world)

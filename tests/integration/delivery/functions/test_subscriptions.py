@@ -137,7 +137,9 @@ def test_a_throttled_function_is_tried_again(world: World) -> None:
     topic, _ = subscribed(world, name)
     sent = world.service.client("sns").publish(TopicArn=topic, Message="m")["MessageId"]
     world.functions.wait(lambda: len(world.invocations(name)) == 3)
-    query = "select outcome, status from queue.webhook_attempt where message_id = %s order by attempt"
+    query = (
+        "select outcome, status from queue.outgoing_delivery_attempt where message_id = %s order by attempt"
+    )
     logged = [("retried", 429), ("retried", 500), ("delivered", 202)]
     with psycopg.connect(world.dsn, autocommit=True) as db:
         wait_until(lambda: db.execute(query, (sent,)).fetchall() == logged)

@@ -22,7 +22,7 @@ THROTTLED = {"throttlePolicy": {"maxReceivesPerSecond": 5}}
 def logged(db: Connection) -> list[tuple[Any, ...]]:
     return db.execute(
         "select endpoint, attempt, outcome, status, error, answer, account_id, sent_bytes > 100, duration_ms >= 0"
-        " from queue.webhook_attempt order by endpoint, attempt"
+        " from queue.outgoing_delivery_attempt order by endpoint, attempt"
     ).fetchall()
 
 
@@ -85,7 +85,7 @@ def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     deliver()
     assert (receiver.count("/200"), receiver.count("/204")) == (1, 2)
     assert [row.attempts for row in webhooks(db)] == [0, 0]
-    listed = "select endpoint, stopped, waiting from queue.list_webhook_endpoints(%s, 100)"
+    listed = "select endpoint, stopped, waiting from queue.list_delivery_endpoints(%s, 100)"
     assert db.execute(listed, (ACCOUNT,)).fetchall() == [(url, True, 1), (other, False, None)]
     assert resumed(db, url)
     deliver()
@@ -103,7 +103,7 @@ def test_an_answer_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None
     store.settle([Finished(claim, judge_answer(claim.delivery, 200)) for claim in claims[1:]])
     pass_time(db, 3_600)
     assert store.claim(50, {}) == []
-    assert number(db, "select count(*) from queue.webhook") == 1
+    assert number(db, "select count(*) from queue.outgoing_delivery") == 1
 
 
 def test_what_was_given_up_is_tried_again_in_pages(
@@ -116,7 +116,7 @@ def test_what_was_given_up_is_tried_again_in_pages(
     since = db.execute("select clock_timestamp()").fetchall()[0][0]
     publish(db, receiver.url("/404"))
     deliver()
-    retry = "select * from queue.retry_webhooks(%s, %s, %s, %s, %s)"
+    retry = "select * from queue.retry_deliveries(%s, %s, %s, %s, %s)"
     assert db.execute(retry, ("111122223333", None, None, None, 9)).fetchall() == [(0, None)]
     assert db.execute(retry, (ACCOUNT, receiver.url("/404"), since, None, 9)).fetchall() == [(1, None)]
     ((first, last),) = db.execute(retry, (ACCOUNT, receiver.url("/404"), None, None, 3)).fetchall()
@@ -128,13 +128,13 @@ def test_what_was_given_up_is_tried_again_in_pages(
 
 def paused(db: Connection, url: str) -> bool:
     ((known,),) = db.execute(
-        "select known from queue.pause_webhook_endpoint(%s, %s)", (ACCOUNT, url)
+        "select known from queue.pause_delivery_endpoint(%s, %s)", (ACCOUNT, url)
     ).fetchall()
     return bool(known)
 
 
 def resumed(db: Connection, url: str) -> bool:
     ((known,),) = db.execute(
-        "select known from queue.resume_webhook_endpoint(%s, %s)", (ACCOUNT, url)
+        "select known from queue.resume_delivery_endpoint(%s, %s)", (ACCOUNT, url)
     ).fetchall()
     return bool(known)

@@ -83,8 +83,10 @@ def test_nothing_is_lost_when_workers_are_killed(
 
 def release(db: Connection) -> int:
     """Webhooks that are left, none of them under a lease that a dead worker held."""
-    left = number(db, "select count(*) from queue.webhook")
-    stuck = number(db, "select count(*) from queue.webhook where due_at > clock_timestamp() + interval '5 s'")
+    left = number(db, "select count(*) from queue.outgoing_delivery")
+    stuck = number(
+        db, "select count(*) from queue.outgoing_delivery where due_at > clock_timestamp() + interval '5 s'"
+    )
     if left and left == stuck:
         pass_time(db, LEASE_SECONDS + 1)
     return left

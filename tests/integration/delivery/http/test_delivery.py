@@ -38,7 +38,7 @@ def spacing(db: Connection, deliver: Deliver, **settings: Any) -> list[float]:
     """Seconds before each retry of the one webhook, until none is left; the clock is moved to each."""
     delays: list[float] = []
     while True:
-        before = number(db, "select coalesce(sum(attempts), 0) from queue.webhook")
+        before = number(db, "select coalesce(sum(attempts), 0) from queue.outgoing_delivery")
         assert sum(deliver(**settings).values()) >= 1
         left = webhooks(db)
         if not left or left[0].state == "exhausted":
@@ -55,7 +55,10 @@ def test_a_delivered_webhook_is_gone(db: Connection, deliver: Deliver, receiver:
     assert deliver()["delivered"] == 1
     assert receiver.count(path) == 1
     assert (
-        number(db, "select (select count(*) from queue.webhook) + (select count(*) from queue.notice)") == 0
+        number(
+            db, "select (select count(*) from queue.outgoing_delivery) + (select count(*) from queue.notice)"
+        )
+        == 0
     )
 
 
@@ -169,7 +172,10 @@ def test_a_webhook_given_up_goes_to_its_dead_letter_queue(
     publish(db, receiver.url("/404"), raw=raw, dead_letters=dead, attributes=attributes)
     assert deliver()["dead_lettered"] == 1
     assert (
-        number(db, "select (select count(*) from queue.webhook) + (select count(*) from queue.notice)") == 0
+        number(
+            db, "select (select count(*) from queue.outgoing_delivery) + (select count(*) from queue.notice)"
+        )
+        == 0
     )
     (letter,) = receive(db, dead)
     if raw:

@@ -15,9 +15,9 @@ from tests.support.sql.calls import Connection, bodies, create, receive
 BAD, GOOD = "http://bad.example/", "http://good.example/"
 OTHER_ACCOUNT = "111122223333"
 COPIES = """
-    insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
+    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
     select notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy
-    from queue.webhook, generate_series(1, 30)"""
+    from queue.outgoing_delivery, generate_series(1, 30)"""
 THROTTLED = {"throttlePolicy": {"maxReceivesPerSecond": 5}}
 
 
@@ -36,9 +36,11 @@ def busy(claims: list[Claimed]) -> dict[str, int]:
 
 
 def publish_as(db: Connection, account_id: str, *urls: str, copies: int = 1) -> None:
-    last = number(db, "select coalesce(max(webhook_id), 0) from queue.webhook")
+    last = number(db, "select coalesce(max(delivery_id), 0) from queue.outgoing_delivery")
     publish(db, *urls, copies=copies)
-    db.execute("update queue.webhook set account_id = %s where webhook_id > %s", (account_id, last))
+    db.execute(
+        "update queue.outgoing_delivery set account_id = %s where delivery_id > %s", (account_id, last)
+    )
 
 
 def endpoints(claims: list[Claimed]) -> list[str]:
@@ -82,10 +84,10 @@ def test_all_urls_of_a_host_share_its_places(db: Connection, store: Store) -> No
 def test_accounts_take_turns(db: Connection, store: Store) -> None:
     """One with many webhooks to many slow hosts holds up no other's."""
     publish(db, BAD)
-    db.execute("""insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, due_at)
+    db.execute("""insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, due_at)
         select notice_id, '111122223333', subscription_arn, 'http://slow' || n || '.example/', raw,
             due_at - interval '1 h'
-        from queue.webhook, generate_series(1, 100) n""")
+        from queue.outgoing_delivery, generate_series(1, 100) n""")
     claims = store.claim(2, {})
     assert BAD in endpoints(claims)
     assert len(claims) == 2
@@ -113,12 +115,12 @@ def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
     """More of one account's endpoints are due again than a claim looks at; another's comes too."""
     publish(db, BAD)
     publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(30)))
-    db.execute("update queue.webhook set waiting = true, waits_for = account_id || ' ' || lane")
+    db.execute("update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || lane")
     db.execute(
         "insert into queue.lane (lane, next_at, account_id, host)"
         " select waits_for, now() - case when endpoint = %s then '1 s' else '1 h' end::interval, account_id,"
-        "     queue.webhook_host(account_id, endpoint)"
-        " from queue.webhook",
+        "     queue.delivery_host(account_id, endpoint)"
+        " from queue.outgoing_delivery",
         (BAD,),
     )
     claims = store.claim(10, {})
@@ -199,7 +201,9 @@ def test_what_waits_for_an_hour_is_given_up(db: Connection, store: Store) -> Non
     publish(db, BAD, dead_letters=dead, raw=True, text="late")
     publish(db, BAD)
     assert store.claim(50, {}) == []
-    db.execute("update queue.webhook set due_at = due_at - interval '61 minutes' where attempts = 0")
+    db.execute(
+        "update queue.outgoing_delivery set due_at = due_at - interval '61 minutes' where attempts = 0"
+    )
     assert store.expire() == {"exhausted": 1, "dead_lettered": 1}
     assert bodies(receive(db, dead)) == ["late"]
     assert [row.last_error for row in webhooks(db) if row.state == "exhausted"] == [

@@ -124,7 +124,7 @@ def test_what_fails_for_good_goes_to_the_dead_letter_queue(
     if path == "/500":
         assert through(deliver, receiver, path)["retried"] == 1
         assert receive(db, arn_of(name)) == []
-        db.execute("update queue.webhook set attempts = 50, due_at = clock_timestamp()")
+        db.execute("update queue.outgoing_delivery set attempts = 50, due_at = clock_timestamp()")
     assert through(deliver, receiver, path)["dead_lettered"] == 1
     (letter,) = receive(db, arn_of(name))
     assert json.loads(letter.body) == {"for": arn, "Message": "hello"}
@@ -174,7 +174,7 @@ def test_a_gateway_that_fails(db: Connection, deliver: Deliver, receiver: Receiv
     assert round(due_in_seconds(db)[0]) == 10
     pass_time(db, 11)
     through(deliver, receiver, path)
-    db.execute("update queue.webhook set attempts = 49")
+    db.execute("update queue.outgoing_delivery set attempts = 49")
     pass_time(db, 11)
     through(deliver, receiver, path)
     assert round(due_in_seconds(db)[0]) == 600
@@ -190,9 +190,11 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
     send(db, "hello")
     assert through(deliver, receiver, "/404")["exhausted"] == 1
     assert states(db) == [("failed", "HTTP status 404")]
-    listed = db.execute("select endpoint from queue.list_webhooks(%s, 'exhausted', null, 1)", (ACCOUNT,))
+    listed = db.execute("select endpoint from queue.list_deliveries(%s, 'exhausted', null, 1)", (ACCOUNT,))
     assert listed.fetchall() == [("https://gateway/sms",)]  # not the address, which is the operator's
-    db.execute("select queue.retry_webhook(%s, (select webhook_id from queue.webhook))", (ACCOUNT,))
+    db.execute(
+        "select queue.retry_delivery(%s, (select delivery_id from queue.outgoing_delivery))", (ACCOUNT,)
+    )
     assert states(db) == [("waiting", None)]
     assert through(deliver, receiver)["delivered"] == 1
     assert states(db) == [("sent", None)]
@@ -250,14 +252,14 @@ def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db:
     db.execute("select queue.hand_over_outgoing('{sms}', 10, 0)")
     contents = '{"*": {"raw": "no", "head": "", "tail": ""}}'
     for most, error in ((2, "RequestThrottled"), (3, None)):
-        db.execute("select queue.find_webhook_excess(%s)", (most,))
+        db.execute("select queue.find_delivery_excess(%s)", (most,))
         assert send(db, "direct") == error
         assert db.execute(PUBLISH, (contents, topic_arn("news"))).fetchone() == (error,)
         added = "select error from queue.add_sandbox_number(%s, %s, '+15550100125', '123456', 'text', 10)"
         assert db.execute(added, (ACCOUNT, REGION)).fetchone() == (error,)
         assert send(db, "mail", "a@example.com", "email") is None
         assert send(db, "hello", account="111122223333") is None
-        assert db.execute("select count(*) from queue.webhook_excess").fetchone() == (0,)
+        assert db.execute("select count(*) from queue.outgoing_delivery_excess").fetchone() == (0,)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""queue.webhook_history: what became of deliveries, once each."""
+"""queue.outgoing_delivery_history: what became of deliveries, once each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.sql.calls import Connection, call, create
 
 URL = "http://receiver.example/"
 ONCE = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 1, "numRetries": 0}}
-FINISHED = "select outcome, attempts, published_at <= finished_at from queue.finished_webhook"
+FINISHED = "select outcome, attempts, published_at <= finished_at from queue.finished_delivery"
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def finished(db: Connection) -> Counter[Any]:
 
 def test_deliveries_settled_together_are_one_row(db: Connection, store: Store) -> None:
     publish(db, URL, copies=5)
-    created = db.execute("select min(created_at), max(created_at) from queue.webhook").fetchone()
+    created = db.execute("select min(created_at), max(created_at) from queue.outgoing_delivery").fetchone()
     settle(store, 200)
     assert finished(db) == {("delivered", 1, True): 5}
-    assert number(db, "select count(*) from queue.webhook_history") == 1
-    published = "select min(published_at), max(published_at) from queue.finished_webhook"
+    assert number(db, "select count(*) from queue.outgoing_delivery_history") == 1
+    published = "select min(published_at), max(published_at) from queue.finished_delivery"
     assert db.execute(published.encode()).fetchone() == created
 
 
@@ -71,15 +71,16 @@ def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: S
 
 
 def test_its_partitions_come_and_go_as_those_of_the_messages(db: Connection) -> None:
-    db.execute("select queue.add_history_day('webhook_history', '2020-02-29')")
+    db.execute("select queue.add_history_day('outgoing_delivery_history', '2020-02-29')")
     call(db, MAINTAIN_INSTALLATION, 1000, 30)
     parts = db.execute(
         "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid"
-        " where i.inhparent = 'queue.webhook_history'::regclass and c.relname ~ '^webhook_history_[0-9]{8}$'"
+        " where i.inhparent = 'queue.outgoing_delivery_history'::regclass"
+        " and c.relname ~ '^outgoing_delivery_history_[0-9]{8}$'"
     ).fetchall()
     today = db.execute("select to_char(now() at time zone 'utc', 'YYYYMMDD')").fetchone()
     assert today is not None
-    assert min(name for (name,) in parts) == f"webhook_history_{today[0]}"
+    assert min(name for (name,) in parts) == f"outgoing_delivery_history_{today[0]}"
     assert len(parts) == 3
 
 

@@ -103,7 +103,7 @@ def test_two_workers_keep_the_rate(db: Connection, database: Database) -> None:
     with psycopg.connect(database.api_dsn, autocommit=True) as other:
         assert db.execute(hand_over).fetchone() == (10,)
         assert other.execute(hand_over).fetchone() == (10,)
-    now = "select count(*) from queue.webhook where due_at <= clock_timestamp()"
+    now = "select count(*) from queue.outgoing_delivery where due_at <= clock_timestamp()"
     assert number(db, now) == 10
 
 

@@ -115,10 +115,10 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
         return
     assert (counts["retried"], round(due_in_seconds(db)[0])) == (1, 10)
     assert webhooks(db)[0].last_status == (421 if name == "away" else 451)
-    db.execute("update queue.webhook set attempts = 40")
+    db.execute("update queue.outgoing_delivery set attempts = 40")
     pass_time(db, 11)
     assert (deliver()["retried"], round(due_in_seconds(db)[0])) == (1, 600)
-    db.execute("update queue.webhook set attempts = 50")
+    db.execute("update queue.outgoing_delivery set attempts = 50")
     pass_time(db, 601)
     assert deliver()["exhausted"] == 1
     assert states(db)[0][0] == "failed"
@@ -174,7 +174,9 @@ def test_a_mail_that_is_accepted_ends_the_count(
     deliver()
     assert (mail_server.asked["refused@example.com"], states(db)[-1]) == (5, ("failed", "AddressDisabled"))
     monkeypatch.delitem(REPLIES, "refused")
-    db.execute("select queue.retry_webhook(%s, (select min(webhook_id) from queue.webhook))", (ACCOUNT,))
+    db.execute(
+        "select queue.retry_delivery(%s, (select min(delivery_id) from queue.outgoing_delivery))", (ACCOUNT,)
+    )
     assert deliver()["delivered"] == 1
     assert number(db, "select mail_refusals from queue.subscription") == 0
     publish(db, reader, "again")
@@ -213,7 +215,7 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
 
 
 def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
-    """They are counted apart from text messages and pushes (QUOTA_WEBHOOKS, docs/security.md)."""
+    """They are counted apart from text messages and pushes (QUOTA_DELIVERIES, docs/security.md)."""
     topic = make_topic(db)
     reader = subscribe(db, topic, "reader@example.com")
     for _ in range(2):
@@ -227,6 +229,6 @@ def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
         " 'hello', null)"
     )
     for most, error in ((2, "RequestThrottled"), (3, None)):
-        db.execute("select queue.find_webhook_excess(%s)", (most,))
+        db.execute("select queue.find_delivery_excess(%s)", (most,))
         assert db.execute(again, (topic,)).fetchone() == (error,)
         assert db.execute(text, (ACCOUNT, REGION)).fetchone() == (None,)

@@ -170,7 +170,8 @@ DIRECT = {
         f"select from {table}": f"select * from queue.{table}"
         for table in (
             "secret", "access_key", "bearer_key", "signing_key", "account_user", "role_account", "queues", "log",
-            "side", "lease", "fifo_message", "archive", "schedule", "webhook", "subscription", "topic", "live_message",
+            "side", "lease", "fifo_message", "archive", "schedule", "outgoing_delivery", "subscription", "topic",
+            "live_message",
         )
     },
     "make a key": "insert into queue.bearer_key (key_id, account_id, secret_hash) values ('k', '{a}', sha256('x'))",

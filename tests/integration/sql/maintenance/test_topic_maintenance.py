@@ -26,9 +26,8 @@ FORMER = """
 insert into queue.former_subscription
 values (%s, 'https', %s, '{}', gen_random_uuid()::text, clock_timestamp() + %s::interval)"""
 NOTICE = "insert into queue.notice (kind, message_id, raw) values ('event', gen_random_uuid(), 'x') returning notice_id"
-WEBHOOK = (
-    "insert into queue.webhook (notice_id, account_id, endpoint, raw) values (%s, '0', 'https://x/', true)"
-)
+DELIVERY = """
+insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw) values (%s, '0', 'https://x/', true)"""
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def test_ended_subscriptions_that_nobody_took_back(db: Connection, topic: int) -
 
 def test_notices_without_webhooks(db: Connection) -> None:
     """Every call looks at some, from anywhere on: after a few, none is left."""
-    db.execute(WEBHOOK, (value(db, NOTICE),))
+    db.execute(DELIVERY, (value(db, NOTICE),))
     for _ in range(5):
         value(db, NOTICE)
     removed = 0

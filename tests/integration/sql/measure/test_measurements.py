@@ -121,8 +121,8 @@ def test_the_installation(db: Connection, connect: Connect) -> None:
         "oldest_xmin",
         "oldest_transaction",
         "schedules_overdue",
-        "webhooks_pending",
-        "webhooks_overdue",
+        "deliveries_pending",
+        "deliveries_overdue",
     ):
         assert reading(db, name)[""] >= 0
 
@@ -162,7 +162,7 @@ def test_an_overdue_schedule_is_seen(db: Connection) -> None:
     db.execute("select queue.create('jobs')")
     measured(db)
     assert reading(db, "schedules_overdue") == {"": 0}
-    assert reading(db, "webhooks_pending") == {"": 0}
+    assert reading(db, "deliveries_pending") == {"": 0}
 
 
 def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:

@@ -101,8 +101,9 @@ def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connec
     create(db, "other")
     lane = f"000000000000 {ENDPOINT}"
     db.execute(
-        "insert into queue.webhook (notice_id, account_id, endpoint, raw, dead_letter_arn, waiting, waits_for) "
-        "values (1, '000000000000', %s, true, %s, true, %s)",
+        "insert into queue.outgoing_delivery"
+        " (notice_id, account_id, endpoint, raw, dead_letter_arn, waiting, waits_for)"
+        " values (1, '000000000000', %s, true, %s, true, %s)",
         (ENDPOINT, arn_of("lost"), lane),
     )
     db.execute(

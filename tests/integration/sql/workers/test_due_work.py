@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statements.deliveries import NEXT_DELIVERY
 from penstock.postgres.statements.installation import COUNT_CHANGES, DUE_WORK, STORE_MEASUREMENTS
 from penstock.postgres.statements.long_polls import TAKE_POLL_SLOT
-from penstock.postgres.statements.webhooks import NEXT_WEBHOOK
 from penstock.settings import Settings
 from penstock.workers import maintain, measure
 from tests.support.database import Database
@@ -36,18 +36,18 @@ def test_nothing_is_due_in_a_new_installation_nor_before_its_time(db: Connection
     send(db, arn, "later", delay=900)
     put(db, "s", hour(1))
     publish(db, "http://127.0.0.1/")
-    db.execute("update queue.webhook set due_at = now() + interval '1 minute'")
+    db.execute("update queue.outgoing_delivery set due_at = now() + interval '1 minute'")
     call(db, STORE_MEASUREMENTS, 100, 1000)
     assert due(db) == []
 
 
 def test_a_delivery_is_due(db: Connection) -> None:
     publish(db, "http://127.0.0.1/")
-    assert due(db) == ["webhooks"]
-    db.execute("update queue.webhook set waiting = true")  # for its endpoint, which is paused
+    assert due(db) == ["deliveries"]
+    db.execute("update queue.outgoing_delivery set waiting = true")  # for its endpoint, which is paused
     assert due(db) == []
     db.execute("insert into queue.lane (lane, account_id, host, next_at) values ('a', '0', 'a', now())")
-    assert due(db) == ["webhooks"]
+    assert due(db) == ["deliveries"]
 
 
 def test_a_schedule_and_a_retry_are_due(db: Connection, hour: Hour) -> None:
@@ -132,7 +132,7 @@ def test_what_workers_do_at_rest_does_not(database: Database) -> None:
         assert maintainer.idle
         assert not maintainer.found_nothing
         assert measure.run_once(SETTINGS, TransactionExecutor(connection))["pages"] == 1
-        call(connection, NEXT_WEBHOOK, WATCHER)
+        call(connection, NEXT_DELIVERY, WATCHER)
         call(connection, TAKE_POLL_SLOT, "penstock-Gateway", uuid4(), 1, 7.0)
         connection.execute(COUNT_AT_ONCE)
     assert changes(database) == before == maintainer.changes
@@ -152,7 +152,7 @@ def test_a_round_that_cleaned_something_is_not_the_last(db: Connection) -> None:
 # --- registered for a notification of webhooks -----------------------------------------------------------------------
 def registered_seconds(db: Connection, watcher: UUID = WATCHER) -> int:
     """How long the longest registration holds, after a call."""
-    call(db, NEXT_WEBHOOK, watcher)
+    call(db, NEXT_DELIVERY, watcher)
     seconds: int = value(
         db, "select round(extract(epoch from max(registered_at) - now()))::int + 5 from queue.watcher"
     )
@@ -183,7 +183,7 @@ def test_a_notification_uses_up_every_registration(db: Connection) -> None:
     for seconds in (1, 45, 3600):
         registered_seconds(db)
         pass_time(db, seconds)
-    db.execute("select queue.wake_webhooks()")
+    db.execute("select queue.wake_deliveries()")
     assert (
         value(db, "select count(*) from queue.watcher where registered_at > now() - interval '5 seconds'")
         == 0

@@ -47,7 +47,7 @@ def test_given_up_listed_tried_again_and_delivered(
     http: httpx.Client, db: Connection, receiver: Receiver
 ) -> None:
     message_id = publish(db, receiver.url("/404"), copies=3)
-    db.execute("select queue.wake_webhooks()")
+    db.execute("select queue.wake_deliveries()")
     wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"] * 3)
     page = listed(http, state="exhausted", limit=2)
     assert [delivery["attempts"] for delivery in page] == [1, 1]
@@ -82,8 +82,8 @@ def test_another_account_neither_sees_nor_retries_it(
 ) -> None:
     publish(db, receiver.url("/404"))
     wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"])
-    db.execute("update queue.webhook set account_id = '111111111111'")
-    row = db.execute("select webhook_id from queue.webhook").fetchone()
+    db.execute("update queue.outgoing_delivery set account_id = '111111111111'")
+    row = db.execute("select delivery_id from queue.outgoing_delivery").fetchone()
     assert row is not None
     assert listed(http, state="exhausted") == []
     assert http.post(f"/v1/deliveries/{row[0]}/retry").status_code == 404
@@ -92,7 +92,7 @@ def test_another_account_neither_sees_nor_retries_it(
 def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     publish(db, receiver.url("/200"), receiver.url("/404"))
     publish(db, receiver.url("/404"))
-    db.execute("select queue.wake_webhooks()")
+    db.execute("select queue.wake_deliveries()")
     wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"] * 2)
     page = http.get("/v1/deliveries/attempts", params={"limit": 2}).json()
     assert (len(page["attempts"]), page["looked_at"]) == (2, 2)
@@ -129,11 +129,11 @@ def test_an_endpoint_is_paused_and_resumed(http: httpx.Client, db: Connection, r
     unknown = http.post("/v1/deliveries/endpoints/pause", json=url)
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "endpoint_not_found")
     publish(db, receiver.url("/200"))
-    db.execute("select queue.wake_webhooks()")
+    db.execute("select queue.wake_deliveries()")
     wait_until(lambda: webhooks(db) == [])
     assert http.post("/v1/deliveries/endpoints/pause", json=url).status_code == 204
     publish(db, receiver.url("/200"))
-    db.execute("select queue.wake_webhooks()")
+    db.execute("select queue.wake_deliveries()")
     wait_until(lambda: [row["waiting"] for row in http.get("/v1/deliveries/endpoints").json()] == [1])
     assert receiver.count("/200") == 1
     assert http.post("/v1/deliveries/endpoints/resume", json=url).status_code == 204

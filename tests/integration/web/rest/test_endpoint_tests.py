@@ -160,7 +160,9 @@ def test_a_url_that_nobody_subscribed_is_unknown(
 def test_too_many_webhooks_leave_no_room_for_one(http: httpx.Client, database: Database) -> None:
     bind(http, "http://127.0.0.1:1/")
     with psycopg.connect(database.dsn) as connection:
-        connection.execute("insert into queue.webhook_excess values ('000000000000', 1000000, now())")
+        connection.execute(
+            "insert into queue.outgoing_delivery_excess values ('000000000000', 1000000, now())"
+        )
     answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": "http://127.0.0.1:1/"})
     assert answer.status_code == 429, answer.text
 

@@ -56,7 +56,7 @@ def database(postgres: TestServer) -> Iterator[Database]:
             add_run(db, START + 2 * MINUTE)
             add_latency(db, orders, START, [1_000, 2_000, 4_000_000], seconds=3600)
             add_latency(db, orders, START - timedelta(hours=1), [3_000], seconds=3600)
-            add_latency(db, 0, START, [12], measure="webhook", seconds=3600)
+            add_latency(db, 0, START, [12], measure="delivery", seconds=3600)
         yield database
 
 

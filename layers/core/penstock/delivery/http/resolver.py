@@ -30,7 +30,7 @@ class ResolverBusyError(OSError):
 
 async def resolve(host: str, account_id: str) -> list[Address]:
     """All addresses of a name, in the order in which the caller should try them. Raises OSError (socket.gaierror),
-    ResolverBusyError. `account_id`: whose webhook is delivered.
+    ResolverBusyError. `account_id`: whose delivery it is for.
     """
     domain = find_domain(host)
     with _lock:

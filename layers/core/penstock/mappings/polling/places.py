@@ -1,6 +1,6 @@
 """Places for invocations of a process, which its mappings share: none of them, and no account, takes all.
 
-As the places of webhooks (queue.webhook_share, which names the source): the fewer are free, the fewer may one have.
+As the places of deliveries (queue.delivery_share, which names the source): the fewer are free, the fewer may one have.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from penstock.effects import Statement
 class PublishedEventRow(NamedTuple):
     """A message that an event put into the queue `arn`, or the error for which that queue got none.
 
-    The last row has no ARN: its `id` is the number of webhooks that the event reached.
+    The last row has no ARN: its `id` is the number of URLs that the event reached.
     """
 
     arn: str | None

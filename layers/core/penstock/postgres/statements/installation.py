@@ -32,7 +32,7 @@ RECLAIM_SPACE = Statement("queue.reclaim_space", (), CountRow)
 CHECK_SERVER = Statement("queue.check_server", ("bool",), FlagRow)
 JUMP_IDS = Statement("queue.jump_ids", ("int4",), CountRow)
 CLEAN_METRICS = Statement("queue.clean_metrics", ("int4", "int4"), CountRow)
-FIND_WEBHOOK_EXCESS = Statement("queue.find_webhook_excess", ("int4",), CountRow)
+FIND_DELIVERY_EXCESS = Statement("queue.find_delivery_excess", ("int4",), CountRow)
 CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"), CountRow)
 
 

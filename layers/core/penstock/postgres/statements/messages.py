@@ -117,7 +117,7 @@ class TransactedRow(NamedTuple):
 
     `kind`: send; schedule, without ARN and id, whose `detail` is the name of the schedule that the message waits as; or
     publish, which has a row for each queue that the event reached, and one without ARN whose `id` is the number of
-    webhooks. The only row of a transaction for which nothing was done has `error`, `detail`, and in `n`
+    deliveries. The only row of a transaction for which nothing was done has `error`, `detail`, and in `n`
     the number of the receipt handle (StaleReceipt) or message that was refused.
     """
 

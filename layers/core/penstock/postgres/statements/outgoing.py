@@ -44,7 +44,7 @@ LIST_OUTGOING = Statement(
 
 
 class HandedOverRow(NamedTuple):
-    """How many outgoing messages have become webhooks to the gateway or the mail server, or have failed."""
+    """How many outgoing messages have become deliveries to the gateway or the mail server, or have failed."""
 
     handed: int
 

@@ -1,4 +1,4 @@
-"""Occurrences that fire as spans: each begins a trace, which its messages and webhooks continue."""
+"""Occurrences that fire as spans: each begins a trace, which its messages and deliveries continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager

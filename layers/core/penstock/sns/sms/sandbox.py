@@ -7,7 +7,7 @@ Texts are ours.
 
 import secrets
 
-from penstock.access.quotas import TOO_MANY_WEBHOOKS, too_many_webhooks
+from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.phone_numbers import (
@@ -48,8 +48,8 @@ def create_sms_sandbox_phone_number(
     )
     if row.error == "OptedOut":
         raise errors.OptedOut
-    if row.error == TOO_MANY_WEBHOOKS:
-        raise errors.Throttled(too_many_webhooks(context.environment.settings))
+    if row.error == TOO_MANY_DELIVERIES:
+        raise errors.Throttled(too_many_deliveries(context.environment.settings))
     if row.error is not None:
         raise errors.UserError(f"The SMS sandbox of an account can have {MOST_NUMBERS} phone numbers.")
     return sns.CreateSMSSandboxPhoneNumberResult()

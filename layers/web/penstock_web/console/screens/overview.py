@@ -117,9 +117,9 @@ def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:
     if (overdue := values.get("schedules_overdue", 0.0)) > LATE_SECONDS:
         text = f"The schedule that waits longest has been due for {seconds(overdue)}."
         yield Item("bad", "late", "Schedules", text, "/console/schedules")
-    if (overdue := values.get("webhooks_overdue", 0.0)) > LATE_SECONDS:
-        text = f"The webhook that waits longest has been due for {seconds(overdue)}."
-        yield Item("warn", "late", "Webhooks", text, "/console/webhooks")
+    if (overdue := values.get("deliveries_overdue", 0.0)) > LATE_SECONDS:
+        text = f"The delivery that waits longest has been due for {seconds(overdue)}."
+        yield Item("warn", "late", "Deliveries", text, "/console/webhooks")
     if (oldest := values.get("oldest_transaction", 0.0)) > OLD_SNAPSHOT_SECONDS:
         text = f"A transaction has been open for {seconds(oldest)}: deleted rows cannot be removed meanwhile."
         yield Item("warn", "old snapshot", "Database", text, "/console/system")

@@ -57,12 +57,12 @@ async def system(page: CurrentPage) -> Response:
 
 def list_facts(known: dict[str, float]) -> list[Fact]:
     """The figures of the installation; what is not known stays so."""
-    schedules, webhooks = known.get("schedules_overdue"), known.get("webhooks_overdue")
+    schedules, deliveries = known.get("schedules_overdue"), known.get("deliveries_overdue")
     oldest = known.get("oldest_transaction")
     return [
         Fact("schedule that waits longest is due for", seconds(schedules), (schedules or 0) > LATE_SECONDS),
-        Fact("webhook that waits longest is due for", seconds(webhooks), (webhooks or 0) > LATE_SECONDS),
-        Fact("webhooks that wait", count(known.get("webhooks_pending"))),
+        Fact("delivery that waits longest is due for", seconds(deliveries), (deliveries or 0) > LATE_SECONDS),
+        Fact("deliveries that wait", count(known.get("deliveries_pending"))),
         Fact("oldest transaction", seconds(oldest), (oldest or 0) > OLD_SNAPSHOT_SECONDS),
         Fact("transactions since the oldest snapshot", count(known.get("oldest_xmin"))),
         Fact("failed runs of the metrics job", count(known.get("metrics_job_failures"))),

@@ -15,10 +15,10 @@ from penstock_web.rest.errors import DeliveryNotFound
 from penstock_web.rest.webhooks.attempts import URL, attempts
 from penstock_web.rest.webhooks.deliveries import (
     GivenUp,
-    list_webhooks,
+    find_deliveries,
     retry_act,
+    retry_delivery,
     retry_given_up,
-    retry_webhook,
 )
 from penstock_web.rest.webhooks.endpoint_test import send_test
 from penstock_web.rest.webhooks.endpoints import endpoints, pause, resume
@@ -61,7 +61,7 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
         )
         return [*found.attempts], found.next
     listed = await page.read(
-        ("webhooks", view, at), lambda: list_webhooks(STATES[view], at, PAGE + 1, page.context)
+        ("webhooks", view, at), lambda: find_deliveries(STATES[view], at, PAGE + 1, page.context)
     )
     return [*listed[:PAGE]], listed[PAGE - 1].id if len(listed) > PAGE else None
 
@@ -84,7 +84,7 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
     """Delivers a webhook now."""
     if not (delivery.isascii() and delivery.isdigit() and len(delivery) <= 18):
         raise DeliveryNotFound
-    operation = retry_webhook(int(delivery), page.context)
+    operation = retry_delivery(int(delivery), page.context)
     await page.act(Act("penstock:RetryDelivery", delivery), operation, lambda _: 1)
     return redirect("/console/webhooks?view=waiting&done=retried")
 

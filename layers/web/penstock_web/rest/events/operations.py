@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from penstock import errors
-from penstock.access.quotas import TOO_MANY_WEBHOOKS, too_many_webhooks
+from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation, Wake, compute
@@ -65,14 +65,14 @@ class OutgoingEvent(NamedTuple):
 def publish(routing_key: str, event: NewEvent, context: Context) -> Operation[PublishedEvent]:
     """Publishes an event and returns the queues it reached.
 
-    Raises InvalidParameterValue, RequestEntityTooLarge, and RequestThrottled beyond QUOTA_WEBHOOKS.
+    Raises InvalidParameterValue, RequestEntityTooLarge, and RequestThrottled beyond QUOTA_DELIVERIES.
     """
     outgoing = yield from compute(lambda: outgoing_event(routing_key, event), size_of(event))
     rows = yield from Call(
         PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header, True)
     )
-    if any(row.error == TOO_MANY_WEBHOOKS for row in rows):
-        raise errors.RequestThrottled(too_many_webhooks(context.environment.settings))
+    if any(row.error == TOO_MANY_DELIVERIES for row in rows):
+        raise errors.RequestThrottled(too_many_deliveries(context.environment.settings))
     yield from wake_receives(row.arn for row in rows)
     yield EventPublished(routing_key, sent_to(rows))
     return published_event(rows)

@@ -39,7 +39,7 @@ class Latencies(Struct):
     processing: Latency | None = None
     lag: Latency | None = None
     fire: Latency | None = None
-    webhook: Latency | None = None
+    delivery: Latency | None = None
 
 
 class Flow(Struct):
@@ -320,7 +320,7 @@ def lag_page_of(rows: Sequence[LagRow]) -> LagPage:
         to=utc(installation.to_at),
         computed_at=utc(installation.computed_at),
         fire=latencies.fire,
-        webhook=latencies.webhook,
+        webhook=latencies.delivery,
         queues=[lag_of(row) for row in queues],
         hint=UNSET if installation.computed_at else HINT,
     )

@@ -1,1 +1,1 @@
-"""/v1/deliveries: webhooks under way and given up, the log of attempts, and the endpoints."""
+"""/v1/deliveries: deliveries under way and given up, the log of attempts, and the endpoints."""

@@ -1,4 +1,4 @@
-"""/v1/deliveries/attempts: what became of each attempt to deliver a webhook."""
+"""/v1/deliveries/attempts: what became of each attempt to deliver."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, BaseModel
 from penstock.access.authorization import ANY, is_user_allowed
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.webhooks import LIST_WEBHOOK_ATTEMPTS, WebhookAttemptRow
+from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 from penstock_web.rest.documents import format_timestamp
 from penstock_web.rest.rest_route import RestRoute, Runner
 
@@ -82,7 +82,7 @@ def attempts(
 ) -> Operation[AttemptPage]:
     """A page of the account's attempts."""
     header, *rows = yield from Call(
-        LIST_WEBHOOK_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MOST_LOOKED_AT)
+        LIST_DELIVERY_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MOST_LOOKED_AT)
     )
     answers = is_user_allowed("penstock", "ReadAnswers", ANY, context)
     return AttemptPage(
@@ -92,11 +92,11 @@ def attempts(
     )
 
 
-def _shown(row: WebhookAttemptRow, *, answers: bool) -> Attempt:
+def _shown(row: DeliveryAttemptRow, *, answers: bool) -> Attempt:
     return Attempt(
         id=row.attempt_id or 0,
         at=format_timestamp(row.recorded_at_ms),
-        delivery_id=row.webhook_id,
+        delivery_id=row.delivery_id,
         message_id=str(row.message_id),
         topic_arn=row.subscription_arn and row.subscription_arn.rpartition(":")[0],
         subscription_arn=row.subscription_arn,

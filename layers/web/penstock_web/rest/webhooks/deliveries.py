@@ -1,4 +1,4 @@
-"""/v1/deliveries: lists webhooks that are pending or exhausted, and retries one."""
+"""/v1/deliveries: lists deliveries that are pending or exhausted, and retries one."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -10,12 +10,12 @@ from penstock.audit import Act
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
-from penstock.postgres.statements.webhooks import (
-    LIST_WEBHOOKS,
-    RETRY_WEBHOOK,
-    RETRY_WEBHOOKS,
-    RetriedWebhooksRow,
-    WebhookRow,
+from penstock.postgres.statements.deliveries import (
+    LIST_DELIVERIES,
+    RETRY_DELIVERIES,
+    RETRY_DELIVERY,
+    OutgoingDeliveryRow,
+    RetriedDeliveriesRow,
 )
 from penstock_web.rest.documents import format_timestamp
 from penstock_web.rest.errors import DeliveryNotFound
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/deliveries", tags=["deliveries"], route_class=RestRo
 
 
 class GivenUp(Body):
-    """Webhooks that were given up: those to `endpoint` (any, if absent) whose last attempt was at `since` or later.
+    """Deliveries that were given up: those to `endpoint` (any, if absent) whose last attempt was at `since` or later.
 
     Up to `limit` at once, in the order of their ids, those after `after`.
     """
@@ -53,15 +53,15 @@ async def list_deliveries(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     after: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> list[DeliveryDescription]:
-    """Webhooks in the order of their ids. `after`: the id that the previous page ended with."""
-    return await runner.run(list_webhooks(state, after, limit, runner.context))
+    """Deliveries in the order of their ids. `after`: the id that the previous page ended with."""
+    return await runner.run(find_deliveries(state, after, limit, runner.context))
 
 
 @router.post("/{id}/retry", status_code=202)
 async def retry(id: MessageId, runner: Runner) -> Retried:  # noqa: A002
-    """Deliver now. A webhook that was given up gets all its attempts again; one under way is left alone."""
+    """Deliver now. A delivery that was given up gets all its attempts again; one under way is left alone."""
     act = Act("penstock:RetryDelivery", str(id))
-    return Retried(id=await runner.act(act, retry_webhook(id, runner.context), lambda _: 1))
+    return Retried(id=await runner.act(act, retry_delivery(id, runner.context), lambda _: 1))
 
 
 @router.post("/retry", status_code=202)
@@ -80,39 +80,39 @@ def retry_act(wanted: GivenUp) -> Act:
     )  # fmt: skip
 
 
-def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedWebhooksRow]:
-    """How many of the account's webhooks that were given up are due again."""
+def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
+    """How many of the account's deliveries that were given up are due again."""
     since: datetime | None = wanted.since
     (row,) = yield from Call(
-        RETRY_WEBHOOKS, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)
+        RETRY_DELIVERIES, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)
     )
     if row.retried:
         yield Wake(DELIVERIES, row.retried)
     return row
 
 
-def list_webhooks(
+def find_deliveries(
     state: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[DeliveryDescription]]:
-    """A page of the account's webhooks in this state."""
-    rows = yield from Call(LIST_WEBHOOKS, (context.account_id, state, after, limit))
+    """A page of the account's deliveries in this state."""
+    rows = yield from Call(LIST_DELIVERIES, (context.account_id, state, after, limit))
     return [delivery_description(row) for row in rows]
 
 
-def retry_webhook(delivery_id: int, context: Context) -> Operation[int]:
+def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
     """The delivery's id. Raises DeliveryNotFound."""
-    rows = yield from Call(RETRY_WEBHOOK, (context.account_id, delivery_id))
+    rows = yield from Call(RETRY_DELIVERY, (context.account_id, delivery_id))
     if not rows:
         raise DeliveryNotFound
     yield Wake(DELIVERIES, 1)
     return delivery_id
 
 
-def delivery_description(row: WebhookRow) -> DeliveryDescription:
-    """A webhook as a document. One that is under way or exhausted has no `next_attempt_at`."""
+def delivery_description(row: OutgoingDeliveryRow) -> DeliveryDescription:
+    """A delivery as a document. One that is under way or exhausted has no `next_attempt_at`."""
     waits = row.state == "pending" and not row.under_way
     return DeliveryDescription(
-        id=row.webhook_id,
+        id=row.delivery_id,
         state=row.state,
         kind=row.kind,
         message_id=str(row.message_id),

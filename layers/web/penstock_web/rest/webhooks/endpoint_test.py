@@ -7,13 +7,13 @@ import msgspec
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from penstock.access.quotas import too_many_webhooks
+from penstock.access.quotas import too_many_deliveries
 from penstock.audit import Act
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import RequestThrottled
-from penstock.postgres.statements.webhooks import FIND_TEST_TARGET, SEND_TEST_WEBHOOK, TestTargetRow
+from penstock.postgres.statements.deliveries import FIND_TEST_TARGET, SEND_TEST_WEBHOOK, TestTargetRow
 from penstock.sns import notification
 from penstock.sns.envelopes import signing_context
 from penstock_web.rest.errors import EndpointNotFound
@@ -60,9 +60,9 @@ def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
     if not sent:
         raise EndpointNotFound(NOT_SUBSCRIBED)
     if sent[0].error is not None:
-        raise RequestThrottled(too_many_webhooks(context.environment.settings))
+        raise RequestThrottled(too_many_deliveries(context.environment.settings))
     yield Wake(DELIVERIES, 1)
-    return SentTest(delivery_id=sent[0].webhook_id, message_id=str(message_id))
+    return SentTest(delivery_id=sent[0].delivery_id, message_id=str(message_id))
 
 
 def body_of(message_id: UUID, endpoint: str) -> str:

@@ -1,4 +1,4 @@
-"""/v1/deliveries/endpoints: how the URLs of webhooks do; pauses and resumes one."""
+"""/v1/deliveries/endpoints: how the endpoints do; pauses and resumes one."""
 
 from typing import Annotated
 
@@ -9,11 +9,11 @@ from penstock.audit import Act
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
-from penstock.postgres.statements.webhooks import (
-    LIST_WEBHOOK_ENDPOINTS,
-    PAUSE_WEBHOOK_ENDPOINT,
-    RESUME_WEBHOOK_ENDPOINT,
-    WebhookEndpointRow,
+from penstock.postgres.statements.deliveries import (
+    LIST_DELIVERY_ENDPOINTS,
+    PAUSE_DELIVERY_ENDPOINT,
+    RESUME_DELIVERY_ENDPOINT,
+    DeliveryEndpointRow,
 )
 from penstock_web.rest.documents import format_timestamp
 from penstock_web.rest.errors import EndpointNotFound
@@ -72,26 +72,26 @@ async def resume_endpoint(named: NamedEndpoint, runner: Runner) -> None:
 
 def endpoints(context: Context) -> Operation[list[EndpointDescription]]:
     """The account's endpoints."""
-    rows = yield from Call(LIST_WEBHOOK_ENDPOINTS, (context.account_id, MOST_LOOKED_AT))
+    rows = yield from Call(LIST_DELIVERY_ENDPOINTS, (context.account_id, MOST_LOOKED_AT))
     return [_shown(row) for row in rows]
 
 
 def pause(endpoint: str, context: Context) -> Operation[None]:
     """Raises EndpointNotFound."""
-    (row,) = yield from Call(PAUSE_WEBHOOK_ENDPOINT, (context.account_id, endpoint))
+    (row,) = yield from Call(PAUSE_DELIVERY_ENDPOINT, (context.account_id, endpoint))
     if not row.known:
         raise EndpointNotFound
 
 
 def resume(endpoint: str, context: Context) -> Operation[None]:
     """Raises EndpointNotFound when the endpoint is not paused."""
-    (row,) = yield from Call(RESUME_WEBHOOK_ENDPOINT, (context.account_id, endpoint))
+    (row,) = yield from Call(RESUME_DELIVERY_ENDPOINT, (context.account_id, endpoint))
     if not row.known:
         raise EndpointNotFound("The endpoint is not paused.")
     yield Wake(DELIVERIES, 1)
 
 
-def _shown(row: WebhookEndpointRow) -> EndpointDescription:
+def _shown(row: DeliveryEndpointRow) -> EndpointDescription:
     return EndpointDescription(
         endpoint=row.endpoint,
         attempts=row.attempts,

@@ -1,10 +1,10 @@
--- queue.find_webhook_excess(most): notes the accounts of which p_most webhooks or more wait for their delivery, which then
+-- queue.find_delivery_excess(most): notes the accounts of which p_most deliveries or more wait, which then
 -- publish none (publish_messages, publish_events), and forgets the others; p_most 0: all may. Those that carry outgoing
 -- messages to a gateway or a mail server are counted apart by protocol, which is the last part of their endpoint, for the
--- publishes that add such (publish_messages, send_outgoing): a gateway that is down stops no webhook and no mail. Returns
+-- publishes that add such (publish_messages, send_outgoing): a gateway that is down stops no delivery and no mail. Returns
 -- how many it forgot.
--- Cost: a read of each pending webhook, as measure_installation does. Called by: the worker `maintain`.
-create or replace function queue.find_webhook_excess(p_most int) returns bigint
+-- Cost: a read of each pending delivery, as measure_installation does. Called by: the worker `maintain`.
+create or replace function queue.find_delivery_excess(p_most int) returns bigint
 language plpgsql as $$
 declare
     v_forgotten bigint;
@@ -13,17 +13,17 @@ begin
     with counted as materialized (
         select w.account_id, case when w.outgoing_id is not null then split_part(w.endpoint, '/', 4) end as protocol,
             count(*) as waiting
-        from queue.webhook w
+        from queue.outgoing_delivery w
         where p_most > 0 and w.state = 'pending' group by 1, 2 having count(*) >= p_most),
     noted as (
-        insert into queue.webhook_excess as e (account_id, waiting, counted_at)
+        insert into queue.outgoing_delivery_excess as e (account_id, waiting, counted_at)
         select c.account_id, c.waiting, clock_timestamp() from counted c where c.protocol is null order by c.account_id
         on conflict (account_id) do update set waiting = excluded.waiting, counted_at = excluded.counted_at)
     insert into queue.outgoing_excess as e (account_id, protocol, waiting, counted_at)
     select c.account_id, c.protocol, c.waiting, clock_timestamp() from counted c where c.protocol is not null
     order by c.account_id, c.protocol
     on conflict (account_id, protocol) do update set waiting = excluded.waiting, counted_at = excluded.counted_at;
-    delete from queue.webhook_excess e where e.counted_at < now();     -- not by this transaction
+    delete from queue.outgoing_delivery_excess e where e.counted_at < now();     -- not by this transaction
     get diagnostics v_forgotten = row_count;
     delete from queue.outgoing_excess e where e.counted_at < now();
     get diagnostics v_rows = row_count;

@@ -1,7 +1,7 @@
--- queue.webhook_rate(subscription's policy, topic's): deliveries a second that the delivery policies allow; null: any
--- number. A topic may ignore its subscriptions' own policies. Called by: queue.claim_webhooks,
--- queue.claim_endpoint_webhooks.
-create or replace function queue.webhook_rate(p_subscription text, p_topic text) returns int
+-- queue.delivery_rate(subscription's policy, topic's): deliveries a second that the delivery policies allow; null: any
+-- number. A topic may ignore its subscriptions' own policies. Called by: queue.claim_deliveries,
+-- queue.claim_endpoint_deliveries.
+create or replace function queue.delivery_rate(p_subscription text, p_topic text) returns int
 language sql immutable parallel safe
 return (coalesce(
     case when (nullif(p_topic, '')::jsonb #>> '{http,disableSubscriptionOverrides}')::boolean then null

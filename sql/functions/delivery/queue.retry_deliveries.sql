@@ -1,9 +1,9 @@
--- queue.retry_webhooks(account, endpoint, since, after, limit): as queue.retry_webhook, for webhooks that were given up: those
+-- queue.retry_deliveries(account, endpoint, since, after, limit): as queue.retry_delivery, for deliveries that were given up: those
 -- with this endpoint (null: any) whose last attempt was at p_since or later (null: at any time), with an id over p_after,
 -- p_limit at most. Returns one row: how many, and the last id when there may be more.
--- Locks: the webhooks in the order of their ids, skipped when locked, then outgoing messages. Index: webhook_exhausted.
+-- Locks: the deliveries in the order of their ids, skipped when locked, then outgoing messages. Index: outgoing_delivery_exhausted.
 -- Called by: POST /v1/deliveries/retry.
-create or replace function queue.retry_webhooks(
+create or replace function queue.retry_deliveries(
     p_account_id text, p_endpoint text, p_since timestamptz, p_after bigint, p_limit int)
 returns table (retried int, last_id bigint)
 language plpgsql as $$
@@ -11,19 +11,19 @@ declare
     v_ids bigint[];
 begin
     v_ids := array(
-        select w.webhook_id from queue.webhook w
-        where w.account_id = p_account_id and w.state = 'exhausted' and w.webhook_id > coalesce(p_after, 0)
+        select w.delivery_id from queue.outgoing_delivery w
+        where w.account_id = p_account_id and w.state = 'exhausted' and w.delivery_id > coalesce(p_after, 0)
             and (p_endpoint is null or w.endpoint = p_endpoint) and w.due_at >= coalesce(p_since, '-infinity')
-        order by w.webhook_id limit p_limit for update skip locked);
-    update queue.webhook w
+        order by w.delivery_id limit p_limit for update skip locked);
+    update queue.outgoing_delivery w
     set attempts = 0, state = 'pending', lease = null, due_at = clock_timestamp(), waiting = false
-    where w.webhook_id = any (v_ids);
+    where w.delivery_id = any (v_ids);
     update queue.outgoing o set state = 'waiting', error = null
-    from queue.webhook w where w.webhook_id = any (v_ids) and o.outgoing_id = w.outgoing_id and o.state = 'failed';
+    from queue.outgoing_delivery w where w.delivery_id = any (v_ids) and o.outgoing_id = w.outgoing_id and o.state = 'failed';
     retried := cardinality(v_ids);
     last_id := case when retried = p_limit then v_ids[retried] end;
     if retried > 0 then
-        perform queue.wake_webhooks();
+        perform queue.wake_deliveries();
     end if;
     return next;
 end $$;

@@ -1,4 +1,4 @@
-"""Webhooks that are due, and what became of them."""
+"""Deliveries that are due, and what became of them."""
 
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -6,22 +6,22 @@ from uuid import UUID
 from penstock.effects import Statement
 
 
-class NextWebhookRow(NamedTuple):
-    """In how many milliseconds the next webhook may be due; 0: now. There is no row when none is pending."""
+class NextDeliveryRow(NamedTuple):
+    """In how many milliseconds the next delivery may be due; 0: now. There is no row when none is pending."""
 
     wait_ms: int
 
 
-NEXT_WEBHOOK = Statement("queue.next_webhook", ("uuid",), NextWebhookRow)
+NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid",), NextDeliveryRow)
 
 
-class ClaimedWebhookRow(NamedTuple):
-    """A webhook that is due, leased to the caller. `lane`: names its endpoint and its account. The policies are JSON.
+class ClaimedDeliveryRow(NamedTuple):
+    """A delivery that is due, leased to the caller. `lane`: names its endpoint and its account. The policies are JSON.
 
-    `attempts`: those whose outcome is known.
+    `attempts`: those whose outcome is known. `trace`: the trace header of the publish, if it was traced.
     """
 
-    webhook_id: int
+    delivery_id: int
     lane: str
     endpoint: str
     kind: str
@@ -34,15 +34,16 @@ class ClaimedWebhookRow(NamedTuple):
     attempts: int
     body: str
     account_id: str
+    trace: str | None
 
 
-CLAIM_WEBHOOKS = Statement(
-    "queue.claim_webhooks", ("int4", "uuid", "int4", "text[]", "int4[]", "int4"), ClaimedWebhookRow
+CLAIM_DELIVERIES = Statement(
+    "queue.claim_deliveries", ("int4", "uuid", "int4", "text[]", "int4[]", "int4"), ClaimedDeliveryRow
 )
 
 
-class SettledWebhooksRow(NamedTuple):
-    """What became of the given webhooks. `lost`: their lease was over."""
+class SettledDeliveriesRow(NamedTuple):
+    """What became of the given deliveries. `lost`: their lease was over."""
 
     delivered: int
     retried: int
@@ -51,41 +52,31 @@ class SettledWebhooksRow(NamedTuple):
     lost: int
 
 
-SETTLE_WEBHOOKS = Statement(
-    "queue.settle_webhooks",
+SETTLE_DELIVERIES = Statement(
+    "queue.settle_deliveries",
     ("int8[]", "uuid[]", "text[]", "int4[]", "text[]", "int4[]", "int4[]", "int4[]", "int4[]", "text[]"),
-    SettledWebhooksRow,
+    SettledDeliveriesRow,
 )
 
 
-class WebhookTraceRow(NamedTuple):
-    """The trace that a webhook's message belongs to."""
-
-    webhook_id: int
-    trace: str
-
-
-WEBHOOK_TRACES = Statement("queue.webhook_traces", ("int8[]",), WebhookTraceRow)
-
-
-class ExpiredWebhooksRow(NamedTuple):
-    """Webhooks whose time was over."""
+class ExpiredDeliveriesRow(NamedTuple):
+    """Deliveries whose time was over."""
 
     exhausted: int
     dead_lettered: int
 
 
-EXPIRE_WEBHOOKS = Statement("queue.expire_webhooks", ("int4",), ExpiredWebhooksRow)
+EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliveriesRow)
 
 
-class WebhookRow(NamedTuple):
-    """A webhook that is pending or exhausted.
+class OutgoingDeliveryRow(NamedTuple):
+    """A delivery that is pending or exhausted.
 
     `under_way`: a process tries it now, and `due_at_ms` is when another one may. `last_status`, `last_error`: of the
     last attempt; one without an answer has no status.
     """
 
-    webhook_id: int
+    delivery_id: int
     state: Literal["pending", "exhausted"]
     kind: str
     message_id: UUID
@@ -102,31 +93,31 @@ class WebhookRow(NamedTuple):
     created_at_ms: int
 
 
-LIST_WEBHOOKS = Statement("queue.list_webhooks", ("text", "text", "int8", "int4"), WebhookRow)
+LIST_DELIVERIES = Statement("queue.list_deliveries", ("text", "text", "int8", "int4"), OutgoingDeliveryRow)
 
 
-class RetriedWebhookRow(NamedTuple):
-    """A webhook that is tried again."""
+class RetriedDeliveryRow(NamedTuple):
+    """A delivery that is tried again."""
 
-    webhook_id: int
-
-
-RETRY_WEBHOOK = Statement("queue.retry_webhook", ("text", "int8"), RetriedWebhookRow)
+    delivery_id: int
 
 
-class RetriedWebhooksRow(NamedTuple):
-    """How many webhooks are tried again. `last_id`: the last of them, when there may be more."""
+RETRY_DELIVERY = Statement("queue.retry_delivery", ("text", "int8"), RetriedDeliveryRow)
+
+
+class RetriedDeliveriesRow(NamedTuple):
+    """How many deliveries are tried again. `last_id`: the last of them, when there may be more."""
 
     retried: int
     last_id: int | None
 
 
-RETRY_WEBHOOKS = Statement(
-    "queue.retry_webhooks", ("text", "text", "timestamptz", "int8", "int4"), RetriedWebhooksRow
+RETRY_DELIVERIES = Statement(
+    "queue.retry_deliveries", ("text", "text", "timestamptz", "int8", "int4"), RetriedDeliveriesRow
 )
 
 
-class WebhookAttemptRow(NamedTuple):
+class DeliveryAttemptRow(NamedTuple):
     """An attempt to deliver; in the first row only `looked_at`, and the id from which to look on.
 
     `duration_ms`: with connecting. `sent_bytes`: the request with its head. `answer`: how the answer began.
@@ -135,7 +126,7 @@ class WebhookAttemptRow(NamedTuple):
     attempt_id: int | None
     looked_at: int | None
     recorded_at_ms: int
-    webhook_id: int
+    delivery_id: int
     message_id: UUID
     subscription_arn: str | None
     endpoint: str
@@ -148,14 +139,14 @@ class WebhookAttemptRow(NamedTuple):
     answer: str | None
 
 
-LIST_WEBHOOK_ATTEMPTS = Statement(
-    "queue.list_webhook_attempts",
+LIST_DELIVERY_ATTEMPTS = Statement(
+    "queue.list_delivery_attempts",
     ("text", "text", "bool", "timestamptz", "int8", "int4", "int4"),
-    WebhookAttemptRow,
+    DeliveryAttemptRow,
 )
 
 
-class WebhookEndpointRow(NamedTuple):
+class DeliveryEndpointRow(NamedTuple):
     """How an endpoint did in the newest attempts of its account. `waiting`: for a paused one, 10,001 at most."""
 
     endpoint: str
@@ -170,7 +161,7 @@ class WebhookEndpointRow(NamedTuple):
     waiting: int | None
 
 
-LIST_WEBHOOK_ENDPOINTS = Statement("queue.list_webhook_endpoints", ("text", "int4"), WebhookEndpointRow)
+LIST_DELIVERY_ENDPOINTS = Statement("queue.list_delivery_endpoints", ("text", "int4"), DeliveryEndpointRow)
 
 
 class KnownEndpointRow(NamedTuple):
@@ -179,8 +170,8 @@ class KnownEndpointRow(NamedTuple):
     known: bool
 
 
-PAUSE_WEBHOOK_ENDPOINT = Statement("queue.pause_webhook_endpoint", ("text", "text"), KnownEndpointRow)
-RESUME_WEBHOOK_ENDPOINT = Statement("queue.resume_webhook_endpoint", ("text", "text"), KnownEndpointRow)
+PAUSE_DELIVERY_ENDPOINT = Statement("queue.pause_delivery_endpoint", ("text", "text"), KnownEndpointRow)
+RESUME_DELIVERY_ENDPOINT = Statement("queue.resume_delivery_endpoint", ("text", "text"), KnownEndpointRow)
 
 
 class TestTargetRow(NamedTuple):
@@ -197,9 +188,9 @@ FIND_TEST_TARGET = Statement("queue.find_test_target", ("text", "text", "text"),
 
 
 class SentTestRow(NamedTuple):
-    """The webhook that was stored; or an error: the account has too many."""
+    """The delivery that was stored; or an error: the account has too many."""
 
-    webhook_id: int
+    delivery_id: int
     error: str | None
 
 

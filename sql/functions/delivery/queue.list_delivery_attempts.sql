@@ -1,17 +1,17 @@
--- queue.list_webhook_attempts(account, endpoint, failed, since, before, limit, most): attempts to deliver, the newest first.
+-- queue.list_delivery_attempts(account, endpoint, failed, since, before, limit, most): attempts to deliver, the newest first.
 -- p_endpoint null: to any. p_failed: only those without success. p_since null: of any time. p_before: only those with a
 -- smaller id (null: from the newest). It looks at p_most attempts at most and returns up to p_limit.
 -- Returns a header row (looked_at: at how many it looked; attempt_id: where to look on, null: there are no more), then the
--- attempts. Times in milliseconds since 1970. Index: webhook_attempt_account_id. Called by: GET /v1/deliveries/attempts.
-create or replace function queue.list_webhook_attempts(
+-- attempts. Times in milliseconds since 1970. Index: outgoing_delivery_attempt_account_id. Called by: GET /v1/deliveries/attempts.
+create or replace function queue.list_delivery_attempts(
     p_account_id text, p_endpoint text, p_failed boolean, p_since timestamptz, p_before bigint, p_limit int, p_most int)
 returns table (
-    attempt_id bigint, looked_at int, recorded_at_ms bigint, webhook_id bigint, message_id uuid,
+    attempt_id bigint, looked_at int, recorded_at_ms bigint, delivery_id bigint, message_id uuid,
     subscription_arn text, endpoint text, attempt int, outcome text, status int, error text, duration_ms int,
     sent_bytes int, answer text)
 language sql stable as $$
 with newest as materialized (
-    select a.* from queue.webhook_attempt a
+    select a.* from queue.outgoing_delivery_attempt a
     where a.account_id = p_account_id and a.attempt_id < coalesce(p_before, 9223372036854775807)
     order by a.attempt_id desc limit p_most),
 found as materialized (
@@ -28,7 +28,7 @@ select case when (select count(*) from page) = p_limit or (select count(*) from 
     null, null, null, null, null, null, null, null, null, null, null, null
 from ended e
 union all
-(select p.attempt_id, null, queue.epoch_ms(p.recorded_at), p.webhook_id, p.message_id, p.subscription_arn,
+(select p.attempt_id, null, queue.epoch_ms(p.recorded_at), p.delivery_id, p.message_id, p.subscription_arn,
     p.endpoint, p.attempt, p.outcome, p.status, p.error, p.duration_ms, p.sent_bytes, p.answer
 from page p order by p.attempt_id desc)
 $$;

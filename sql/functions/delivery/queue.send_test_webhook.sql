@@ -1,19 +1,19 @@
--- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores one webhook for a subscribed
+-- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores one delivery for a subscribed
 -- URL, which the worker delivers as any other; no dead-letter queue gets it. p_subscription_arn or p_binding_id says which, as
 -- find_test_target has found it; the text is JSON, head and tail are those of its envelope.
--- Returns its id, or the error RequestThrottled: the account has too many webhooks; no row: what was found has ended.
--- Index: subscription_arn_key, binding_pkey, webhook_excess_pkey. Called by: POST /v1/deliveries/endpoints/test.
+-- Returns its id, or the error RequestThrottled: the account has too many deliveries; no row: what was found has ended.
+-- Index: subscription_arn_key, binding_pkey, outgoing_delivery_excess_pkey. Called by: POST /v1/deliveries/endpoints/test.
 create or replace function queue.send_test_webhook(
     p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text, p_tail text)
-returns table (webhook_id bigint, error text)
+returns table (delivery_id bigint, error text)
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    if exists (select from queue.webhook_excess e where e.account_id = p_account_id) then
+    if exists (select from queue.outgoing_delivery_excess e where e.account_id = p_account_id) then
         return query select null::bigint, 'RequestThrottled'::text;
         return;
     end if;
-    perform queue.wake_webhooks();
+    perform queue.wake_deliveries();
     return query
     with target as materialized (
         select 'Notification' as kind, t.arn as topic_arn, null as routing_key, s.arn as subscription_arn,
@@ -30,9 +30,9 @@ begin
         insert into queue.notice (kind, topic_arn, routing_key, message_id, raw, head, tail)
         select t.kind, t.topic_arn, t.routing_key, p_message_id, p_raw, p_head, p_tail from target t
         returning notice_id)
-    insert into queue.webhook as w (notice_id, account_id, subscription_arn, binding_id, endpoint, raw,
+    insert into queue.outgoing_delivery as w (notice_id, account_id, subscription_arn, binding_id, endpoint, raw,
         subscription_policy, topic_policy)
     select n.notice_id, p_account_id, t.subscription_arn, t.binding_id, t.endpoint, t.raw, t.own, t.topics
     from notice n, target t
-    returning w.webhook_id, null::text;
+    returning w.delivery_id, null::text;
 end $$;

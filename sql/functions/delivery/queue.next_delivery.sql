@@ -1,18 +1,18 @@
--- queue.next_webhook(watcher): milliseconds until a webhook may be due (0: now; no row: nothing pending).
--- With a watcher, and nothing due now, the function registers this process for a notification of the next webhook: on
--- the channel `penstock`, with `webhooks` in place of an ARN; good for one notification and five seconds. A process
--- that has been registered for half a second without a notification is registered for a minute: it can miss no webhook.
+-- queue.next_delivery(watcher): milliseconds until a delivery may be due (0: now; no row: nothing pending).
+-- With a watcher, and nothing due now, the function registers this process for a notification of the next delivery: on
+-- the channel `penstock`, with `deliveries` in place of an ARN; good for one notification and five seconds. A process
+-- that has been registered for half a second without a notification is registered for a minute: it can miss no delivery.
 -- In the last ten seconds of that minute it is registered for two hours, and again once less than 70 minutes are left.
--- A call that registers afresh may miss a webhook that is committed at that moment: the process calls again soon.
--- Index: webhook_due, lane_next_at. Called by: the worker `deliver`.
-create or replace function queue.next_webhook(p_watcher uuid) returns table (wait_ms int)
+-- A call that registers afresh may miss a delivery that is committed at that moment: the process calls again soon.
+-- Index: outgoing_delivery_due, lane_next_at. Called by: the worker `deliver`.
+create or replace function queue.next_delivery(p_watcher uuid) returns table (wait_ms int)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_next timestamptz;
 begin
     v_next := least(
-        (select w.due_at from queue.webhook w where w.state = 'pending' and not w.waiting order by w.due_at limit 1),
+        (select w.due_at from queue.outgoing_delivery w where w.state = 'pending' and not w.waiting order by w.due_at limit 1),
         (select l.next_at from queue.lane l where l.next_at < 'infinity' order by l.next_at limit 1));
     if p_watcher is not null and (v_next is null or v_next > v_now) then
         insert into queue.watcher (queue_id, watcher, registered_at)      -- as watch_queues does

@@ -1,28 +1,29 @@
--- queue.claim_webhooks(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit webhooks that are due: until
+-- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are due: until
 -- p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
--- p_limit: the places that the process has free. p_endpoints and p_busy: the column `lane` of webhooks that it posts at
--- present, and how many. It gets at most p_per_host webhooks for a host of an account, those included, and an account at
--- most its share of the process (queue.webhook_share). Accounts take turns, in a new order each time: one whose hosts are
--- slow, and which has many webhooks due, takes no more of what becomes free than any other.
--- Webhooks that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it
+-- p_limit: the places that the process has free. p_endpoints and p_busy: the column `lane` of deliveries that it posts at
+-- present, and how many. It gets at most p_per_host deliveries for a host of an account, those included, and an account at
+-- most its share of the process (queue.delivery_share). Accounts take turns, in a new order each time: one whose hosts are
+-- slow, and which has many deliveries due, takes no more of what becomes free than any other.
+-- Deliveries that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it
 -- is paused or throttled), so that later claims do not read them (queue.lane). Half of p_limit is for such hosts and
 -- endpoints, when one of them is due.
--- Returns a row a webhook. `lane` names its endpoint and its account. The policy of an invocation by a schedule says how many
--- seconds are left of its age.
--- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
--- order of their names. Index: webhook_account_due, webhook_waits_for, lane_account_next_at.
+-- Returns a row a delivery. `lane` names its endpoint and its account. The policy of an invocation by a schedule says how many
+-- seconds are left of its age. trace: the trace header of the publish, if it was traced.
+-- Locks: deliveries and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
+-- order of their names. Index: outgoing_delivery_account_due, outgoing_delivery_waits_for, lane_account_next_at.
 -- Called by: the worker `deliver`.
-create or replace function queue.claim_webhooks(
+create or replace function queue.claim_deliveries(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
 returns table (
-    webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
-    raw boolean, subscription_policy text, topic_policy text, attempts int, body text, account_id text)
+    delivery_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
+    raw boolean, subscription_policy text, topic_policy text, attempts int, body text, account_id text,
+    trace text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := clock_timestamp();
     v_until timestamptz := v_now + p_lease_ms * interval '1 millisecond';
-    v_busy text[];      -- the host of each request under way, and of each webhook that this call has chosen
+    v_busy text[];      -- the host of each request under way, and of each delivery that this call has chosen
     v_free int := p_limit;
     v_due record;
     v_capacity int;
@@ -34,29 +35,29 @@ declare
 begin
     perform queue.require_read_committed();
     v_busy := array(
-        select queue.webhook_host(split_part(b.lane, ' ', 1), split_part(b.lane, ' ', 2))
+        select queue.delivery_host(split_part(b.lane, ' ', 1), split_part(b.lane, ' ', 2))
         from unnest(p_endpoints, p_busy) b(lane, busy), generate_series(1, b.busy));
     if exists (select from queue.lane l where l.next_at <= v_now) then
         v_free := (p_limit + 1) / 2;
     end if;
-    -- Four times p_limit, so that enough webhooks are left when the first ones have to be set aside.
+    -- Four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
     with recursive accounts as (    -- one step in the index for each
-        (select w.account_id from queue.webhook w where w.state = 'pending' and not w.waiting
+        (select w.account_id from queue.outgoing_delivery w where w.state = 'pending' and not w.waiting
          order by w.account_id limit 1)
         union all
-        select (select w.account_id from queue.webhook w
+        select (select w.account_id from queue.outgoing_delivery w
                 where w.state = 'pending' and not w.waiting and w.account_id > a.account_id
                 order by w.account_id limit 1)
         from accounts a where a.account_id is not null),
     due as materialized (
         select c.*, b.busy from accounts a
         cross join lateral (
-            select w.webhook_id, w.account_id, w.account_id || ' ' || w.lane as endpoint,
-                queue.webhook_host(w.account_id, w.endpoint) as host,
-                queue.webhook_rate(w.subscription_policy, w.topic_policy) is not null as throttled
-            from queue.webhook w
+            select w.delivery_id, w.account_id, w.account_id || ' ' || w.lane as endpoint,
+                queue.delivery_host(w.account_id, w.endpoint) as host,
+                queue.delivery_rate(w.subscription_policy, w.topic_policy) is not null as throttled
+            from queue.outgoing_delivery w
             where w.state = 'pending' and not w.waiting and w.account_id = a.account_id and w.due_at <= v_now
-            order by w.due_at, w.webhook_id
+            order by w.due_at, w.delivery_id
             limit greatest(1, p_limit * 4 / (select count(*) - 1 from accounts)::int) for update skip locked) c
         cross join lateral (
             select count(*)::int as busy from unnest(v_busy) h where split_part(h, ' ', 1) = a.account_id) b),
@@ -65,26 +66,38 @@ begin
             or exists (select from queue.lane l where l.lane = d.endpoint and l.paused_until is not null) as restricted
         from due d),
     sorted as materialized (
-        select j.webhook_id, j.account_id, j.host, j.busy, case
+        select j.delivery_id, j.account_id, j.host, j.busy, case
             when j.restricted then j.endpoint
-            when row_number() over (partition by j.host, j.restricted order by j.webhook_id)
+            when row_number() over (partition by j.host, j.restricted order by j.delivery_id)
                 + (select count(*) from unnest(v_busy) h where h = j.host) > p_per_host then j.host end as waits_for
         from judged j),
     turns as materialized (
-        select s.webhook_id, s.host, s.busy, random() as lot,
-            row_number() over (partition by s.account_id order by s.webhook_id) as turn
+        select s.delivery_id, s.host, s.busy, random() as lot,
+            row_number() over (partition by s.account_id order by s.delivery_id) as turn
         from sorted s where s.waits_for is null),
     taken as (
-        select o.webhook_id, o.host
+        select o.delivery_id, o.host
         from (select t.*, row_number() over (order by t.turn, t.lot) as place from turns t
-              where t.turn <= queue.webhook_share(p_limit, t.busy)) o
+              where t.turn <= queue.delivery_share(p_limit, t.busy)) o
         where o.place <= v_free and o.busy + o.turn <= greatest(1, 4 * (p_limit - o.place)))
-    select (select coalesce(array_agg(t.webhook_id), '{}') from taken t), (select array_agg(t.host) from taken t),
-        array_agg(s.webhook_id) filter (where s.waits_for is not null),
+    select (select coalesce(array_agg(t.delivery_id), '{}') from taken t), (select array_agg(t.host) from taken t),
+        array_agg(s.delivery_id) filter (where s.waits_for is not null),
         array_agg(s.waits_for) filter (where s.waits_for is not null)
     into v_ids, v_hosts, v_aside, v_lanes from sorted s;
     v_busy := v_busy || v_hosts;
-    perform queue.set_webhooks_aside(v_aside, v_lanes) where v_aside is not null;
+    if v_aside is not null then
+        with aside as (
+            update queue.outgoing_delivery w set waiting = true, waits_for = u.lane
+            from unnest(v_aside, v_lanes) u(delivery_id, lane) where w.delivery_id = u.delivery_id
+            returning w.waits_for, w.account_id, w.endpoint)
+        insert into queue.lane (lane, next_at, account_id, host)    -- where it is missing, so that a claim finds it
+        select d.waits_for, clock_timestamp(), d.account_id, d.host
+        from (
+            select distinct a.waits_for, a.account_id, queue.delivery_host(a.account_id, a.endpoint) as host from aside a) d
+        order by d.waits_for
+        on conflict (lane) do update
+        set next_at = least(queue.lane.next_at, greatest(excluded.next_at, queue.lane.paused_until));
+    end if;
     for v_due in
         with recursive accounts as (
             (select l.account_id from queue.lane l where l.account_id is not null order by l.account_id limit 1)
@@ -104,25 +117,25 @@ begin
         order by row_number() over (partition by d.account_id order by d.next_at), random()
     loop
         v_capacity := least(p_per_host - (select count(*) from unnest(v_busy) h where h = v_due.host),
-            queue.webhook_share(p_limit - cardinality(v_ids), (
+            queue.delivery_share(p_limit - cardinality(v_ids), (
                 select count(*) from unnest(v_busy) h where split_part(h, ' ', 1) = v_due.account_id)::int));
         if v_capacity > 0 then
-            v_claimed := queue.claim_endpoint_webhooks(v_due.row, v_capacity, v_until);
+            v_claimed := queue.claim_endpoint_deliveries(v_due.row, v_capacity, v_until);
             v_ids := v_ids || v_claimed;
             v_busy := v_busy || array_fill(v_due.host, array[cardinality(v_claimed)]);
         end if;
     end loop;
     return query
     with leased as (
-        update queue.webhook w set lease = p_lease, due_at = v_until, waiting = false, waits_for = null
-        where w.webhook_id = any (v_ids)
+        update queue.outgoing_delivery w set lease = p_lease, due_at = v_until, waiting = false, waits_for = null
+        where w.delivery_id = any (v_ids)
         returning w.*)
-    select w.webhook_id, w.account_id || ' ' || w.lane, w.endpoint, n.kind, n.message_id, n.topic_arn, w.subscription_arn,
+    select w.delivery_id, w.account_id || ' ' || w.lane, w.endpoint, n.kind, n.message_id, n.topic_arn, w.subscription_arn,
         w.raw, case when n.kind <> 'schedule' then w.subscription_policy else (w.subscription_policy::jsonb || jsonb_build_object(
             'SecondsLeft', (w.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
         w.topic_policy, w.attempts, case when n.kind = 'schedule' then queue.function_input(n, w.attempts + 1)
-            else queue.webhook_body(w.raw, w.subscription_arn, n) end,
-        w.account_id
+            else queue.delivery_body(w.raw, w.subscription_arn, n) end,
+        w.account_id, n.trace
     from leased w join queue.notice n on n.notice_id = w.notice_id
-    order by w.webhook_id;
+    order by w.delivery_id;
 end $$;

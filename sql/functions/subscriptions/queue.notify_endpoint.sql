@@ -1,4 +1,4 @@
--- queue.notify_endpoint(subscription, kind, topic's ARN, text): one webhook, or outgoing message, that tells an endpoint about
+-- queue.notify_endpoint(subscription, kind, topic's ARN, text): one delivery, or outgoing message, that tells an endpoint about
 -- its subscription, in a text that is JSON and has a MessageId.
 -- Called by: add_subscription, drop_subscription.
 create or replace function queue.notify_endpoint(
@@ -12,8 +12,8 @@ with notice as (
     insert into queue.notice (kind, topic_arn, message_id, raw)
     select p_kind, p_topic, (p_text::jsonb ->> 'MessageId')::uuid, p_text
     where p_subscription.protocol in ('http', 'https') returning notice_id)
-insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
+insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
 select n.notice_id, split_part(p_topic, ':', 5), p_subscription.arn, p_subscription.endpoint, false, p_subscription.attributes ->> 'DeliveryPolicy'
 from notice n;
-select queue.wake_webhooks();
+select queue.wake_deliveries();
 $$;

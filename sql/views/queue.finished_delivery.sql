@@ -1,9 +1,9 @@
--- queue.finished_webhook: deliveries to URLs that ended, a row each; outcome: delivered, exhausted, dead_lettered.
+-- queue.finished_delivery: deliveries to URLs that ended, a row each; outcome: delivered, exhausted, dead_lettered.
 -- finished_at: when the worker wrote the outcome. Queries should limit recorded_at, as for queue.finished_message.
 -- A delivery that was given up and then tried again by hand appears a second time. Read by: the metrics job.
-create or replace view queue.finished_webhook as
+create or replace view queue.finished_delivery as
 select h.published_at, h.recorded_at as finished_at, h.attempts, h.outcome, h.recorded_at, h.transaction
 from (
     select k.recorded_at, k.transaction, k.outcome, unnest(k.published_at) as published_at,
         unnest(k.attempts) as attempts
-    from queue.webhook_history k) h;
+    from queue.outgoing_delivery_history k) h;

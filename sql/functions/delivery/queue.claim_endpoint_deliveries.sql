@@ -1,11 +1,11 @@
--- queue.claim_endpoint_webhooks(lane, limit, until): chooses up to p_limit webhooks that wait for a host or an endpoint and
+-- queue.claim_endpoint_deliveries(lane, limit, until): chooses up to p_limit deliveries that wait for a host or an endpoint and
 -- may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives one
--- webhook as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth of a second's worth at once, at least one,
--- then webhooks in proportion to the time. Of a host's webhooks those whose endpoint is paused wait for the endpoint.
--- The caller holds the row of queue.lane and leases the webhooks. Returns their ids; {} when there are none.
--- Locks: webhooks and, of a host, rows of paused endpoints, skipped when locked. Index: webhook_waits_for, lane_paused.
--- Called by: queue.claim_webhooks.
-create or replace function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit int, p_until timestamptz) returns bigint[]
+-- delivery as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth of a second's worth at once, at least one,
+-- then deliveries in proportion to the time. Of a host's deliveries those whose endpoint is paused wait for the endpoint.
+-- The caller holds the row of queue.lane and leases the deliveries. Returns their ids; {} when there are none.
+-- Locks: deliveries and, of a host, rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for, lane_paused.
+-- Called by: queue.claim_deliveries.
+create or replace function queue.claim_endpoint_deliveries(p_lane queue.lane, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -34,13 +34,13 @@ begin
             select l.lane from queue.lane l
             where l.host = p_lane.host and l.paused_until is not null for update skip locked),
         first as materialized (
-            select w.webhook_id, w.account_id || ' ' || w.lane as endpoint from queue.webhook w
+            select w.delivery_id, w.account_id || ' ' || w.lane as endpoint from queue.outgoing_delivery w
             where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting
-            order by w.due_at, w.webhook_id limit 1000 for update skip locked)
-        update queue.webhook w set waits_for = p.lane
-        from first f join paused p on p.lane = f.endpoint where w.webhook_id = f.webhook_id;
+            order by w.due_at, w.delivery_id limit 1000 for update skip locked)
+        update queue.outgoing_delivery w set waits_for = p.lane
+        from first f join paused p on p.lane = f.endpoint where w.delivery_id = f.delivery_id;
     end if;
-    select queue.webhook_rate(w.subscription_policy, w.topic_policy) into v_rate from queue.webhook w
+    select queue.delivery_rate(w.subscription_policy, w.topic_policy) into v_rate from queue.outgoing_delivery w
     where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting order by w.due_at limit 1;
     if v_rate is not null then
         v_paced_at := greatest(v_paced_at, v_now - greatest(1, v_rate / 10) * interval '1 second' / v_rate);
@@ -50,17 +50,17 @@ begin
         v_limit := least(v_limit, 1);
     end if;
     v_ids := array(
-        select w.webhook_id from queue.webhook w
+        select w.delivery_id from queue.outgoing_delivery w
         where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting and w.due_at <= v_now
-        order by w.due_at, w.webhook_id limit v_limit for update skip locked);
+        order by w.due_at, w.delivery_id limit v_limit for update skip locked);
     if v_rate is not null then
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
     end if;
     if v_paused_until is not null and cardinality(v_ids) > 0 then
-        v_paused_until := p_until;      -- if the worker that sends the probe dies, another webhook is the probe then
+        v_paused_until := p_until;      -- if the worker that sends the probe dies, another delivery is the probe then
     end if;
-    select w.due_at into v_next from queue.webhook w
-    where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting and w.webhook_id <> all (v_ids)
+    select w.due_at into v_next from queue.outgoing_delivery w
+    where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting and w.delivery_id <> all (v_ids)
     order by w.due_at limit 1;
     if v_next is null and (v_ids = '{}' or (v_rate is null and p_lane.failures = 0)) then
         delete from queue.lane l where l.lane = p_lane.lane;    -- it needs no row any more

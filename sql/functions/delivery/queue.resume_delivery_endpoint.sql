@@ -1,7 +1,7 @@
--- queue.resume_webhook_endpoint(account, URL): ends a pause of this URL, also one that the worker made since the endpoint
+-- queue.resume_delivery_endpoint(account, URL): ends a pause of this URL, also one that the worker made since the endpoint
 -- failed: what waits is due now. Returns one row: whether it was paused.
 -- Locks: rows of queue.lane, in the order of their names. Called by: POST /v1/deliveries/endpoints/resume.
-create or replace function queue.resume_webhook_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
+create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
 language plpgsql as $$
 declare
     v_lane text := p_account_id || ' ' || p_endpoint;
@@ -15,7 +15,7 @@ begin
         where l.account_id = p_account_id and starts_with(l.lane, v_lane || ' ') order by l.lane for update;
         update queue.lane l set next_at = clock_timestamp()
         where l.account_id = p_account_id and starts_with(l.lane, v_lane || ' ');
-        perform queue.wake_webhooks();
+        perform queue.wake_deliveries();
     end if;
     return next;
 end $$;

@@ -1,9 +1,9 @@
--- queue.expire_webhooks(limit): gives up webhooks that have waited for a paused endpoint for an hour or more since they
+-- queue.expire_deliveries(limit): gives up deliveries that have waited for a paused endpoint for an hour or more since they
 -- were due, those for the gateway and mails and invocations for six hours (as long as SNS tries such at
 -- most), those of a schedule until the age that its RetryPolicy has: up to p_limit an endpoint. For what somebody
 -- paused they wait as long as it takes. Returns one row: exhausted, dead_lettered.
--- Locks: webhooks, skipped when locked, then notices. Index: webhook_waits_for. Called by: the worker `deliver`.
-create or replace function queue.expire_webhooks(p_limit int) returns table (exhausted int, dead_lettered int)
+-- Locks: deliveries, skipped when locked, then notices. Index: outgoing_delivery_waits_for. Called by: the worker `deliver`.
+create or replace function queue.expire_deliveries(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -16,26 +16,26 @@ begin
     dead_lettered := 0;
     for v_endpoint in select l.lane from queue.lane l where l.paused_until is not null and not l.stopped order by l.lane loop
         v_ids := array(
-            select w.webhook_id from queue.webhook w
+            select w.delivery_id from queue.outgoing_delivery w
             where w.waits_for = v_endpoint and w.state = 'pending' and w.waiting
                 and case when w.endpoint like 'arn:%' and w.outgoing_id is null     -- a schedule's: due_at may be later than that
                     then extract(epoch from clock_timestamp()) >= (w.subscription_policy::jsonb ->> 'Until')::float8
                     else w.due_at <= clock_timestamp() - case when w.outgoing_id is null then 1 else 6 end * interval '1 hour' end
-            order by w.due_at, w.webhook_id limit p_limit for update skip locked);
+            order by w.due_at, w.delivery_id limit p_limit for update skip locked);
         continue when v_ids = '{}';
         v_notices := array(
             select n.notice_id from queue.notice n
-            where n.notice_id = any (array(select w.notice_id from queue.webhook w where w.webhook_id = any (v_ids)))
+            where n.notice_id = any (array(select w.notice_id from queue.outgoing_delivery w where w.delivery_id = any (v_ids)))
             order by n.notice_id for update);
-        update queue.webhook w
+        update queue.outgoing_delivery w
         set last_error = concat_ws('; ', w.last_error, case when w.endpoint like 'arn:%' then 'its function was paused'
             when w.outgoing_id is null then 'the endpoint was paused for an hour'
             else 'its carrier was paused for six hours' end)
-        where w.webhook_id = any (v_ids);
-        v_moved := queue.give_up_webhooks(v_ids);
+        where w.delivery_id = any (v_ids);
+        v_moved := queue.give_up_deliveries(v_ids);
         delete from queue.notice n
         where n.notice_id = any (v_notices)
-            and not exists (select from queue.webhook w where w.notice_id = n.notice_id);
+            and not exists (select from queue.outgoing_delivery w where w.notice_id = n.notice_id);
         dead_lettered := dead_lettered + v_moved;
         exhausted := exhausted + cardinality(v_ids) - v_moved;
     end loop;
