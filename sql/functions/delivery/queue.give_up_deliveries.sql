@@ -5,7 +5,6 @@
 -- delivery stays as exhausted. Either is recorded in the history, and an outgoing
 -- message has failed. Returns how many went to a dead-letter queue.
 -- Locks: as queue.send_messages.
--- Called by: queue.settle_deliveries, queue.expire_deliveries.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
 language plpgsql as $$
 declare

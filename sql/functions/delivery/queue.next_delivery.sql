@@ -4,7 +4,7 @@
 -- that has been registered for half a second without a notification is registered for a minute: it can miss no delivery.
 -- In the last ten seconds of that minute it is registered for two hours, and again once less than 70 minutes are left.
 -- A call that registers afresh may miss a delivery that is committed at that moment: the process calls again soon.
--- Index: outgoing_delivery_due, lane_next_at. Called by: the worker `deliver`.
+-- Index: outgoing_delivery_due, lane_next_at.
 create or replace function queue.next_delivery(p_watcher uuid) returns table (wait_ms int)
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
 -- queue.resume_delivery_endpoint(account, URL): ends a pause of this URL, also one that the worker made since the endpoint
 -- failed: what waits is due now. Returns one row: whether it was paused.
--- Locks: rows of queue.lane, in the order of their names. Called by: POST /v1/deliveries/endpoints/resume.
+-- Locks: rows of queue.lane, in the order of their names.
 create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
 language plpgsql as $$
 declare

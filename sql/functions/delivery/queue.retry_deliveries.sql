@@ -2,7 +2,6 @@
 -- with this endpoint (null: any) whose last attempt was at p_since or later (null: at any time), with an id over p_after,
 -- p_limit at most. Returns one row: how many, and the last id when there may be more.
 -- Locks: the deliveries in the order of their ids, skipped when locked, then outgoing messages. Index: outgoing_delivery_exhausted.
--- Called by: POST /v1/deliveries/retry.
 create or replace function queue.retry_deliveries(
     p_account_id text, p_endpoint text, p_since timestamptz, p_after bigint, p_limit int)
 returns table (retried int, last_id bigint)

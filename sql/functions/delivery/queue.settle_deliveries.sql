@@ -8,7 +8,6 @@
 -- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue,
 -- and how many belonged to another worker by then (lost).
 -- Locks: notices, then deliveries, then subscriptions of mails, then rows of queue.lane, each in order. Index: outgoing_delivery_pkey, outgoing_delivery_notice.
--- Called by: the worker `deliver`.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
@@ -80,4 +79,62 @@ begin
         and not exists (select from queue.outgoing_delivery w where w.notice_id = n.notice_id);
     perform queue.record_endpoint_health(p_ids, p_endpoints, p_healths);
     return next;
+end $$;
+
+-- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work, one array
+-- element an attempt: 1 it answered, -1 it failed (no answer, 5xx, 429), 0 neither. p_endpoints: the column `lane` of
+-- claim_deliveries, so an account's failures pause no other account's deliveries for the same URL.
+-- 20 failures without an answer in between pause an endpoint, for 5 seconds. Then it gets one delivery as a probe: an
+-- answer ends the pause, a failure doubles it, up to a minute. Failures of other attempts that were still under way do
+-- not count. What somebody paused stays paused.
+-- Locks: rows of queue.lane, in the order of their names. Index: lane_pkey.
+create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns void
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_endpoint record;
+begin
+    for v_endpoint in
+        select u.lane, bool_or(u.health > 0) as answers, count(*) filter (where u.health < 0)::int as failures,
+            array_agg(u.delivery_id) filter (where u.health < 0) as failed
+        from unnest(p_ids, p_endpoints, p_healths) u(delivery_id, lane, health)
+        where u.health <> 0 group by u.lane order by u.lane
+    loop
+        if v_endpoint.answers then
+            update queue.lane l
+            set failures = 0, pauses = 0, paused_until = null, probe = null, next_at = least(l.next_at, v_now)
+            where l.lane = v_endpoint.lane and (l.failures > 0 or l.paused_until is not null) and not l.stopped;
+            continue;
+        end if;
+        insert into queue.lane as l (lane, next_at, failures, account_id, host)
+        select v_endpoint.lane, v_now + interval '1 hour', v_endpoint.failures, k.account_id,
+            queue.delivery_host(k.account_id, split_part(v_endpoint.lane, ' ', 2))
+        from (select substring(v_endpoint.lane from '^([0-9]{12}) ') as account_id) k
+        on conflict (lane) do update set failures = l.failures + excluded.failures
+        where l.paused_until is null;
+        update queue.lane l
+        set paused_until = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
+            next_at = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
+            pauses = l.pauses + 1, probe = null
+        where l.lane = v_endpoint.lane and l.failures >= 20
+            and (l.paused_until is null or l.probe = any (v_endpoint.failed));
+    end loop;
+end $$;
+
+-- queue.record_mail_refusals(subscriptions, refused): counts mails that the server refused for good because of the recipient,
+-- one array element a mail; one that it accepted sets the count of its subscription back. See hand_over_mail.
+-- Locks: subscriptions, in the order of their ARNs. Index: subscription_arn_key.
+create or replace function queue.record_mail_refusals(p_subscriptions text[], p_refused boolean[]) returns void
+language plpgsql as $$
+declare
+    v_subscription record;
+begin
+    for v_subscription in
+        select u.arn, count(*) filter (where u.refused)::int as refusals, bool_or(not u.refused) as accepts
+        from unnest(p_subscriptions, p_refused) u(arn, refused) where u.arn is not null group by u.arn order by u.arn
+    loop
+        update queue.subscription s
+        set mail_refusals = case when v_subscription.accepts then 0 else s.mail_refusals end + v_subscription.refusals
+        where s.arn = v_subscription.arn and (s.mail_refusals > 0 or v_subscription.refusals > 0);
+    end loop;
 end $$;

@@ -3,7 +3,7 @@
 -- messages to a gateway or a mail server are counted apart by protocol, which is the last part of their endpoint, for the
 -- publishes that add such (publish_messages, send_outgoing): a gateway that is down stops no delivery and no mail. Returns
 -- how many it forgot.
--- Cost: a read of each pending delivery, as measure_installation does. Called by: the worker `maintain`.
+-- Cost: a read of each pending delivery, as measure_installation does.
 create or replace function queue.find_delivery_excess(p_most int) returns bigint
 language plpgsql as $$
 declare

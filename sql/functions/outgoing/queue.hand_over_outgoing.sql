@@ -4,7 +4,6 @@
 -- many mails an hour may ask for confirmations of an account; 0: any number. Returns one row: how many.
 -- One whose destination has become impossible since its publish has failed, and goes to its dead-letter queue.
 -- Locks: outgoing messages, skipped when locked; those of dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
--- Called by: the worker `deliver`.
 create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int, p_confirmations int)
 returns table (handed int)
 language plpgsql as $$
@@ -54,3 +53,116 @@ begin
     end loop;
     return next;
 end $$;
+
+-- queue.hand_over_mail(message, confirmations): makes a delivery to the mail server of an outgoing message, whose row the caller
+-- holds. Its text is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as that of the
+-- gateway is. A confirmation is good for two days from when it goes out.
+-- Returns null, or why the message cannot go out: its subscription has ended (NotSubscribed); the server has refused five mails
+-- for the subscription in a row (AddressDisabled); there is no time for a confirmation (ConfirmationRateExceeded).
+-- Locks: those of confirmation_time, then the subscription of a confirmation.
+create or replace function queue.hand_over_mail(p_message queue.outgoing, p_confirmations int) returns text
+language plpgsql as $$
+declare
+    v_subscription queue.subscription;
+    v_due timestamptz := clock_timestamp();
+    v_notice bigint;
+begin
+    select * into v_subscription from queue.subscription s where s.arn = p_message.subscription_arn;
+    if v_subscription.arn is null and p_message.kind <> 'UnsubscribeConfirmation' then
+        return 'NotSubscribed';
+    elsif p_message.kind = 'Notification' and v_subscription.mail_refusals >= 5 then
+        return 'AddressDisabled';
+    elsif p_message.kind = 'SubscriptionConfirmation' then
+        v_due := queue.confirmation_time(p_message.account_id, p_message.destination, p_confirmations);
+        if v_due is null then
+            return 'ConfirmationRateExceeded';
+        end if;
+        update queue.subscription s set token_expires_at = greatest(s.token_expires_at, v_due + interval '2 days')
+        where s.arn = v_subscription.arn and v_due > clock_timestamp();
+    end if;
+    insert into queue.notice (kind, topic_arn, message_id, raw, head)
+    select 'mail', p_message.topic_arn, p_message.message_id, json_strip_nulls(json_build_object(
+        'kind', p_message.kind, 'protocol', p_message.protocol, 'destination', p_message.destination,
+        'subject', p_message.subject, 'display_name', nullif(t.attributes ->> 'DisplayName', ''), 'text', p_message.body,
+        'unsubscribe_url', case when not v_subscription.authenticates_unsubscribe then p_message.unsubscribe_url end))::text,
+        p_message.envelope
+    from (select) one left join queue.topic t on t.arn = p_message.topic_arn
+    returning notice_id into v_notice;
+    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, due_at, dead_letter_arn)
+    values (v_notice, p_message.account_id, p_message.subscription_arn, 'smtp://mail/' || p_message.protocol, true,
+        p_message.outgoing_id, v_due, p_message.dead_letter_arn);
+    return null;
+end $$;
+
+-- queue.confirmation_time(account, address, limit): when a mail may ask this address to confirm: an hour after the last mail
+-- that did, of whichever account, and so late that of the account no more than p_limit go out within an hour (0: any
+-- number). The time is taken then. Null, and none is taken, if that is over two days from now, or if ten mails of the
+-- account already wait for this address: others want to ask it, too.
+-- Locks: advisory, one caller at a time. Index: confirmation_mail_account, confirmation_mail_address.
+create or replace function queue.confirmation_time(p_account_id text, p_address text, p_limit int) returns timestamptz
+language plpgsql as $$
+declare
+    v_due timestamptz;
+begin
+    perform pg_advisory_xact_lock(queue.lock_key(9, 0, 0));
+    delete from queue.confirmation_mail c where c.due_at <= clock_timestamp() - interval '1 hour';
+    v_due := greatest(clock_timestamp(),
+        (select max(c.due_at) + interval '1 hour' from queue.confirmation_mail c where c.address = lower(p_address)),
+        (select c.due_at + interval '1 hour' from queue.confirmation_mail c
+         where c.account_id = p_account_id and p_limit > 0
+         order by c.due_at desc offset greatest(0, p_limit - 1) limit 1));
+    if v_due > clock_timestamp() + interval '2 days' or 10 <= (
+        select count(*) from queue.confirmation_mail c
+        where c.address = lower(p_address) and c.account_id = p_account_id and c.due_at > clock_timestamp())
+    then
+        return null;
+    end if;
+    insert into queue.confirmation_mail (account_id, address, due_at) values (p_account_id, lower(p_address), v_due);
+    return v_due;
+end $$;
+
+-- queue.hand_over_to_function(message): makes an invocation of a function of Lambda of an outgoing message, whose row the
+-- caller holds. Its text is the envelope, of which delivery/functions/event.py makes the event.
+-- Returns null, or why the message cannot go out: its subscription has ended (NotSubscribed); its function is in another
+-- account than who subscribed (FunctionNotAllowed), as a release that invoked none let anybody subscribe.
+create or replace function queue.hand_over_to_function(p_message queue.outgoing) returns text
+language plpgsql as $$
+declare
+    v_owner text := (select s.owner from queue.subscription s where s.arn = p_message.subscription_arn);
+    v_notice bigint;
+begin
+    if v_owner is null then
+        return 'NotSubscribed';
+    elsif v_owner <> split_part(p_message.destination, ':', 5) then
+        return 'FunctionNotAllowed';
+    end if;
+    insert into queue.notice (kind, topic_arn, message_id, raw)
+    values ('lambda', p_message.topic_arn, p_message.message_id, p_message.body)
+    returning notice_id into v_notice;
+    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
+    values (v_notice, p_message.account_id, p_message.subscription_arn, p_message.destination, true,
+        p_message.outgoing_id, p_message.dead_letter_arn);
+    return null;
+end $$;
+
+-- queue.hand_over_to_gateway(message): makes a delivery to the gateway of an outgoing message, whose row the caller holds. Its
+-- text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and pushes
+-- pause by themselves; the worker knows the address, which is no account's business.
+create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
+language sql as $$
+with notice as (
+    insert into queue.notice (kind, topic_arn, message_id, raw, head)
+    select 'gateway', p_message.topic_arn, p_message.message_id, json_strip_nulls(json_build_object(
+        'id', p_message.message_id || coalesce(':' || right(p_message.subscription_arn, 36), ''),     -- as webhook_id in request.py
+        'message_id', p_message.message_id, 'kind', p_message.kind, 'account', p_message.account_id, 'region', p_message.region,
+        'protocol', p_message.protocol, 'destination', p_message.destination,
+        'platform', case when p_message.protocol = 'application' then split_part(p_message.destination, '/', 2) end,
+        'token', e.token, 'topic_arn', p_message.topic_arn, 'subject', p_message.subject, 'text', p_message.body,
+        'attributes', p_message.attributes))::text, p_message.envelope
+    from (select) one left join queue.platform_endpoint e on e.arn = p_message.destination
+    returning notice_id)
+insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
+select n.notice_id, p_message.account_id, p_message.subscription_arn, 'https://gateway/' || p_message.protocol, true,
+    p_message.outgoing_id, p_message.dead_letter_arn
+from notice n
+$$;

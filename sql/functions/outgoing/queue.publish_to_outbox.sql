@@ -3,7 +3,7 @@
 -- want it raw. One for a phone number that is opted out, or an endpoint that is disabled or gone, has failed already, and
 -- goes to the subscription's dead-letter queue. The link that ends a subscription of e-mail is that of its envelope, whose
 -- `head` ends with the link up to the subscription's ARN.
--- Locks: those of dead_letter_outgoing. Called by: fan_out.
+-- Locks: those of dead_letter_outgoing.
 create or replace function queue.publish_to_outbox(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$
@@ -39,3 +39,20 @@ begin
         perform queue.dead_letter_outgoing(v_ids);
     end if;
 end $$;
+
+-- queue.outgoing_envelope(topic, subscription, publication, text): what the dead-letter queue of a subscription of a phone,
+-- of a mobile app or by e-mail gets: the envelope of the message for all protocols, or, for a text of its own, which Publish makes no
+-- envelope of, one without a signature.
+create or replace function queue.outgoing_envelope(
+    p_topic queue.topic, p_subscription queue.subscription, p_publication jsonb, p_text text) returns text
+language sql stable as $$
+select case when p_text = p_publication #>> '{contents,*,raw}' and p_publication #> '{contents,*,head}' is not null
+    then (p_publication #>> '{contents,*,head}') || p_subscription.arn || (p_publication #>> '{contents,*,tail}')
+    else json_strip_nulls(json_build_object('Type', 'Notification', 'MessageId', p_publication ->> 'message_id', 'TopicArn', p_topic.arn,
+        'Subject', p_publication ->> 'subject', 'Message', p_text,
+        'Timestamp', to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'MessageAttributes', (
+            select json_object_agg(a.key, json_build_object('Type', a.value ->> 'DataType',
+                'Value', coalesce(a.value ->> 'StringValue', a.value ->> 'BinaryValue')))
+            from jsonb_each(p_publication -> 'attributes') a)))::text end
+$$;

@@ -3,7 +3,6 @@
 -- PlatformApplicationDisabled, EndpointNotFound, RequestThrottled: too many of the account wait for the gateway; nothing is
 -- kept). One for a number that is opted out is kept as failed,
 -- without an error: AWS accepts it, too, and does not deliver it.
--- Called by: Publish, add_sandbox_number.
 create or replace function queue.send_outgoing(
     p_account_id text, p_region text, p_protocol text, p_kind text, p_destination text, p_message_id uuid, p_subject text,
     p_body text, p_attributes jsonb)

@@ -1,6 +1,5 @@
 -- queue.delivery_rate(subscription's policy, topic's): deliveries a second that the delivery policies allow; null: any
--- number. A topic may ignore its subscriptions' own policies. Called by: queue.claim_deliveries,
--- queue.claim_endpoint_deliveries.
+-- number. A topic may ignore its subscriptions' own policies.
 create or replace function queue.delivery_rate(p_subscription text, p_topic text) returns int
 language sql immutable parallel safe
 return (coalesce(
