@@ -29,3 +29,56 @@ begin
     end if;
     return query select found and v_error is null, v_error;
 end $$;
+
+-- queue.create_first_key(id, account, secret, description): stores an access key when there has never been a key of any
+-- kind. Revoked ones count: whoever has revoked the last key does not want the next start to write a new one into a log.
+-- Returns one row: created. Locks: advisory, one caller at a time.
+create or replace function queue.create_first_key(
+    p_key_id text, p_account_id text, p_secret bytea, p_description text)
+returns table (created boolean)
+language plpgsql as $$
+begin
+    perform pg_advisory_xact_lock(queue.lock_key(6, 0, 0));
+    insert into queue.access_key (access_key_id, account_id, sealed_secret, description)
+    select p_key_id, p_account_id, p_secret, p_description
+    where not exists (select from queue.access_key) and not exists (select from queue.bearer_key);
+    return query select found;
+end $$;
+
+-- queue.limit_key(id, expires): when a key expires; null: never. Returns one row: whether there is such a key.
+create or replace function queue.limit_key(p_key_id text, p_expires_at timestamptz) returns table (found boolean)
+language plpgsql as $$
+begin
+    update queue.access_key k set expires_at = p_expires_at where k.access_key_id = p_key_id;
+    if not found then
+        update queue.bearer_key k set expires_at = p_expires_at where k.key_id = p_key_id;
+    end if;
+    return query select found;
+end $$;
+
+-- queue.revoke_key(id): revokes a key: from now on find_access_key and find_bearer_key do not return it. Returns one
+-- row: revoked, false when there is no such key; a key that was revoked before keeps its time.
+create or replace function queue.revoke_key(p_key_id text) returns table (revoked boolean)
+language plpgsql as $$
+begin
+    update queue.access_key k set revoked_at = coalesce(k.revoked_at, now()) where k.access_key_id = p_key_id;
+    if not found then
+        update queue.bearer_key k set revoked_at = coalesce(k.revoked_at, now()) where k.key_id = p_key_id;
+    end if;
+    return query select found;
+end $$;
+
+-- queue.list_keys(): every key, the oldest first, without secrets; revoked and expired ones too.
+create or replace function queue.list_keys()
+returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz, last_used_at timestamptz,
+    expires_at timestamptz, revoked_at timestamptz, description text)
+language sql stable as $$
+    select 'access', k.access_key_id, k.account_id, k.user_name, k.created_at, k.last_used_at, k.expires_at, k.revoked_at,
+        k.description
+    from queue.access_key k
+    union all
+    select 'bearer', k.key_id, k.account_id, k.user_name, k.created_at, k.last_used_at, k.expires_at, k.revoked_at,
+        k.description
+    from queue.bearer_key k
+    order by 5, 2
+$$;

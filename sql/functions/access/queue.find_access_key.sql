@@ -16,3 +16,21 @@ begin
     where k.access_key_id = p_access_key_id and k.revoked_at is null
         and coalesce(k.expires_at > clock_timestamp(), true);
 end $$;
+
+-- queue.find_bearer_key(id): a key of the REST API: its account, the hash of its secret, user with the user's policies
+-- (null: the account itself), and when it expires. No row when it is unknown, expired or revoked. Notes the use.
+-- Index: primary key.
+create or replace function queue.find_bearer_key(p_key_id text)
+returns table (account_id text, secret_hash bytea, user_name text, policies text[], expires_at timestamptz)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    update queue.bearer_key k set last_used_at = clock_timestamp()
+    where k.key_id = p_key_id and k.revoked_at is null
+        and coalesce(k.last_used_at < clock_timestamp() - interval '1 minute', true);
+    return query
+    select k.account_id, k.secret_hash, k.user_name, u.policies, k.expires_at
+    from queue.bearer_key k
+    left join queue.account_user u on u.account_id = k.account_id and u.name = k.user_name
+    where k.key_id = p_key_id and k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true);
+end $$;

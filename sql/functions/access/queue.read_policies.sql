@@ -7,3 +7,19 @@ language sql stable as $$
     from unnest(p_arns) with ordinality as a (arn, n)
     join queue.queues q on q.arn = a.arn
 $$;
+
+-- queue.read_topic_policies(arns): the access policies of topics; n is the position in p_arns, from 1. policy is null
+-- for a topic without one of its own. For a subscription's ARN: no policy, its owner, and the account whose queue it
+-- delivers to. An unknown ARN has no row.
+-- Index: topic (arn), subscription (arn).
+create or replace function queue.read_topic_policies(p_arns text[])
+returns table (n int, policy text, owner text, receiver text)
+language sql stable as $$
+    select a.n::int, t.attributes ->> 'Policy', t.account_id, null
+    from unnest(p_arns) with ordinality as a (arn, n)
+    join queue.topic t on t.arn = a.arn
+    union all
+    select a.n::int, null, s.owner, case when s.protocol = 'sqs' then split_part(s.endpoint, ':', 5) end
+    from unnest(p_arns) with ordinality as a (arn, n)
+    join queue.subscription s on s.arn = a.arn
+$$;

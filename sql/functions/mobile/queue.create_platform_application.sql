@@ -21,3 +21,46 @@ begin
     return query select v_application.arn,
         case when (v_application.credentials, v_application.attributes) <> (p_credentials, p_attributes) then 'Differs' end;
 end $$;
+
+-- queue.describe_platform_application(arn): the attributes of an application. Returns no row for an unknown one.
+create or replace function queue.describe_platform_application(p_arn text) returns table (attributes text)
+language sql stable as $$
+select a.attributes::text from queue.platform_application a where a.arn = p_arn
+$$;
+
+-- queue.set_platform_application(arn, attributes, credentials): replaces the given attributes (a null value removes one) and
+-- the digest of the credentials, unless it is null. Returns one row: whether there is such an application.
+create or replace function queue.set_platform_application(p_arn text, p_attributes jsonb, p_credentials text)
+returns table (found boolean)
+language plpgsql as $$
+begin
+    update queue.platform_application a
+    set attributes = jsonb_strip_nulls(a.attributes || p_attributes), credentials = coalesce(p_credentials, a.credentials)
+    where a.arn = p_arn;
+    return query select found;
+end $$;
+
+-- queue.list_platform_applications(account, region, after, limit): applications in the order of their ARNs, after p_after
+-- (null: from the first). Index: platform_application_account_id_region_arn_key.
+create or replace function queue.list_platform_applications(p_account_id text, p_region text, p_after text, p_limit int)
+returns table (arn text, attributes text)
+language sql stable as $$
+select a.arn, a.attributes::text from queue.platform_application a
+where a.account_id = p_account_id and a.region = p_region and a.arn > coalesce(p_after, '')
+order by a.arn limit p_limit
+$$;
+
+-- queue.drop_platform_application(arn): deletes an application and its endpoints; a missing one is no error. Nobody finds the
+-- endpoints from then on; clean_platform_applications removes their rows later, piece by piece. Returns one row: whether
+-- there was one. Locks: the application's row, which create_platform_endpoint shares: no endpoint comes after it.
+create or replace function queue.drop_platform_application(p_arn text) returns table (dropped boolean)
+language plpgsql as $$
+declare
+    v_application queue.platform_application;
+begin
+    delete from queue.platform_application a where a.arn = p_arn returning * into v_application;
+    insert into queue.dropped_platform_application (application_id, account_id)
+    select v_application.application_id, v_application.account_id
+    where exists (select from queue.platform_endpoint e where e.application_id = v_application.application_id);
+    return query select v_application.application_id is not null;
+end $$;

@@ -42,3 +42,54 @@ begin
         when coalesce(v_endpoint.attributes ->> 'CustomUserData', '') <> coalesce(p_attributes ->> 'CustomUserData', '')
             or v_endpoint.attributes ->> 'Enabled' <> p_attributes ->> 'Enabled' then 'Differs' end;
 end $$;
+
+-- queue.describe_platform_endpoint(arn): token and attributes of an endpoint. Returns no row for an unknown one.
+create or replace function queue.describe_platform_endpoint(p_arn text) returns table (token text, attributes text)
+language sql stable as $$
+select e.token, e.attributes::text
+from queue.platform_endpoint e join queue.platform_application a on a.application_id = e.application_id
+where e.arn = p_arn
+$$;
+
+-- queue.set_platform_endpoint(arn, token, attributes): replaces the token, unless it is null, and the given attributes.
+-- Returns one row: error (NotFound; TokenTaken: another endpoint of the application has it) or null.
+-- Index: platform_endpoint_arn_key, platform_endpoint_token.
+create or replace function queue.set_platform_endpoint(p_arn text, p_token text, p_attributes jsonb)
+returns table (error text)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    update queue.platform_endpoint e
+    set token = coalesce(p_token, e.token), attributes = e.attributes || p_attributes
+    where e.arn = p_arn
+        and exists (select from queue.platform_application a where a.application_id = e.application_id);
+    return query select case when not found then 'NotFound' end;
+exception when unique_violation then
+    return query select 'TokenTaken'::text;
+end $$;
+
+-- queue.list_platform_endpoints(application's ARN, after, limit): endpoints in the order of their ids, after p_after (null: from
+-- the first). Index: platform_endpoint_application.
+create or replace function queue.list_platform_endpoints(p_application text, p_after uuid, p_limit int)
+returns table (endpoint_id text, arn text, token text, attributes text)
+language sql stable as $$
+select e.endpoint_id::text, e.arn, e.token, e.attributes::text
+from queue.platform_endpoint e
+where e.application_id = (select a.application_id from queue.platform_application a where a.arn = p_application)
+    and (p_after is null or e.endpoint_id > p_after)
+order by e.endpoint_id limit p_limit
+$$;
+
+-- queue.drop_platform_endpoint(arn): deletes an endpoint; a missing one is no error. Returns one row: whether there was one.
+-- Subscriptions of it stay, as on AWS. Locks: those of count_platform_endpoints.
+create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
+language plpgsql as $$
+declare
+    v_account text;
+begin
+    delete from queue.platform_endpoint e where e.arn = p_arn returning e.account_id into v_account;
+    if v_account is not null then
+        perform queue.count_platform_endpoints(array[v_account], array[-1]);
+    end if;
+    return query select v_account is not null;
+end $$;

@@ -15,3 +15,24 @@ begin
     where (o.account_id, o.region, o.phone_number) = (p_account_id, p_region, p_phone_number) and o.opted_out;
     return query select null::text;
 end $$;
+
+-- queue.opt_out(account, region, number): the holder of a phone number wants no more text messages of an account in a region.
+-- Returns one row: whether the number was not opted out before.
+create or replace function queue.opt_out(p_account_id text, p_region text, p_phone_number text) returns table (changed boolean)
+language plpgsql as $$
+begin
+    insert into queue.opted_out_number as o (account_id, region, phone_number, opted_out)
+    values (p_account_id, p_region, p_phone_number, true)
+    on conflict (account_id, region, phone_number) do update set opted_out = true where not o.opted_out;
+    return query select found;
+end $$;
+
+-- queue.list_opted_out(account, region, after, limit): phone numbers that are opted out, in order, after p_after (null: from the
+-- first). Index: opted_out_number_pkey.
+create or replace function queue.list_opted_out(p_account_id text, p_region text, p_after text, p_limit int)
+returns table (phone_number text)
+language sql stable as $$
+select o.phone_number from queue.opted_out_number o
+where o.account_id = p_account_id and o.region = p_region and o.opted_out and o.phone_number > coalesce(p_after, '')
+order by o.phone_number limit p_limit
+$$;

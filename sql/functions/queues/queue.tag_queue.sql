@@ -15,3 +15,12 @@ begin
     return query select case when v_name is null then 'QueueDoesNotExist' when v_count > p_limit then 'TooManyTags' end,
         v_name;
 end $$;
+
+-- queue.untag_queue(arn, keys): removes tags; a key that is not there is no error.
+-- Returns one row: error QueueDoesNotExist or null.
+create or replace function queue.untag_queue(p_arn text, p_keys text[]) returns table (error text)
+language plpgsql as $$
+begin
+    update queue.queues q set tags = q.tags - p_keys where q.arn = p_arn;
+    return query select case when not found then 'QueueDoesNotExist' end;
+end $$;

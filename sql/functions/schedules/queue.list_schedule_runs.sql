@@ -16,3 +16,17 @@ left join lateral (
 where s.account_id = p_account_id and s.region = p_region and s.group_name = p_group and s.name = p_name
 order by r.run_id desc
 $$;
+
+-- queue.list_missed_runs(account, region, group, limit): occurrences of a group's schedules in the last seven days that did
+-- not fire, the newest first: they failed, and may be tried again, or were skipped; error says why. Looks at the newest
+-- 10,000 runs of the installation. Index: primary keys.
+create or replace function queue.list_missed_runs(p_account_id text, p_region text, p_group text, p_limit int)
+returns table (name text, scheduled_for timestamptz, attempts int, error text, recorded_at timestamptz)
+language sql stable as $$
+select s.name, r.scheduled_for, r.attempts, r.error, r.recorded_at
+from (select * from queue.schedule_run x order by x.run_id desc limit 10000) r
+join queue.schedule s on s.schedule_id = r.schedule_id
+where r.fired_at is null and r.recorded_at > clock_timestamp() - interval '7 days'
+    and s.account_id = p_account_id and s.region = p_region and s.group_name = p_group
+order by r.run_id desc limit p_limit
+$$;

@@ -58,7 +58,7 @@ def test_a_good_function_has_no_findings(directory: Path, empty_database: Databa
         (GOOD.replace("-- queue.f", "-- queue.g"), "no comment that begins with '-- queue.f'"),
         (USE + PART.replace("-- queue.g", "-- a"), "no comment that begins with '-- queue.g'"),
         (USE + "select 1;\n" + PART.lstrip(), "stands before the function"),
-        (GOOD + PART, "does not use queue.g"),
+        (GOOD + PART, "neither it nor a statement uses queue.g"),
         (HEADER + "select 1;\n" + GOOD.removeprefix(HEADER), "stands before the function"),
     ],
 )

@@ -1,7 +1,7 @@
 """Checks all SQL functions, without calling them: `python -m tests.support.sql.function_check` (a part of `make
 check`).
 
-    files      the first function of a file has its name, others serve it alone; a header begins with a function's name
+    files      the first function of a file has its name, no other file uses the others; headers begin with the name
     server     every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner
     catalogue  every function of the schema comes from a file, and from one only (no left-over overloads); functions
                that run as their owner fix their search_path
@@ -48,21 +48,21 @@ where n.nspname = 'queue' order by 2
 def check_files(directory: Path) -> Iterator[str]:
     """Findings about the texts in sql/functions and sql/former.
 
-    A file defines the function of its name first. Others in it serve that one: the file uses them, and no other file
-    and no statement does.
+    A file defines the function of its name first, then those that it uses alone, and those that belong to it: no other
+    file uses them. So what another file uses has a file of its name.
     """
     paths = sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")])
     texts = {path: path.read_text() for path in paths}
     called = {path: set(_NAME.findall(_COMMENT.sub("", text))) for path, text in texts.items()}
-    called[directory] = {statement.name for _, statement in all_statements()}
+    stated = {statement.name for _, statement in all_statements()}
     for path, text in texts.items():
         defined = _DEFINED.findall(text)
         first, others = (defined or [""])[0], defined[1:]
         if first != path.stem:
             yield f"{path.name}: defines {first or 'nothing'} first, not {path.stem}"
         for name in others:
-            if _NAME.findall(_COMMENT.sub("", text)).count(name) == 1:
-                yield f"{path.name}: does not use {name}"
+            if name not in stated and _NAME.findall(_COMMENT.sub("", text)).count(name) == 1:
+                yield f"{path.name}: neither it nor a statement uses {name}"
             for caller in (place for place, names in called.items() if name in names and place != path):
                 yield f"{path.name}: {caller.name} uses {name}, which needs a file"
         yield from (f"{path.name}: {finding}" for finding in check_headers(defined, text))
