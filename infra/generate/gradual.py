@@ -1,6 +1,6 @@
 """python -m infra.generate.gradual >gradual.yaml: template.yaml with versions, an alias a function, and CodeDeploy.
 
-A template of its own and no parameter: SAM takes an alias's name from a parameter, but no parameter leaves the alias
+Another template and no parameter: SAM takes an alias's name from a parameter, but no parameter leaves the alias
 out ("AutoPublishAlias", AWS::Serverless::Function, AWS SAM Developer Guide). SAM also decides from the template's text
 whether a function needs a new version: a parameter's new value does not show there, and the alias would keep the
 version with the old value. So each template that this module writes gives every function another text, the time of
@@ -53,7 +53,7 @@ VARIABLE = ("        QUEUE_REGION: !Ref AWS::Region\n", '        PENSTOCK_RELEAS
 
 
 def gradual(template: str, release: str) -> str:
-    """The template with what leads to new versions gradually. Raises MarkerError when a line is not there once.
+    """The template in which an alias moves to new versions gradually. Raises MarkerError if a line is not there once.
 
     release: what differs from each deployment to the next, in the variable PENSTOCK_RELEASE of every function.
     """

@@ -1,4 +1,4 @@
-"""Generates the functions of template.yaml, one for each action. EventBridge Scheduler's have a route of their own."""
+"""Generates the functions of template.yaml, one for each action. Those of EventBridge Scheduler also have a route."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -110,7 +110,7 @@ run "scaling_by_requests" {
     requests_label    = "app/penstock/1/targetgroup/penstock/2"
   }
 
-  # AWS, "PredefinedMetricSpecification" (Application Auto Scaling): the label has both, and there is none without it.
+  # AWS, "PredefinedMetricSpecification" (Application Auto Scaling): the label has both, and must be given.
   assert {
     condition = one([
       for p in aws_appautoscaling_policy.requests : one([

@@ -259,7 +259,7 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
 )
 # fmt: on
 
-# What SDKs ask before they call the other services, by the Query protocol. They have no functions of their own.
+# Actions that SDKs call before they call the other services, by the Query protocol. No function is generated for them.
 STS_ACTIONS = (
     Action("sts", "GetCallerIdentity", sts.GetCallerIdentityRequest, sts.GetCallerIdentityResult,
            penstock.sts.credentials.get_caller_identity),
@@ -270,8 +270,8 @@ STS_ACTIONS = (
            sts.AssumeRoleWithWebIdentityResult, penstock.sts.credentials.assume_role_with_web_identity),
 )  # fmt: skip
 
-# Event source mappings: the part of Lambda's API that is about queues. The container polls for them, so they have no
-# functions of their own.
+# Event source mappings: the part of Lambda's API that is about queues. The container polls for them, so no
+# function is generated for them.
 _MAPPINGS = "/2015-03-31/event-source-mappings"
 MAPPING_ACTIONS = (
     Action("lambda", "CreateEventSourceMapping", mappings.CreateEventSourceMappingRequest, mappings.EventSourceMapping,
@@ -293,7 +293,7 @@ MAPPING_ACTIONS = (
            "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
-# What `/_aws/sqs/messages` does: no action of the service, but authorized and answered like ReceiveMessage.
+# The request of `/_aws/sqs/messages`: no action of the service, but authorized and answered like ReceiveMessage.
 PEEK = Action(
     "sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages
 )

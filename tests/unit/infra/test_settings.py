@@ -91,7 +91,7 @@ def test_a_secret_with_a_value_that_no_way_takes(
 
 
 def test_a_setting_is_written_in_one_place() -> None:
-    """What `make generate` makes of a new one."""
+    """`make generate` writes a new one everywhere."""
     assert (
         '    QUEUE_MINE = { type = "integer", default = "5", minimum = 1, maximum = 9 }'
         in write_terraform([MINE])

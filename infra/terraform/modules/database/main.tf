@@ -53,7 +53,7 @@ locals {
     "autovacuum_naptime"                  = { value = "10", at_once = true }     # s: a queue makes dead rows all the time
     "autovacuum_vacuum_cost_limit"        = { value = "2000", at_once = true }   # of all workers together
     "max_wal_size"                        = { value = "4096", at_once = true }   # MB: fewer checkpoints, fewer full pages
-    "idle_in_transaction_session_timeout" = { value = "600000", at_once = true } # ms: nobody holds vacuum back for long
+    "idle_in_transaction_session_timeout" = { value = "600000", at_once = true } # ms: no session holds vacuum back for long
     "jit"                                 = { value = "0", at_once = true }
     "log_lock_waits"                      = { value = "1", at_once = true }
     "log_min_duration_statement"          = { value = "1000", at_once = true } # ms

@@ -1,5 +1,5 @@
 # More tasks when the present ones are busy. A task that only waits, in long polls, uses no processor. With two policies
-# there are as many tasks as the one that wants more says. There is none by the age of messages: the service writes no
+# there are as many tasks as the one that wants more says. The age of messages does not scale them: the service writes no
 # metrics to CloudWatch, and waiting messages want more consumers, not more of the service.
 
 resource "aws_appautoscaling_target" "this" {

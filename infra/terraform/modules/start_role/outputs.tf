@@ -5,6 +5,6 @@ output "arn" {
 }
 
 output "trust_policy" {
-  description = "Lets ECS, and nobody else, act in a role on behalf of a task"
+  description = "Lets ECS alone act in a role on behalf of a task"
   value       = data.aws_iam_policy_document.tasks.json
 }

@@ -114,7 +114,7 @@ class Settings:
     quota_mappings = Setting(10_000, unit="mappings", minimum=0, help="How many event source mappings an account may "
         "have; then `InvalidParameterValueException`. AWS names no such quota. 0: any number.")
     quota_firings_per_second = Setting(1000, unit="firings", minimum=0, help="About how many times a second the "
-        "schedules of an account fire, retries included, as on AWS; what is beyond that fires later. 0: any number.")
+        "schedules of an account fire, retries included, as on AWS; others fire later. 0: any number.")
     quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="About how many deliveries of an account "
         "may wait, and as many messages of a protocol for the gateway or the mail server; then a publish "
         "that adds one is refused: `Throttled`. AWS has no such quota. 0: any number.")
@@ -159,9 +159,9 @@ class Settings:
         "message move tasks to work on. Where LISTEN works, a process without a task waits until one starts, and "
         "begins to work on it within this time.")
     queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="Pause between two checks of a process, in "
-        "which it asks the database whether notifications arrive, what is due and whether something has changed. A "
+        "which it asks the database whether notifications arrive, which work is due and whether anything changed. A "
         "lost notification, or a change through SQL, may stay unnoticed for this time.")
-    queue_http_delivery_enabled = Setting(True, help="Deliver messages to what is outside: to subscribed "
+    queue_http_delivery_enabled = Setting(True, help="Deliver messages to subscribed "
         "HTTP(S) endpoints ([webhooks.md](webhooks.md)), functions, the gateway and the mail server.")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="Longest pause between two queries of a "
         "process for deliveries that are due. Where LISTEN works, a publish ends the pause, or the time of the next "
@@ -222,7 +222,7 @@ class Settings:
         "rounded down, may wait for messages. 0: all of them.")
     queue_lambda_worker_seconds = Setting(65, unit="seconds", minimum=0, maximum=70, help="How long an invocation of "
         "the functions `DeliverWebhooks`, `FireSchedules` and `Move`, once a minute, polls for new work. Over 60: "
-        "until the next one does. 0: it ends when nothing is due, and what is new may be a minute late; "
+        "until the next one does. 0: it ends when nothing is due, and new work may be a minute late; "
         "`PollMappings` polls for 45 seconds then.")
     queue_lambda_mappings = Setting(False, help="Functions of a serverless deployment have the API of event source "
         "mappings, since the function `PollMappings` polls for them. The container always does.")

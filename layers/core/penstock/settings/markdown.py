@@ -12,7 +12,7 @@ _HEAD: Final = (
     "",
     "Environment variables, which a process reads once when it starts. An empty variable counts as not set.",
     "A value that cannot be used stops the start with an error that names the variable. `penstock up` and `penstock",
-    "doctor` name each variable that begins like a setting and is none, such as `QUEUE_MAX_CONECTIONS`.",
+    "doctor` name each variable that only resembles a setting, such as `QUEUE_MAX_CONECTIONS`.",
     "Whole numbers are at most 2,147,483,647 where no other limit is named.",
     "To read a secret, or an address of the database, from a file, set its name with `_FILE` to the path of the file.",
     "`penstock settings --markdown` writes this page.",
