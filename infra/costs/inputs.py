@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PRICES = Path(__file__).with_name("prices.toml")
 RESULTS = ROOT / "benchmarks/results"
 # The functions that poll for work, and so run all the time (QUEUE_LAMBDA_WORKER_SECONDS).
-POLLING = ("DeliverWebhooks", "FireSchedules", "Move")
+POLLING = ("Deliver", "FireSchedules", "Move")
 # Longest wait of a ReceiveMessage ("ReceiveMessage", SQS API Reference).
 POLL_SECONDS = 20
 # What Collect writes for each queue (docs/deployment.md, "Metrics").

@@ -23,7 +23,7 @@ LATER = {
     "botocore",
 }
 # By name of the function, what it alone may import when it starts.
-NEEDED = {"deliver_webhooks": {"httptools"}, "poll_mappings": {"httptools"}}
+NEEDED = {"deliver": {"httptools"}, "poll_mappings": {"httptools"}}
 NAMES = sorted(
     ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
     for file in FUNCTIONS.rglob("*.py")

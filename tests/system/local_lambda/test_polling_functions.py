@@ -59,7 +59,7 @@ async def test_one_invocation_confirms_and_delivers(database: Database, tmp_path
     """At its beginning there was no topic. A second invocation would come a minute later."""
     version = {"Version": "2010-03-31"}
     with running_receiver() as receiver:
-        async with invoked_once(database, tmp_path, "DeliverWebhooks", "Gateway") as (fleet, invocation):
+        async with invoked_once(database, tmp_path, "Deliver", "Gateway") as (fleet, invocation):
             await answer(fleet, query_request("CreateTopic", Name="news", **version), "Gateway")
             subscribe = {"TopicArn": TOPIC, "Protocol": "http", "Endpoint": receiver.url("/")}
             await answer(fleet, query_request("Subscribe", **subscribe, **version), "Gateway")
@@ -78,7 +78,7 @@ async def test_one_invocation_invokes_functions_that_subscribe(database: Databas
     version = {"Version": "2010-03-31"}
     with running_functions(f=lambda _: None) as functions:
         address = {"QUEUE_LAMBDA_ENDPOINT": functions.url}
-        async with invoked_once(database, tmp_path, "DeliverWebhooks", "Gateway", **address) as (
+        async with invoked_once(database, tmp_path, "Deliver", "Gateway", **address) as (
             fleet,
             invocation,
         ):

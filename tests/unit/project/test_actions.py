@@ -32,7 +32,7 @@ from tests.support.local_lambda.values import Values, expand_for_each
 # ACTIONS, functions/, the templates and the documentation say the same; functions hold no logic.
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
-SCHEDULED = {"maintain", "collect", "move", "deliver_webhooks", "fire_schedules", "poll_mappings"}
+SCHEDULED = {"maintain", "collect", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
 
 
@@ -150,7 +150,7 @@ def test_functions_that_poll_run_until_their_next_invocation(
     assert seconds.default > 60
     assert seconds.maximum is not None
     assert parameters["ScheduledConcurrency"]["Default"] == 2
-    for name in ("DeliverWebhooks", "FireSchedules", "Move"):
+    for name in ("Deliver", "FireSchedules", "Move"):
         properties = functions[name]
         assert seconds.maximum + 15 < properties["Timeout"] < 2 * 60
         assert properties["ReservedConcurrentExecutions"]["If"][2] == {"Ref": "ScheduledConcurrency"}

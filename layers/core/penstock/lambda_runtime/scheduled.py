@@ -1,6 +1,6 @@
 """Functions that a schedule invokes: each runs one worker and writes the worker's counts as metrics.
 
-handler = polling_handler(deliver)                  # functions/deliver_webhooks.py
+handler = polling_handler(deliver)                  # functions/deliver.py
 handler = statement_handler(maintain)               # functions/maintain.py
 handler = reporting_handler(collect)                # functions/collect.py
 """

@@ -221,7 +221,7 @@ class Settings:
         "`Gateway` or `Rest`, may have at once, which `template.yaml` sets to what it reserves: a quarter of them, "
         "rounded down, may wait for messages. 0: all of them.")
     queue_lambda_worker_seconds = Setting(65, unit="seconds", minimum=0, maximum=70, help="How long an invocation of "
-        "the functions `DeliverWebhooks`, `FireSchedules` and `Move`, once a minute, polls for new work. Over 60: "
+        "the functions `Deliver`, `FireSchedules` and `Move`, once a minute, polls for new work. Over 60: "
         "until the next one does. 0: it ends when nothing is due, and new work may be a minute late; "
         "`PollMappings` polls for 45 seconds then.")
     queue_lambda_mappings = Setting(False, help="Functions of a serverless deployment have the API of event source "

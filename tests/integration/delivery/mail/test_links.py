@@ -37,7 +37,7 @@ def container(database: Database, variables: dict[str, str]) -> Iterator[tuple[s
 def functions(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Their address, and the invocation of the schedule."""
     with FunctionServer(database.pooled_dsn, variables=variables) as server:
-        yield server.endpoint_url, lambda: server.functions.invoke("deliver_webhooks", {})
+        yield server.endpoint_url, lambda: server.functions.invoke("deliver", {})
 
 
 @pytest.mark.parametrize("door", [container, functions])

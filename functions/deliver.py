@@ -1,4 +1,4 @@
-"""Delivers webhooks; a schedule invokes it every minute, and it polls until the next invocation."""
+"""Delivers what goes out; a schedule invokes it every minute, and it polls until the next invocation."""
 
 from penstock.lambda_runtime.scheduled import polling_handler
 from penstock.workers import deliver
