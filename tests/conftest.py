@@ -25,6 +25,8 @@ botocore_endpoints.read_once()
 
 def shares_a_fixture(item: pytest.Function) -> bool:
     """Whether a test asks for a fixture that its module makes once; those of every test (`_name`) do not count."""
+    if item.get_closest_marker("shared"):
+        return True
     made = item._fixtureinfo.name2fixturedefs
     return any(
         made[name][-1].scope == "module" for name in item.fixturenames if name in made and name[0] != "_"
@@ -72,6 +74,13 @@ def postgres() -> Iterator[TestServer]:
     """The PostgreSQL server and the PgBouncer of this test process."""
     with running_test_server() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def shared_database(postgres: TestServer) -> Iterator[Database]:
+    """A database of all tests of a module."""
+    with postgres.database() as database:
+        yield database
 
 
 @pytest.fixture

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import boto3
+import httpx
 import pytest
 from botocore.config import Config
 
 from penstock.settings import DRIVERS
+from tests.support import plain_http
 from tests.support.database import Database
 from tests.support.functions.server import Functions, FunctionServer
 from tests.support.local_lambda.events import EventForm
@@ -29,6 +31,13 @@ def deployment(
     """An endpoint whose requests arrive as events of the test's `form`; its functions have either driver."""
     with FunctionServer(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as deployment:
         yield deployment
+
+
+@pytest.fixture
+def http(deployment: FunctionServer) -> Iterator[httpx.Client]:
+    """A plain HTTP client of the deployment."""
+    with plain_http.Client(base_url=deployment.endpoint_url) as http:
+        yield http
 
 
 @pytest.fixture

@@ -60,12 +60,6 @@ def sql(database: Database) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-@pytest.fixture
-def http(deployment: FunctionServer) -> Iterator[httpx.Client]:
-    with plain_http.Client(base_url=deployment.endpoint_url) as http:
-        yield http
-
-
 def query(http: httpx.Client, path: str, **parameters: str) -> httpx.Response:
     return http.get(f"{path}?{urlencode(parameters)}")
 

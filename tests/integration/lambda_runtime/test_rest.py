@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -11,20 +10,13 @@ import pytest
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
-from tests.support import plain_http
 from tests.support.database import Database
-from tests.support.functions.server import Functions, FunctionServer, load_handler
+from tests.support.functions.server import Functions, load_handler
 from tests.support.local_lambda.events import EVENT_FORMS, Request, event_of, response_of
 
 JSON = {"content-type": "application/json"}
 
 pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
-
-
-@pytest.fixture
-def http(deployment: FunctionServer) -> Iterator[httpx.Client]:
-    with plain_http.Client(base_url=deployment.endpoint_url) as http:
-        yield http
 
 
 def test_the_life_of_a_message(http: httpx.Client) -> None:

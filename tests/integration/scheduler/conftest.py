@@ -17,12 +17,6 @@ Fire = Callable[..., Counts]
 
 
 @pytest.fixture
-def db(database: Database) -> Iterator[Connection]:
-    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def fire(database: Database) -> Iterator[Fire]:
     """Runs a worker until nothing is due now: `fire(queue_schedule_batch_size=2)`. Through PgBouncer."""
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import count
 
 import httpx
@@ -11,9 +10,11 @@ import psycopg
 import pytest
 
 from tests.support.conformance.access_keys import SIGV4, key_ring
-from tests.support.database import Database, TestServer
+from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
 from tests.support.web.requests import error_code
+
+pytestmark = [pytest.mark.shared, pytest.mark.settings(**SIGV4)]
 
 Header = dict[str, str]
 
@@ -26,18 +27,6 @@ def token(database: Database, account: str | None) -> Header:
 ACCOUNTS = count(100_000_000_000)
 
 
-@pytest.fixture(scope="module")
-def database(postgres: TestServer) -> Iterator[Database]:
-    with postgres.database() as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-def http(database: Database) -> Iterator[httpx.Client]:
-    with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
-        yield http
-
-
 @pytest.fixture
 def account() -> str:
     """An account of the test's own."""
@@ -45,8 +34,8 @@ def account() -> str:
 
 
 @pytest.fixture
-def root(database: Database, account: str) -> Header:
-    return token(database, account)
+def root(shared_database: Database, account: str) -> Header:
+    return token(shared_database, account)
 
 
 def key_of(http: httpx.Client, caller: Header, **new: object) -> Header:
@@ -56,7 +45,7 @@ def key_of(http: httpx.Client, caller: Header, **new: object) -> Header:
 
 
 def test_a_user_and_his_keys_from_beginning_to_end(
-    http: httpx.Client, root: Header, database: Database, account: str
+    http: httpx.Client, root: Header, shared_database: Database, account: str
 ) -> None:
     assert http.put("/v1/users/ann", json={"policies": ["read"]}, headers=root).status_code == 204
     ann = key_of(http, root, user="ann", description="her laptop", expires_at="2099-01-01T00:00:00Z")
@@ -75,7 +64,7 @@ def test_a_user_and_his_keys_from_beginning_to_end(
     assert http.get("/v1/queues", headers=ann).status_code == 401
     access = http.post("/v1/keys", json={"user": "ann"}, headers=root).json()
     assert access["token"] is None
-    with psycopg.connect(database.api_dsn) as db:
+    with psycopg.connect(shared_database.api_dsn) as db:
         found = db.execute(
             "select action, target from queue.audit where account_id = %s order by audit_id", (account,)
         ).fetchall()
@@ -101,10 +90,10 @@ def test_an_administrator_makes_no_key_of_the_account(http: httpx.Client, root: 
     assert error_code(http.post("/v1/keys", json={"bearer": True, "user": "ann"}, headers=ann))[0] == 429
 
 
-def test_accounts_do_not_see_each_other(http: httpx.Client, root: Header, database: Database) -> None:
+def test_accounts_do_not_see_each_other(http: httpx.Client, root: Header, shared_database: Database) -> None:
     http.put("/v1/users/ann", json={"policies": ["read"]}, headers=root).raise_for_status()
     key_of(http, root, user="ann")
-    partner = token(database, str(next(ACCOUNTS)))
+    partner = token(shared_database, str(next(ACCOUNTS)))
     keys = http.get("/v1/keys", headers=root).json()
     assert len(keys) == 2
     assert http.get("/v1/users", headers=partner).json() == []
@@ -152,9 +141,9 @@ def test_no_text_is_our_mistake(http: httpx.Client, root: Header, text: str) -> 
         assert http.request(method, path, content=content, headers=headers).status_code < 500, (path, body)
 
 
-def test_where_nobody_is_asked_no_key_is_made(database: Database) -> None:
+def test_where_nobody_is_asked_no_key_is_made(shared_database: Database) -> None:
     """Else whoever reached the service then could enter once access is on."""
-    with running_service(database.api_dsn) as service, service.http() as http:
+    with running_service(shared_database.api_dsn) as service, service.http() as http:
         for method, path, body in (
             ("POST", "/v1/keys", {"bearer": True}),
             ("PUT", "/v1/users/ann", {"policies": ["admin"]}),

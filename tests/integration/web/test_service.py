@@ -22,12 +22,6 @@ WAITS = "select from queue.watcher where queue_id > 0"  # 0: the worker that del
 BLOCKED = "select from pg_locks where not granted"
 
 
-@pytest.fixture
-def service(database: Database) -> Iterator[Service]:
-    with running_service(database.api_dsn) as service:
-        yield service
-
-
 @pytest.fixture(scope="module")
 def shared(postgres: TestServer) -> Iterator[Service]:
     """For tests that change nothing of it."""

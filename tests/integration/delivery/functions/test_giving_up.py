@@ -6,14 +6,12 @@ Source: RetryPolicy (EventBridge Scheduler API Reference). Who may have a functi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
 from tests.integration.web.polling.conftest import World
-from tests.support.database import Database
 from tests.support.sql.calls import ACCOUNT, Connection, create, receive
 from tests.support.wait import wait_until
 
@@ -26,12 +24,6 @@ SCHEDULE = {
         "target": {"Arn": ARN, "Input": '{"n": "<aws.scheduler.attempt-number>"}'},
     },
 }  # fmt: skip
-
-
-@pytest.fixture
-def db(database: Database) -> Iterator[Connection]:
-    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
-        yield connection
 
 
 def test_a_function_of_another_account_than_the_subscriber(world: World) -> None:

@@ -12,22 +12,8 @@ from penstock.settings import Settings, Value
 from penstock.workers import Counts
 from penstock.workers.deliver import Deliverer
 from tests.support.database import Database
-from tests.support.delivery.receiver import Receiver, running_receiver
-from tests.support.sql.calls import Connection
 
 Deliver = Callable[..., Counts]
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with running_receiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def db(database: Database) -> Iterator[Connection]:
-    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from penstock.workers import Counts
 from penstock.workers.deliver import Deliverer
 from tests.support.database import Database
 from tests.support.mail.server import MailServer, running_mail_server
-from tests.support.sql.calls import Connection
 
 SENDER = "Penstock <no-reply@example.com>"
 Deliver = Callable[..., Counts]
@@ -23,12 +22,6 @@ Deliver = Callable[..., Counts]
 def mail_server() -> Iterator[MailServer]:
     with running_mail_server() as server:
         yield server
-
-
-@pytest.fixture
-def db(database: Database) -> Iterator[Connection]:
-    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from penstock.postgres.statements.metrics import (
     LagRow,
     MetricsRow,
 )
-from tests.support.database import Database, TestServer
+from tests.support.database import Database
 from tests.support.sql.calls import ACCOUNT, REGION, Connection, call
 from tests.support.sql.metric_rows import (
     add_forecast,
@@ -37,16 +37,10 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 PLACE = (ACCOUNT, REGION)
 
 
-@pytest.fixture(scope="module")
-def database(postgres: TestServer) -> Iterator[Database]:
-    with postgres.database() as database:
-        yield database
-
-
 @pytest.fixture
-def db(database: Database) -> Iterator[Connection]:
+def db(shared_database: Database) -> Iterator[Connection]:
     """In a transaction that is undone; its time zone is not UTC."""
-    with psycopg.connect(database.api_dsn) as connection:
+    with psycopg.connect(shared_database.api_dsn) as connection:
         connection.execute("set time zone 'Asia/Kolkata'")
         yield connection
         connection.rollback()

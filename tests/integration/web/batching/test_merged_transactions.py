@@ -4,7 +4,7 @@ Rule: a receipt that is over fails the whole with 409 (docs/topics.md).
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, cast
 
@@ -16,11 +16,12 @@ from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendE
 from penstock_web.batching.batcher import Batcher
 from tests.integration.web.rest.test_rest import receive
 from tests.support import plain_http
-from tests.support.database import TestServer
-from tests.support.programs.penstock_service import Service, running_service
+from tests.support.programs.penstock_service import Service
 from tests.support.web.fake_database import FakeDatabase
 from tests.support.web.fake_queue import ORDERS
 from tests.support.web.virtual_clock import settle
+
+pytestmark = [pytest.mark.shared, pytest.mark.settings(QUEUE_PURGE_INTERVAL_SECONDS="0")]
 
 AT_ONCE = 24
 STALE = 99
@@ -90,21 +91,13 @@ async def test_two_that_acknowledge_one_message_are_never_one_call() -> None:
 
 
 # --- over a real service ---------------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def service(postgres: TestServer) -> Iterator[Service]:
-    settings = {"QUEUE_PURGE_INTERVAL_SECONDS": "0"}
-    with postgres.database() as database, running_service(database.api_dsn, **settings) as service:
-        yield service
-
-
 @pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client; `work` and `next` are empty."""
-    with service.http() as http:
-        for name in ("work", "next"):
-            http.post("/v1/queues", json={"name": name})
-            http.post(f"/v1/queues/{name}/purge").raise_for_status()
-        yield http
+def http(http: httpx.Client) -> httpx.Client:
+    """`work` and `next` are empty."""
+    for name in ("work", "next"):
+        http.post("/v1/queues", json={"name": name})
+        http.post(f"/v1/queues/{name}/purge").raise_for_status()
+    return http
 
 
 def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:

@@ -7,17 +7,18 @@ reads the answers is prometheus-client's parser, which refuses what the specific
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 
 import httpx
 import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from tests.support.database import Database, TestServer
+from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service, until_row
 from tests.support.tracing.collector import running_collector
 from tests.support.web.prometheus_text import scrape
+
+pytestmark = [pytest.mark.shared, pytest.mark.settings(QUEUE_METRICS_INTERVAL_MS="100")]
 
 # What Prometheus 2.55 sends ("scrape_protocols", prometheus.io/docs/prometheus/latest/configuration/configuration).
 PROMETHEUS = (
@@ -26,18 +27,6 @@ PROMETHEUS = (
 )
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-
-
-@pytest.fixture(scope="module")
-def database(postgres: TestServer) -> Iterator[Database]:
-    with postgres.database() as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-def service(database: Database) -> Iterator[Service]:
-    with running_service(database.api_dsn, QUEUE_METRICS_INTERVAL_MS="100") as service:
-        yield service
 
 
 def ask(service: Service, **headers: str) -> httpx.Response:
@@ -54,12 +43,12 @@ def families(text: str) -> dict[str, Metric]:
     return {family.name: family for family in found}
 
 
-def test_openmetrics_says_the_same_as_the_text(database: Database, service: Service) -> None:
+def test_openmetrics_says_the_same_as_the_text(shared_database: Database, service: Service) -> None:
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="quote-and-backslash")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="1")
     sqs.receive_message(QueueUrl=url)
-    until_row(database.dsn, "select from queue.measurement where in_flight = 1")
+    until_row(shared_database.dsn, "select from queue.measurement where in_flight = 1")
     answer = ask(service, accept=PROMETHEUS)
     assert answer.headers["content-type"] == OPENMETRICS
     assert answer.text.endswith("\n# EOF\n")
@@ -107,11 +96,14 @@ def test_gzip(service: Service, encodings: str, compressed: bool) -> None:
     assert b"# TYPE penstock_http_requests_total counter" in (gzip.decompress(raw) if compressed else raw)
 
 
-def test_a_slow_request_names_its_trace(database: Database) -> None:
+def test_a_slow_request_names_its_trace(shared_database: Database) -> None:
     with (
         running_collector() as collector,
         running_service(
-            database.api_dsn, OTLP_ENABLED="true", OTLP_ENDPOINT=collector.endpoint, OTLP_SAMPLE_RATE="0"
+            shared_database.api_dsn,
+            OTLP_ENABLED="true",
+            OTLP_ENDPOINT=collector.endpoint,
+            OTLP_SAMPLE_RATE="0",
         ) as service,
         service.http() as http,
     ):

@@ -1,39 +1,16 @@
 """/v1/deliveries over a real service, whose worker delivers meanwhile. Shapes: docs/webhooks.md."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 
-from tests.support.database import Database
-from tests.support.delivery.receiver import Receiver, running_receiver
+from tests.support.delivery.receiver import Receiver
 from tests.support.delivery.rows import publish, webhooks
-from tests.support.programs.penstock_service import running_service
 from tests.support.sql.calls import Connection
 from tests.support.wait import wait_until
 
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with running_receiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def http(database: Database) -> Iterator[httpx.Client]:
-    with (
-        running_service(database.api_dsn, WEBHOOK_ALLOW_CIDRS="127.0.0.0/8") as service,
-        service.http() as http,
-    ):
-        yield http
-
-
-@pytest.fixture
-def db(database: Database) -> Iterator[Connection]:
-    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
-        yield connection
+pytestmark = pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 
 
 def listed(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from penstock_web.cli import main
 from tests.support.database import Database
-from tests.support.delivery.receiver import Receiver, Request, running_receiver
+from tests.support.delivery.receiver import Receiver, Request
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
@@ -22,26 +21,9 @@ from tests.support.web.console_client import ConsoleClient
 
 KEY = b"k" * 32
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with running_receiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def service(database: Database) -> Iterator[Service]:
-    with running_service(
-        database.api_dsn, WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full"
-    ) as service:  # fmt: skip
-        yield service
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    with service.http() as http:
-        yield http
+pytestmark = pytest.mark.settings(
+    WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full"
+)
 
 
 def bind(http: httpx.Client, url: str) -> None:

@@ -1,36 +1,30 @@
 """Routed events and transactions over a real service. Shapes: docs/topics.md, "Events"."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.integration.web.rest.test_rest import error_of, receive, send
-from tests.support.database import TestServer
-from tests.support.programs.penstock_service import Service, running_service
+
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.settings(QUEUE_PURGE_INTERVAL_SECONDS="0", QUEUE_RECREATE_INTERVAL_SECONDS="0"),
+]
 
 MANY = [f"q{number}" for number in range(3)]
 
 
-@pytest.fixture(scope="module")
-def service(postgres: TestServer) -> Iterator[Service]:
-    settings = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
-    with postgres.database() as database, running_service(database.api_dsn, **settings) as service:
-        yield service
-
-
 @pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client; three queues are there and empty, nothing is bound."""
-    with service.http() as http:
-        for queue in http.get("/v1/queues").json()["queues"]:
-            for one in http.get(f"/v1/queues/{queue['name']}/subscriptions").json()["subscriptions"]:
-                unbind(http, one)
-            http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
-        for name in MANY:
-            http.post("/v1/queues", json={"name": name}).raise_for_status()
-        yield http
+def http(http: httpx.Client) -> httpx.Client:
+    """Three queues are there and empty, nothing is bound."""
+    for queue in http.get("/v1/queues").json()["queues"]:
+        for one in http.get(f"/v1/queues/{queue['name']}/subscriptions").json()["subscriptions"]:
+            unbind(http, one)
+        http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
+    for name in MANY:
+        http.post("/v1/queues", json={"name": name}).raise_for_status()
+    return http
 
 
 def bind(http: httpx.Client, pattern: str, **what: Any) -> dict[str, Any]:

@@ -10,42 +10,32 @@ import httpx
 import psycopg
 import pytest
 
-from tests.support.database import Database, TestServer
-from tests.support.programs.penstock_service import Service, running_service
+from tests.support.database import Database
+
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.settings(QUOTA_SCHEDULES="20", QUEUE_PURGE_INTERVAL_SECONDS="0"),
+]
 
 YEAR = 31_536_000
-SETTINGS = {"QUOTA_SCHEDULES": "20", "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
 EMPTY = {"visible": 0, "in_flight": 0, "delayed": 0}
 MAKE_DUE = "update queue.schedule set next_fire_at = date_trunc('second', now()), due_at = now()"
 
 
-@pytest.fixture(scope="module")
-def database(postgres: TestServer) -> Iterator[Database]:
-    with postgres.database() as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-def service(database: Database) -> Iterator[Service]:
-    with running_service(database.api_dsn, **SETTINGS) as service:
-        yield service
-
-
 @pytest.fixture
-def db(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(database.dsn, autocommit=True) as connection:
+def db(shared_database: Database) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(shared_database.dsn, autocommit=True) as connection:
         yield connection
 
 
 @pytest.fixture
-def http(service: Service, db: psycopg.Connection[Any]) -> Iterator[httpx.Client]:
-    """A client; the queues `orders` and `o.fifo` are there and empty, and no schedule."""
+def http(http: httpx.Client, db: psycopg.Connection[Any]) -> httpx.Client:
+    """The queues `orders` and `o.fifo` are there and empty, and no schedule."""
     db.execute("delete from queue.schedule; delete from queue.schedule_run")
-    with service.http() as http:
-        for name in ("orders", "o.fifo"):
-            http.post("/v1/queues", json={"name": name, "fifo": name == "o.fifo"})
-            http.post(f"/v1/queues/{name}/purge").raise_for_status()
-        yield http
+    for name in ("orders", "o.fifo"):
+        http.post("/v1/queues", json={"name": name, "fifo": name == "o.fifo"})
+        http.post(f"/v1/queues/{name}/purge").raise_for_status()
+    return http
 
 
 def send(http: httpx.Client, body: Any, queue: str = "orders") -> Any:

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.support.conformance.access_keys import SIGV4, key_ring
-from tests.support.database import Database, TestServer
+from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.web.requests import error_code
 
 LAMBDA = {"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1", "QUEUE_LAMBDA_FUNCTIONS": "f*"}
+pytestmark = [pytest.mark.shared, pytest.mark.settings(**LAMBDA)]
+
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 NOWHERE = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
-
-
-@pytest.fixture(scope="module")
-def service(postgres: TestServer) -> Iterator[Service]:
-    with postgres.database() as database, running_service(database.api_dsn, **LAMBDA) as service:
-        yield service
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    with service.http() as http:
-        yield http
 
 
 def new_queue(http: httpx.Client, name: str) -> None:

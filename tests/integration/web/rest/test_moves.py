@@ -9,24 +9,20 @@ import httpx
 import psycopg
 import pytest
 
-from tests.support.database import Database, TestServer
-from tests.support.programs.penstock_service import running_service
+from tests.support.database import Database
+from tests.support.programs.penstock_service import Service
 from tests.support.wait import wait_until
+
+pytestmark = pytest.mark.shared
 
 NO_MOVE = "00000000-0000-4000-8000-000000000000"
 MOVES = "/v1/queues/dead/moves"
 
 
 @pytest.fixture(scope="module")
-def database(postgres: TestServer) -> Iterator[Database]:
-    with postgres.database() as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-def http(database: Database) -> Iterator[httpx.Client]:
+def http(shared_service: Service) -> Iterator[httpx.Client]:
     """A service with the queue `orders`, whose messages are dead letters once they were received."""
-    with running_service(database.api_dsn) as service, service.http() as http:
+    with shared_service.http() as http:
         http.post("/v1/queues", json={"name": "dead"}).raise_for_status()
         policy = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": 1}
         attributes = {"RedrivePolicy": policy}
@@ -43,7 +39,7 @@ def move_of(http: httpx.Client, move: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_one_first_then_the_rest_at_a_rate(http: httpx.Client, database: Database) -> None:
+def test_one_first_then_the_rest_at_a_rate(http: httpx.Client, shared_database: Database) -> None:
     messages = [{"message": {"n": n, "kind": "late" if n % 2 else "broken"}} for n in range(8)]
     http.post("/v1/queues/orders/messages", json=messages).raise_for_status()
     http.get("/v1/queues/orders/messages", params={"max": 100, "vt": 0}).raise_for_status()
@@ -69,7 +65,7 @@ def test_one_first_then_the_rest_at_a_rate(http: httpx.Client, database: Databas
     assert (depth(http, "orders"), depth(http, "dead")) == (4, 4)
     for again in ("continue", "cancel"):
         assert http.post(f"{MOVES}/{move['id']}/{again}").status_code == 409
-    with psycopg.connect(database.dsn) as connection:
+    with psycopg.connect(shared_database.dsn) as connection:
         rows = connection.execute(
             "select action, target, filter, affected, error is not null from queue.audit order by audit_id"
         ).fetchall()

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import partial
 
 import httpx
-import pytest
 
 from tests.support.database import Database
-from tests.support.delivery.receiver import Receiver, running_receiver
+from tests.support.delivery.receiver import Receiver
 from tests.support.programs.penstock_service import running_service
 from tests.support.wait import wait_until
 
 PHONE = "+15550100123"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with running_receiver() as receiver:
-        yield receiver
 
 
 def send(http: httpx.Client, text: str, **more: str) -> None:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 
 from tests.support.database import Database
@@ -20,18 +19,6 @@ from tests.support.wait import wait_until
 def service(database: Database) -> Iterator[Service]:
     with running_service(database.pooled_dsn, database.api_dsn) as service:
         yield service
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    with service.http() as http:
-        yield http
-
-
-@pytest.fixture
-def db(database: Database) -> Iterator[Connection]:
-    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.mark.parametrize("name", ["orders", "orders.fifo"])

@@ -2,34 +2,30 @@
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.support.database import Database, TestServer
+from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
+
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.settings(QUEUE_PURGE_INTERVAL_SECONDS="0", QUEUE_RECREATE_INTERVAL_SECONDS="0"),
+]
 
 JSON = {"content-type": "application/json"}
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch
 
 
-@pytest.fixture(scope="module")
-def service(postgres: TestServer) -> Iterator[Service]:
-    settings = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
-    with postgres.database() as database, running_service(database.api_dsn, **settings) as service:
-        yield service
-
-
 @pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client; the queue `orders` is there and empty, and no other."""
-    with service.http() as http:
-        for queue in http.get("/v1/queues").json()["queues"]:
-            http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
-        http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
-        yield http
+def http(http: httpx.Client) -> httpx.Client:
+    """The queue `orders` is there and empty, and no other."""
+    for queue in http.get("/v1/queues").json()["queues"]:
+        http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
+    http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
+    return http
 
 
 def send(http: httpx.Client, message: Any, queue: str = "orders", **others: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
@@ -11,21 +10,11 @@ import httpx
 import pytest
 
 from tests.support.conformance.access_keys import SIGV4, key_ring
-from tests.support.database import Database, TestServer
+from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.web.requests import error_code
 
-
-@pytest.fixture(scope="module")
-def service(postgres: TestServer) -> Iterator[Service]:
-    with postgres.database() as database, running_service(database.api_dsn) as service:
-        yield service
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    with service.http() as http:
-        yield http
+pytestmark = pytest.mark.shared
 
 
 def sns_of(service: Service) -> Any:

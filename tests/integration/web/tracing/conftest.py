@@ -46,12 +46,6 @@ def service(postgres: TestServer, collector: Collector) -> Iterator[Service]:
         yield service
 
 
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    with service.http() as http:
-        yield http
-
-
 def new_trace() -> str:
     """Another trace id than any before."""
     return f"{next(_numbers):032x}"

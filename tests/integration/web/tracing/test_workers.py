@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -19,7 +18,6 @@ from penstock.trace_context import CURRENT_TRACE, TraceContext
 from penstock.workers.fire import Firer
 from penstock_web.tracing.tracing import Tracing
 from tests.integration.web.tracing.conftest import PARENT, new_trace, traceparent
-from tests.support.database import Database
 from tests.support.delivery.receiver import Receiver, running_receiver
 from tests.support.schedules.rows import Hour, put, value
 from tests.support.sql.calls import Connection
@@ -100,12 +98,6 @@ def test_a_webhook_of_an_unrecorded_trace(
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def db(database: Database) -> Iterator[Connection]:
-    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
-        yield connection
-
-
 def fire(db: Connection, rate: float) -> list[tuple[str, str, dict[str, Any]]]:
     """Fires what is due; the spans that are recorded, by header, name and attributes."""
     exporter = InMemorySpanExporter()

@@ -7,6 +7,11 @@ import pytest
 
 from tests.support.schedules.rest_documents import NEW, TARGET, create, moments, names, refused
 
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.settings(QUEUE_SCHEDULE_ENABLED="false", QUEUE_RECREATE_INTERVAL_SECONDS="0"),
+]
+
 
 @pytest.mark.parametrize(
     "changes",

@@ -3,12 +3,18 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import pytest
 
 from tests.integration.web.rest.test_rest import receive
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, until_row
 from tests.support.schedules.rest_documents import MILLISECONDS, SECONDS, create, names, refused
 from tests.support.sql.calls import call_pattern
+
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.settings(QUEUE_SCHEDULE_ENABLED="false", QUEUE_RECREATE_INTERVAL_SECONDS="0"),
+]
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -48,12 +54,13 @@ def test_runs_are_listed_the_newest_first(http: httpx.Client) -> None:
     assert {(run["attempts"], run["error"]) for run in found} == {(1, None)}
 
 
-def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, database: Database) -> None:
+def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, shared_database: Database) -> None:
     create(http)
     with ThreadPoolExecutor(1) as pool, service.http() as other:
         polling = pool.submit(receive, other, "orders", wait=20)
         until_row(
-            database.dsn, f"select from pg_stat_activity where query ~ '{call_pattern('queue.poll_queues')}'"
+            shared_database.dsn,
+            f"select from pg_stat_activity where query ~ '{call_pattern('queue.poll_queues')}'",
         )
         http.post("/v1/schedules/nightly/runs").raise_for_status()
         assert [message["message"] for message in polling.result()] == [{"do": "it"}]

@@ -19,6 +19,11 @@ from tests.support.schedules.rest_documents import (
     refused,
 )
 
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.settings(QUEUE_SCHEDULE_ENABLED="false", QUEUE_RECREATE_INTERVAL_SECONDS="0"),
+]
+
 
 # --- one schedule ----------------------------------------------------------------------------------------------------
 def test_a_schedule_has_its_shape(http: httpx.Client) -> None:
@@ -114,11 +119,11 @@ def test_put_makes_and_replaces(http: httpx.Client) -> None:
 
 
 def test_put_computes_anew_when_the_expression_or_time_zone_changes(
-    http: httpx.Client, database: Database
+    http: httpx.Client, shared_database: Database
 ) -> None:
     """Else the next time stays, though it has passed: it is late, not forgotten."""
     create(http)
-    with psycopg.connect(database.dsn) as connection:
+    with psycopg.connect(shared_database.dsn) as connection:
         connection.execute(
             "update queue.schedule set next_fire_at = '2020-01-01T03:00:00Z', consecutive_failures = 2"
         )
@@ -215,8 +220,11 @@ def test_bad_filters(http: httpx.Client, query: dict[str, str]) -> None:
     assert refused(http.get("/v1/schedules", params=query)) == (400, "bad_request")
 
 
-def test_a_list_is_capped(database: Database) -> None:
-    with running_service(database.api_dsn, QUEUE_SCHEDULE_LIST_MAX="2") as service, service.http() as http:
+def test_a_list_is_capped(shared_database: Database) -> None:
+    with (
+        running_service(shared_database.api_dsn, QUEUE_SCHEDULE_LIST_MAX="2") as service,
+        service.http() as http,
+    ):
         http.put("/v1/schedules?prune=true", json=[{**NEW, "name": name} for name in "abc"])
         assert names(http) == ["a", "b"]
 

@@ -1,0 +1,42 @@
+"""The service of a test: the marker `settings` gives it settings, and with `shared` all tests of a module have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.support.database import Database
+from tests.support.programs.penstock_service import Service, running_service
+
+
+def read_settings(node: pytest.Item | pytest.Collector) -> dict[str, str]:
+    """The environment variables of the marker `settings`."""
+    marker = node.get_closest_marker("settings")
+    return dict(marker.kwargs) if marker else {}
+
+
+@pytest.fixture(scope="module")
+def shared_service(shared_database: Database, request: pytest.FixtureRequest) -> Iterator[Service]:
+    """A service on the database of the module's tests."""
+    with running_service(shared_database.api_dsn, **read_settings(request.node)) as service:
+        yield service
+
+
+@pytest.fixture
+def service(request: pytest.FixtureRequest) -> Iterator[Service]:
+    """A service on the test's database, or with the marker `shared` that of the module."""
+    if request.node.get_closest_marker("shared"):
+        yield request.getfixturevalue("shared_service")
+        return
+    database: Database = request.getfixturevalue("database")
+    with running_service(database.api_dsn, **read_settings(request.node)) as service:
+        yield service
+
+
+@pytest.fixture
+def http(service: Service) -> Iterator[httpx.Client]:
+    """A client of the service."""
+    with service.http() as http:
+        yield http
