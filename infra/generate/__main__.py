@@ -7,7 +7,7 @@ from pathlib import Path
 from penstock.actions import ACTIONS
 
 from .blocks import MarkerError
-from .files import differences, write
+from .files import find_differences, write_files
 from .load_balancer import PriorityError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +18,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when a file differs")
     options = parser.parse_args(arguments)
     try:
-        changed = differences(root, ACTIONS) if options.check else write(root, ACTIONS)
+        changed = find_differences(root, ACTIONS) if options.check else write_files(root, ACTIONS)
     except (MarkerError, PriorityError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) ->
     """The text with new lines in its blocks, by their names. Raises MarkerError."""
     lines = text.splitlines()
     for name, content in blocks.items():
-        first, last = _block_range(lines, file, name)
+        first, last = _find_block(lines, file, name)
         lines[first:last] = content
     return "\n".join((*lines, ""))
 
@@ -24,11 +24,11 @@ def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) ->
 def read_block(text: str, file: str, name: str) -> list[str]:
     """The present lines of a block. Raises MarkerError."""
     lines = text.splitlines()
-    first, last = _block_range(lines, file, name)
+    first, last = _find_block(lines, file, name)
     return lines[first:last]
 
 
-def _block_range(lines: Sequence[str], file: str, name: str) -> tuple[int, int]:
+def _find_block(lines: Sequence[str], file: str, name: str) -> tuple[int, int]:
     begins = [number for number, line in enumerate(lines) if BEGIN.format(name) in line]
     if len(begins) != 1:
         raise MarkerError(
@@ -43,7 +43,7 @@ def _block_range(lines: Sequence[str], file: str, name: str) -> tuple[int, int]:
     raise MarkerError(f"{file} has no marker {END!r} after {BEGIN.format(name)!r}.")
 
 
-def yaml_list(names: Sequence[str], indent: int) -> list[str]:
+def wrap_list(names: Sequence[str], indent: int) -> list[str]:
     """[A, B, …] in lines of at most WIDTH characters."""
     space = " " * indent
     text = f"[{', '.join(names)}]"

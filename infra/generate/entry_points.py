@@ -18,15 +18,15 @@ handler = lambda_handler("{service}", "{action}")
 '''
 
 
-def module_name(action: str) -> str:
+def name_module(action: str) -> str:
     """SendMessage -> send_message, GetSMSAttributes -> get_sms_attributes."""
     return _BEGINNING.sub("_", action).lower()
 
 
-def entry_points(actions: Iterable[Action[Any, Any]]) -> dict[str, str]:
+def render_entry_points(actions: Iterable[Action[Any, Any]]) -> dict[str, str]:
     """The text of each file, by its path in the repository."""
     return {
-        f"functions/{action.service}/{module_name(action.name)}.py": TEXT.format(
+        f"functions/{action.service}/{name_module(action.name)}.py": TEXT.format(
             title=TITLES[action.service], service=action.service, action=action.name
         )
         for action in actions

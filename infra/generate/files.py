@@ -8,12 +8,12 @@ from infra.costs.inputs import read_inputs
 from infra.costs.page import page as costs
 from penstock.actions import Action
 
-from .blocks import read_block, replace_blocks, yaml_list
-from .entry_points import entry_points
-from .load_balancer import rules
-from .pages import compatibility
-from .sam_template import functions, logical_id
-from .settings.files import write_setting_texts
+from .blocks import read_block, replace_blocks, wrap_list
+from .entry_points import render_entry_points
+from .load_balancer import render_rules
+from .pages import render_compatibility
+from .sam_template import name_resource, render_functions
+from .settings.files import render_setting_texts
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY, COSTS = "docs/compatibility.md", "docs/costs.md"
@@ -25,19 +25,19 @@ CLIENT_FUNCTIONS = ("Gateway", "Rest")
 def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str, str]:
     """The text of every generated file, by its path. Raises MarkerError and PriorityError."""
     return {
-        **entry_points(actions),
-        TEMPLATE: _template(root, actions),
-        ALB: _load_balancer(root, actions),
-        ALARMS: _alarms(root, actions),
+        **render_entry_points(actions),
+        TEMPLATE: _render_template(root, actions),
+        ALB: _render_load_balancer(root, actions),
+        ALARMS: _render_alarms(root, actions),
         COMPATIBILITY: replace_blocks(
-            (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": compatibility(actions)}
+            (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": render_compatibility(actions)}
         ),
         COSTS: costs(read_inputs()),
-        **write_setting_texts(root),
+        **render_setting_texts(root),
     }
 
 
-def differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
+def find_differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     """One line for each file that is missing, stale or not as generated."""
     found = []
     for name, text in generate_texts(root, actions).items():
@@ -46,12 +46,12 @@ def differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
             found.append(f"{name}: missing")
         elif file.read_text() != text:
             found.append(f"{name}: differs")
-    return [*found, *(f"{name}: of no action" for name in _stale(root, actions))]
+    return [*found, *(f"{name}: of no action" for name in _find_stale(root, actions))]
 
 
-def write(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
+def write_files(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     """Writes files that differ, and deletes stale ones. Returns one line for each such file."""
-    found = differences(root, actions)
+    found = find_differences(root, actions)
     changed = [line.rpartition(": ")[0] for line in found]
     texts = generate_texts(root, actions)
     for name in changed:
@@ -64,9 +64,9 @@ def write(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     return found
 
 
-def _stale(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
+def _find_stale(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     """Entry points without an action. Files beside the services' folders, such as gateway.py, are written by hand."""
-    expected = entry_points(actions)
+    expected = render_entry_points(actions)
     existing = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
     return [name for name in existing if name not in expected]
 
@@ -80,24 +80,24 @@ def _select_actions(service: str, actions: Sequence[Action[Any, Any]]) -> list[A
     return [action for action in actions if action.service == service]
 
 
-def _template(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
+def _render_template(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     blocks = {
-        f"functions of {service}": functions(_select_actions(service, actions))
+        f"functions of {service}": render_functions(_select_actions(service, actions))
         for service in list_services(actions)
     }
     return replace_blocks((root / TEMPLATE).read_text(), TEMPLATE, blocks)
 
 
-def _load_balancer(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
+def _render_load_balancer(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     text = (root / ALB).read_text()
     blocks = {}
     for service in list_services(actions):
         own, name = _select_actions(service, actions), f"rules of {service}"
-        blocks[name] = rules(service, own, read_block(text, ALB, name))
-        blocks[f"actions of {service}"] = ["    -", *yaml_list([action.name for action in own], 6)]
+        blocks[name] = render_rules(service, own, read_block(text, ALB, name))
+        blocks[f"actions of {service}"] = ["    -", *wrap_list([action.name for action in own], 6)]
     return replace_blocks(text, ALB, blocks)
 
 
-def _alarms(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
-    names = [*CLIENT_FUNCTIONS, *map(logical_id, actions)]
-    return replace_blocks((root / ALARMS).read_text(), ALARMS, {"alarms": ["    -", *yaml_list(names, 6)]})
+def _render_alarms(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
+    names = [*CLIENT_FUNCTIONS, *map(name_resource, actions)]
+    return replace_blocks((root / ALARMS).read_text(), ALARMS, {"alarms": ["    -", *wrap_list(names, 6)]})

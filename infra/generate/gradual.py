@@ -52,7 +52,7 @@ ALIASES = (
 VARIABLE = ("        QUEUE_REGION: !Ref AWS::Region\n", '        PENSTOCK_RELEASE: "{release}"\n')
 
 
-def gradual(template: str, release: str) -> str:
+def add_gradual_deployment(template: str, release: str) -> str:
     """The template in which an alias moves to new versions gradually. Raises MarkerError if a line is not there once.
 
     release: what differs from each deployment to the next, in the variable PENSTOCK_RELEASE of every function.
@@ -68,4 +68,6 @@ def gradual(template: str, release: str) -> str:
 
 if __name__ == "__main__":
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-    sys.stdout.write(gradual((Path(__file__).parents[2] / "template.yaml").read_text(), written))
+    sys.stdout.write(
+        add_gradual_deployment((Path(__file__).parents[2] / "template.yaml").read_text(), written)
+    )

@@ -25,13 +25,15 @@ class PriorityError(Exception):
     """A service has more actions than priorities."""
 
 
-def rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:
+def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:
     """The mapping of a service's actions; `present`: the template's present lines. Raises PriorityError."""
-    numbers = priorities(service, [action.name for action in actions], present)
-    return [f"    {action.name}: {{Number: {numbers[action.name]}{_route(action)}}}" for action in actions]
+    numbers = assign_priorities(service, [action.name for action in actions], present)
+    return [
+        f"    {action.name}: {{Number: {numbers[action.name]}{_render_route(action)}}}" for action in actions
+    ]
 
 
-def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
+def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
     """The number of each action. A number out of range, or one that an earlier action has, is replaced."""
     allowed = PRIORITIES[service]
     found = {match[1]: int(match[2]) for match in map(_row, present) if match}
@@ -53,7 +55,7 @@ def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> di
     return numbers
 
 
-def _route(action: Action[Any, Any]) -> str:
+def _render_route(action: Action[Any, Any]) -> str:
     """Method and path of a REST-JSON action; a variable of the path becomes a pattern."""
     if not action.route:
         return ""

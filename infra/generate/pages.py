@@ -8,7 +8,7 @@ import botocore.session
 from penstock.actions import Action
 
 
-def compatibility(actions: Iterable[Action[Any, Any]]) -> list[str]:
+def render_compatibility(actions: Iterable[Action[Any, Any]]) -> list[str]:
     names = [action.name for action in actions if action.service == "sqs"]
     model = botocore.session.get_session().get_service_model("sqs")
     missing = sorted(set(model.operation_names) - set(names))

@@ -5,7 +5,7 @@ from typing import Any
 
 from penstock.actions import Action
 
-from .entry_points import module_name
+from .entry_points import name_module
 
 FUNCTION = """\
   {name}:
@@ -25,18 +25,20 @@ ROUTE = """\
 VARIABLES = {"{Name}": "{name}", "{ResourceArn}": "{arn+}"}
 
 
-def logical_id(action: Action[Any, Any]) -> str:
+def name_resource(action: Action[Any, Any]) -> str:
     """The function's name in template.yaml and in the names of alarms and rules, such as SqsSendMessage."""
     return f"{action.service.capitalize()}{action.name}"
 
 
-def functions(actions: Iterable[Action[Any, Any]]) -> list[str]:
+def render_functions(actions: Iterable[Action[Any, Any]]) -> list[str]:
     """The lines of all functions, with an empty line between two of them."""
-    return "\n".join(map(_function, actions)).splitlines()
+    return "\n".join(map(_render_function, actions)).splitlines()
 
 
-def _function(action: Action[Any, Any]) -> str:
-    text = FUNCTION.format(name=logical_id(action), service=action.service, module=module_name(action.name))
+def _render_function(action: Action[Any, Any]) -> str:
+    text = FUNCTION.format(
+        name=name_resource(action), service=action.service, module=name_module(action.name)
+    )
     if not action.route:
         return text
     method, path = action.route.split()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.settings import SETTINGS, Setting, SettingError, Settings, Value
-from penstock.settings.markdown import write_page
+from penstock.settings.markdown import render_page
 from penstock.settings.unknown import describe_unknown_variables
 
 PAGE = Path(__file__).parents[2] / "docs/settings.md"
@@ -29,7 +29,7 @@ SPECIFIED = {
 
 
 def test_the_page_is_what_the_command_prints() -> None:
-    assert PAGE.read_text() == write_page(SETTINGS)
+    assert PAGE.read_text() == render_page(SETTINGS)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)
@@ -54,6 +54,19 @@ def test_an_empty_variable_counts_as_not_set() -> None:
 
 def test_overrides_win() -> None:
     assert Settings.read({"QUEUE_SHARDS": "8"}, queue_shards=2).queue_shards == 2
+
+
+def test_settings_do_not_change() -> None:
+    settings = Settings.read({"QUEUE_SHARDS": "8"})
+    with pytest.raises(AttributeError, match="queue_shards"):
+        settings.queue_shards = 2  # type: ignore[assignment]
+    assert settings.replace(queue_shards=2) == Settings.read({"QUEUE_SHARDS": "2"}) != settings
+    assert len({settings, Settings.read({"QUEUE_SHARDS": "8"})}) == 1
+
+
+def test_values_of_no_setting_are_refused() -> None:
+    with pytest.raises(TypeError, match="queue_shard"):
+        Settings.read({}, queue_shard=2)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import yaml
 from penstock.settings import Setting
 
 
-def write_compose(text: str, settings: Iterable[Setting[Any]]) -> list[str]:
+def render_compose(text: str, settings: Iterable[Setting[Any]]) -> list[str]:
     """The lines of the block `settings`. They leave out variables that the file names by hand, with other defaults."""
     by_hand = _find_names_by_hand(text)
     return [f"  {s.name}: ${{{s.name}:-}}" for s in settings if s.name not in by_hand]

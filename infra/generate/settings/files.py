@@ -4,24 +4,24 @@ from pathlib import Path
 
 from infra.generate.blocks import replace_blocks
 from penstock.settings import SETTINGS
-from penstock.settings.markdown import write_page
+from penstock.settings.markdown import render_page
 
-from .compose import write_compose
-from .helm import write_defaults, write_schema
-from .terraform import write_terraform
+from .compose import render_compose
+from .helm import render_defaults, render_schema
+from .terraform import render_terraform
 
 PAGE, COMPOSE = "docs/settings.md", "infra/container/compose.yaml"
 HELM_SCHEMA, HELM_DEFAULTS = "infra/helm/values.schema.json", "infra/helm/templates/_setting_defaults.tpl"
 TERRAFORM = "infra/terraform/modules/settings/known_settings.tf"
 
 
-def write_setting_texts(root: Path) -> dict[str, str]:
+def render_setting_texts(root: Path) -> dict[str, str]:
     """The text of each, by its path. Raises MarkerError."""
     compose = (root / COMPOSE).read_text()
     return {
-        PAGE: write_page(SETTINGS),
-        TERRAFORM: write_terraform(SETTINGS),
-        COMPOSE: replace_blocks(compose, COMPOSE, {"settings": write_compose(compose, SETTINGS)}),
-        HELM_SCHEMA: write_schema((root / HELM_SCHEMA).read_text(), SETTINGS),
-        HELM_DEFAULTS: write_defaults(SETTINGS),
+        PAGE: render_page(SETTINGS),
+        TERRAFORM: render_terraform(SETTINGS),
+        COMPOSE: replace_blocks(compose, COMPOSE, {"settings": render_compose(compose, SETTINGS)}),
+        HELM_SCHEMA: render_schema((root / HELM_SCHEMA).read_text(), SETTINGS),
+        HELM_DEFAULTS: render_defaults(SETTINGS),
     }

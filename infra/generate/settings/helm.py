@@ -15,7 +15,7 @@ _DEFAULTS = """\
 """
 
 
-def write_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
+def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
     """The text of values.schema.json with other schemas of `settings` and `secretSettings`, a line each."""
     schema = json.loads(text)
     schemas: dict[str, str] = {}
@@ -33,7 +33,7 @@ def write_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
     return f"{written}\n"
 
 
-def write_defaults(settings: Iterable[Setting[Any]]) -> str:
+def render_defaults(settings: Iterable[Setting[Any]]) -> str:
     """The text of templates/_setting_defaults.tpl."""
     defaults = {setting.name: setting.write() for setting in settings if not setting.secret}
     return _DEFAULTS.format(lines=json.dumps(defaults, indent=0))
@@ -45,11 +45,11 @@ def _split(settings: Iterable[Setting[Any]]) -> Mapping[str, dict[str, dict[str,
         if setting.secret:
             found["secretSettings"][setting.name] = {"$ref": "#/definitions/secretSetting"}
         else:
-            found["settings"][setting.name] = _write_type(setting)
+            found["settings"][setting.name] = _render_type(setting)
     return found
 
 
-def _write_type(setting: Setting[Any]) -> dict[str, Any]:
+def _render_type(setting: Setting[Any]) -> dict[str, Any]:
     pattern = setting.format.pattern if setting.format else ""
     found = {
         "type": setting.kind,

@@ -13,9 +13,9 @@ locals {
 """
 
 
-def write_terraform(settings: Iterable[Setting[Any]]) -> str:
+def render_terraform(settings: Iterable[Setting[Any]]) -> str:
     """The text of the file: one line per setting, in the form of `terraform fmt`."""
-    names = {setting.name: _write_object(setting) for setting in settings}
+    names = {setting.name: _render_object(setting) for setting in settings}
     width = max(map(len, names))
     return "\n".join(
         (
@@ -30,7 +30,7 @@ def write_terraform(settings: Iterable[Setting[Any]]) -> str:
     )
 
 
-def _write_object(setting: Setting[Any]) -> str:
+def _render_object(setting: Setting[Any]) -> str:
     """Only the bounds that the setting has: expressions ask for others with `try`."""
     bounds = {
         "minimum": setting.minimum,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from infra.generate.gradual import gradual
+from infra.generate.gradual import add_gradual_deployment
 from penstock.actions import ACTIONS
 from tests.support.functions.server import ROOT
 from tests.support.stack.templates import expanded, of_type, transformed
@@ -24,7 +24,7 @@ TEMPLATE = (ROOT / "template.yaml").read_text()
 # Made when a test asks: only `make check-sam` installs what makes them.
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "functions": lambda: transformed(TEMPLATE),
-    "functions, gradually": lambda: transformed(gradual(TEMPLATE, "1")),
+    "functions, gradually": lambda: transformed(add_gradual_deployment(TEMPLATE, "1")),
     "load balancer": lambda: expanded((ROOT / "infra/alb/template.yaml").read_text()),
     "alarms": lambda: expanded((ROOT / "infra/alarms/template.yaml").read_text()),
 }

@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from infra.generate.gradual import ALIAS, gradual
+from infra.generate.gradual import ALIAS, add_gradual_deployment
 from penstock.actions import ACTIONS
 from tests.support.functions.server import ROOT
 from tests.support.stack.templates import Resources, transformed
@@ -45,7 +45,7 @@ def test_without_aliases_nothing_has_versions() -> None:
 
 
 def test_gradually_every_function_has_a_version_an_alias_and_a_group() -> None:
-    found = kinds(resources_of(gradual(TEMPLATE, "1")))
+    found = kinds(resources_of(add_gradual_deployment(TEMPLATE, "1")))
     for kind in ("Lambda::Function", "Lambda::Version", "Lambda::Alias", "CodeDeploy::DeploymentGroup"):
         assert found[kind] == FUNCTIONS
     assert found.total() <= MOST_RESOURCES
@@ -54,7 +54,7 @@ def test_gradually_every_function_has_a_version_an_alias_and_a_group() -> None:
 
 
 def test_whoever_calls_a_function_calls_its_alias() -> None:
-    resources = resources_of(gradual(TEMPLATE, "1"))
+    resources = resources_of(add_gradual_deployment(TEMPLATE, "1"))
     called = [
         *(
             r["Properties"]["FunctionName"]
@@ -81,13 +81,15 @@ def test_whoever_calls_a_function_calls_its_alias() -> None:
 
 def test_each_deployment_has_new_versions() -> None:
     """Also one that changes no code: otherwise a parameter's new value would reach no alias."""
-    first, second = (versions(resources_of(gradual(TEMPLATE, release))) for release in ("1", "2"))
+    first, second = (
+        versions(resources_of(add_gradual_deployment(TEMPLATE, release))) for release in ("1", "2")
+    )
     assert len(first) == len(second) == FUNCTIONS
     assert not first & second
 
 
 def test_codedeploy_leads_requests_to_new_versions() -> None:
-    resources = resources_of(gradual(TEMPLATE, "1"), "Shift=Linear10PercentEvery1Minute")
+    resources = resources_of(add_gradual_deployment(TEMPLATE, "1"), "Shift=Linear10PercentEvery1Minute")
     aliases = [r for r in resources.values() if r["Type"] == "AWS::Lambda::Alias"]
     assert [each for each in aliases if "CodeDeployLambdaAliasUpdate" not in each["UpdatePolicy"]] == []
     groups = [r["Properties"] for r in resources.values() if r["Type"] == "AWS::CodeDeploy::DeploymentGroup"]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from infra.generate.blocks import MarkerError
-from infra.generate.gradual import gradual
+from infra.generate.gradual import add_gradual_deployment
 from tests.support.local_lambda.balancer import CloudFormationLoader, read_balancer
 from tests.support.local_lambda.values import expand_for_each
 
@@ -23,7 +23,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def test_it_adds_and_changes_nothing() -> None:
-    before, after = read(TEMPLATE), read(gradual(TEMPLATE, "2027-01-01 12:00:00"))
+    before, after = read(TEMPLATE), read(add_gradual_deployment(TEMPLATE, "2027-01-01 12:00:00"))
     assert before["Resources"] == after["Resources"]
     assert after["Parameters"].keys() - before["Parameters"].keys() == {"Shift", "RollbackAlarm"}
     own, added = before["Globals"]["Function"], after["Globals"]["Function"]
@@ -36,7 +36,7 @@ def test_it_adds_and_changes_nothing() -> None:
 def test_another_template_is_refused(line: str) -> None:
     for text in (TEMPLATE.replace(line, "\n"), TEMPLATE + line):
         with pytest.raises(MarkerError):
-            gradual(text, "1")
+            add_gradual_deployment(text, "1")
 
 
 def test_behind_the_load_balancer_every_function_may_be_an_alias() -> None:

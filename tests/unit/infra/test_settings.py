@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.generate.settings.compose import write_compose
-from infra.generate.settings.helm import write_defaults, write_schema
-from infra.generate.settings.terraform import write_terraform
+from infra.generate.settings.compose import render_compose
+from infra.generate.settings.helm import render_defaults, render_schema
+from infra.generate.settings.terraform import render_terraform
 from penstock.lambda_runtime import environment as environment_module
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.lambda_runtime.secret import Secret, check_members
@@ -94,10 +94,10 @@ def test_a_setting_is_written_in_one_place() -> None:
     """`make generate` writes a new one everywhere."""
     assert (
         '    QUEUE_MINE = { type = "integer", default = "5", minimum = 1, maximum = 9 }'
-        in write_terraform([MINE])
+        in render_terraform([MINE])
     )
-    assert '"QUEUE_MINE": {"type": "integer", "minimum": 1, "maximum": 9}' in write_schema(
+    assert '"QUEUE_MINE": {"type": "integer", "minimum": 1, "maximum": 9}' in render_schema(
         '{"properties": {}}', [MINE]
     )
-    assert '"QUEUE_MINE": "5"' in write_defaults([MINE])
-    assert write_compose(COMPOSE, [MINE]) == ["  QUEUE_MINE: ${QUEUE_MINE:-}"]
+    assert '"QUEUE_MINE": "5"' in render_defaults([MINE])
+    assert render_compose(COMPOSE, [MINE]) == ["  QUEUE_MINE: ${QUEUE_MINE:-}"]

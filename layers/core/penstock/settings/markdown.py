@@ -22,17 +22,17 @@ _HEAD: Final = (
 )
 
 
-def write_page(settings: Iterable[Setting[Value]]) -> str:
+def render_page(settings: Iterable[Setting[Value]]) -> str:
     """The text of the page: one row per setting, in the order of the definition."""
-    rows = [f"| `{s.name}` | {_write_default(s)} | {s.unit} | {_write_help(s)} |" for s in settings]
+    rows = [f"| `{s.name}` | {_render_default(s)} | {s.unit} | {_render_help(s)} |" for s in settings]
     return "\n".join((*_HEAD, *rows, ""))
 
 
-def _write_default(setting: Setting[Value]) -> str:
+def _render_default(setting: Setting[Value]) -> str:
     return f"`{setting.write()}`" if setting.default != "" else "(empty)"
 
 
-def _write_help(setting: Setting[Value]) -> str:
+def _render_help(setting: Setting[Value]) -> str:
     if setting.choices:
         return f"{setting.help} One of {', '.join(f'`{c}`' for c in setting.choices)}."
     if not setting.has_own_maximum:

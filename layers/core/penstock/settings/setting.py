@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Generic, Never, Self, TypeVar, overload
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -57,6 +57,12 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     def __get__(self, instance: object, owner: type) -> V: ...
     def __get__(self, instance: object, owner: type) -> Self | V:
         return self if instance is None else self.default
+
+    if (
+        TYPE_CHECKING
+    ):  # mypy refuses an assignment. At run time this method would make each read of a value slower.
+
+        def __set__(self, instance: object, value: Never) -> None: ...
 
     @property
     def kind(self) -> str:

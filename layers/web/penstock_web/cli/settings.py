@@ -21,9 +21,9 @@ def settings(
     ] = False,
 ) -> None:
     if markdown:
-        from penstock.settings.markdown import write_page
+        from penstock.settings.markdown import render_page
 
-        print(write_page(SETTINGS), end="")
+        print(render_page(SETTINGS), end="")
         return
     values = Settings.read(variables_with(database))
     for setting in SETTINGS:
