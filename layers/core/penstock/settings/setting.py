@@ -58,10 +58,8 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     def __get__(self, instance: object, owner: type) -> Self | V:
         return self if instance is None else self.default
 
-    if (
-        TYPE_CHECKING
-    ):  # mypy refuses an assignment. At run time this method would make each read of a value slower.
-
+    if TYPE_CHECKING:
+        # So mypy refuses an assignment. At run time this method would make each read of a value slower.
         def __set__(self, instance: object, value: Never) -> None: ...
 
     @property
