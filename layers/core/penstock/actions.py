@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 
 from .context import Context
 from .effects import Operation
-from .mappings import types as mappings
+from .event_sources import types as mappings
 from .scheduler import types as scheduler
 from .sns import types as sns
 from .sqs import types as sqs
@@ -51,7 +51,7 @@ class LazyOperation:
 
 
 if TYPE_CHECKING:  # mypy checks that a row's operation exists, and that it has the row's request and result
-    import penstock.mappings.operations
+    import penstock.event_sources.operations
     import penstock.scheduler.groups
     import penstock.scheduler.schedules
     import penstock.sns.mobile.platform_applications
@@ -275,22 +275,22 @@ STS_ACTIONS = (
 _MAPPINGS = "/2015-03-31/event-source-mappings"
 MAPPING_ACTIONS = (
     Action("lambda", "CreateEventSourceMapping", mappings.CreateEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.mappings.operations.create_event_source_mapping, f"POST {_MAPPINGS}", 202),
+           penstock.event_sources.operations.create_event_source_mapping, f"POST {_MAPPINGS}", 202),
     Action("lambda", "GetEventSourceMapping", mappings.GetEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.mappings.operations.get_event_source_mapping, f"GET {_MAPPINGS}/{{UUID}}"),
+           penstock.event_sources.operations.get_event_source_mapping, f"GET {_MAPPINGS}/{{UUID}}"),
     Action("lambda", "ListEventSourceMappings", mappings.ListEventSourceMappingsRequest,
-           mappings.ListEventSourceMappingsResult, penstock.mappings.operations.list_event_source_mappings,
+           mappings.ListEventSourceMappingsResult, penstock.event_sources.operations.list_event_source_mappings,
            f"GET {_MAPPINGS}"),
     Action("lambda", "UpdateEventSourceMapping", mappings.UpdateEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.mappings.operations.update_event_source_mapping, f"PUT {_MAPPINGS}/{{UUID}}", 202),
+           penstock.event_sources.operations.update_event_source_mapping, f"PUT {_MAPPINGS}/{{UUID}}", 202),
     Action("lambda", "DeleteEventSourceMapping", mappings.DeleteEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.mappings.operations.delete_event_source_mapping, f"DELETE {_MAPPINGS}/{{UUID}}", 202),
+           penstock.event_sources.operations.delete_event_source_mapping, f"DELETE {_MAPPINGS}/{{UUID}}", 202),
     Action("lambda", "ListTags", mappings.ListTagsRequest, mappings.ListTagsResult,
-           penstock.mappings.operations.list_tags, "GET /2017-03-31/tags/{Resource}"),
-    Action("lambda", "TagResource", mappings.TagResourceRequest, None, penstock.mappings.operations.tag_resource,
+           penstock.event_sources.operations.list_tags, "GET /2017-03-31/tags/{Resource}"),
+    Action("lambda", "TagResource", mappings.TagResourceRequest, None, penstock.event_sources.operations.tag_resource,
            "POST /2017-03-31/tags/{Resource}", 204),
-    Action("lambda", "UntagResource", mappings.UntagResourceRequest, None, penstock.mappings.operations.untag_resource,
-           "DELETE /2017-03-31/tags/{Resource}", 204),
+    Action("lambda", "UntagResource", mappings.UntagResourceRequest, None,
+           penstock.event_sources.operations.untag_resource, "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
 # The request of `/_aws/sqs/messages`: no action of the service, but authorized and answered like ReceiveMessage.

@@ -28,8 +28,8 @@ from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, detect_protocol, rest_resource, rest_service
 from penstock.aws.queue_url import is_queue_path
-from penstock.mappings.checks import polls_mappings
-from penstock.mappings.errors import as_lambda_error
+from penstock.event_sources.checks import polls_mappings
+from penstock.event_sources.errors import as_lambda_error
 from penstock.scheduler.errors import (
     UnknownOperationException,
     ValidationException,

@@ -25,12 +25,12 @@ from penstock.aws.arn import ResolvedQueue
 from penstock.drivers import any_wait, is_empty, perform
 from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
 from penstock.errors import AwsError
-from penstock.mappings.polling.poller import Poller
 from penstock.postgres.database import Database
 from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
 from penstock.reports import Report
 from penstock.sqs.visibility import change
+from penstock.workers.poll.poller import Poller
 
 from .environment import ExecutionEnvironment
 from .scheduled import LONGEST_INVOCATION_SECONDS

@@ -10,10 +10,10 @@ import msgspec
 
 from penstock.access.users import BUILT_IN
 from penstock.errors import AwsError
-from penstock.mappings.checks import check_options, check_tags
-from penstock.mappings.filters import compile_filters
-from penstock.mappings.operations import read_options
-from penstock.mappings.targets import parse_target
+from penstock.event_sources.checks import check_options, check_tags
+from penstock.event_sources.filters import compile_filters
+from penstock.event_sources.operations import read_options
+from penstock.event_sources.targets import parse_target
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sqs.attributes import check_queue_attributes

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
-from penstock.mappings.checks import DEFAULT_BATCH
+from penstock.event_sources.checks import DEFAULT_BATCH
 from penstock_web.rest.mappings.documents import BatchSize, Concurrency, Function, WindowSeconds
 from penstock_web.rest.schedules.documents import NewSchedule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from penstock.mappings.targets import parse_target
+from penstock.event_sources.targets import parse_target
 
 T = TypeVar("T")
 

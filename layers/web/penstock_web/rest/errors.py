@@ -18,7 +18,7 @@ from starlette.types import Scope
 from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
-from penstock.mappings.errors import (
+from penstock.event_sources.errors import (
     NoSuchQueue,
     ResourceConflictException,
     ResourceNotFoundException,

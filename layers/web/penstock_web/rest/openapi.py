@@ -11,7 +11,7 @@ import msgspec
 
 from penstock import errors
 from penstock.errors import AwsError
-from penstock.mappings.errors import (
+from penstock.event_sources.errors import (
     NoSuchQueue,
     ResourceConflictException,
     ResourceNotFoundException,

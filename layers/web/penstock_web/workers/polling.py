@@ -1,4 +1,4 @@
-"""The worker `poll` of the container: penstock.mappings.polling by the calls that requests make, too.
+"""The worker `poll` of the container: penstock.workers.poll by the calls that requests make, too.
 
 It looks every 20 seconds which mappings there are, and says with every second look that it lives, since each commit
 makes the next check of long polls look at every queue that waits; without mappings it looks once a minute. Changes
@@ -12,9 +12,9 @@ from typing import Final, TypeVar
 from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Operation, Row, Statement
 from penstock.environment import Environment
-from penstock.mappings.polling.poller import Poller
-from penstock.mappings.polling.service import Counts
 from penstock.postgres.statements.messages import ReceivedRow
+from penstock.workers.poll.poller import Poller
+from penstock.workers.poll.service import Counts
 from penstock_web.runtime.driver import Resources, run_operation
 
 T = TypeVar("T")

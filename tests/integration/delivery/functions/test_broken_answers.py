@@ -13,7 +13,7 @@ from penstock.delivery.http.connection import Answer
 from penstock.delivery.http.endpoint import EndpointRefused, parse_endpoint
 from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.http.sender import Sender
-from penstock.mappings.invocation import Failure, Invoker, Throttled
+from penstock.event_sources.invocation import Failure, Invoker, Throttled
 from penstock.settings import Settings
 
 BODY = b'{"batchItemFailures": [{"itemIdentifier": "a"}]}'

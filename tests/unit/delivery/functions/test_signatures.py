@@ -17,7 +17,7 @@ from penstock.delivery.functions.client import FunctionClient
 from penstock.delivery.functions.configuration import read_timeout
 from penstock.delivery.http.connection import Answer
 from penstock.delivery.http.sender import Sender
-from penstock.mappings.invocation import Invoker, Throttled
+from penstock.event_sources.invocation import Invoker, Throttled
 from penstock.settings import Settings
 
 ADDRESS = "http://127.0.0.1:1"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from penstock.mappings.checks import DEFAULT_BATCH, MOST_FILTERS
+from penstock.event_sources.checks import DEFAULT_BATCH, MOST_FILTERS
 
 Filter = dict[str, msgspec.Raw]
 Queue = Annotated[str, Meta(min_length=1, max_length=2_048)]

@@ -6,10 +6,10 @@ import msgspec
 
 from penstock.context import Context
 from penstock.effects import Operation
-from penstock.mappings import checks
-from penstock.mappings import operations as mappings
-from penstock.mappings import types as aws
-from penstock.mappings.batches import Mapping
+from penstock.event_sources import checks
+from penstock.event_sources import operations as mappings
+from penstock.event_sources import types as aws
+from penstock.event_sources.batches import Mapping
 from penstock_web.rest.operations import arn_of
 
 from .documents import Filter, MappingList, MappingPatch, NewMapping, ShownMapping

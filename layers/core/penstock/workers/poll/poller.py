@@ -14,8 +14,8 @@ from uuid import UUID, uuid4
 
 from penstock.environment import Environment
 from penstock.errors import AwsError
-from penstock.mappings.batches import Mapping, read_mapping
-from penstock.mappings.invocation import Invoker
+from penstock.event_sources.batches import Mapping, read_mapping
+from penstock.event_sources.invocation import Invoker
 from penstock.postgres.statements.mappings import (
     CLAIM_MAPPINGS,
     COUNT_MAPPINGS,

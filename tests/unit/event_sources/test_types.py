@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from penstock.actions import BY_ROUTE, MAPPING_ACTIONS, SERVICES, AnyAction
 from penstock.aws.codec.schema import Limits, List, Map, Scalar, Shape, Structure, structure
-from penstock.mappings import errors as mapping_errors
-from penstock.mappings.errors import LambdaError
+from penstock.event_sources import errors as mapping_errors
+from penstock.event_sources.errors import LambdaError
 
 ROWS = [pytest.param(action, id=action.name) for action in MAPPING_ACTIONS]
 SCALARS = {"string": str, "integer": int, "timestamp": float, "boolean": bool}

@@ -14,14 +14,14 @@ from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Operation, Receive, Row, Statement
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
-from penstock.mappings.batches import Mapping
-from penstock.mappings.invocation import Invoker
-from penstock.mappings.polling.mapping_poller import MappingPoller
-from penstock.mappings.polling.places import Places
-from penstock.mappings.types import Options, ScalingConfig
+from penstock.event_sources.batches import Mapping
+from penstock.event_sources.invocation import Invoker
+from penstock.event_sources.types import Options, ScalingConfig
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
+from penstock.workers.poll.mapping_poller import MappingPoller
+from penstock.workers.poll.places import Places
 
 pytestmark = pytest.mark.virtual_time
 

@@ -7,5 +7,5 @@
     event, invocation         a batch as the event of AWS, and the request that carries it
     answer                    which messages an answer reports as failed
 
-The worker is in `polling/`.
+The worker is in `workers/poll/`.
 """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.mappings.answer import Malformed, read_failed_ids, select_succeeded
-from penstock.mappings.event import MOST_BYTES, Record, build_event, split_events
+from penstock.event_sources.answer import Malformed, read_failed_ids, select_succeeded
+from penstock.event_sources.event import MOST_BYTES, Record, build_event, split_events
 from penstock.postgres.statements.messages import ReceivedRow
 
 IDS = frozenset(("a", "b"))

@@ -8,8 +8,8 @@ import pytest
 
 from penstock.effects import Call, Compute
 from penstock.environment import Environment
-from penstock.mappings.batches import Mapping, build_records, make_context
-from penstock.mappings.types import Options
+from penstock.event_sources.batches import Mapping, build_records, make_context
+from penstock.event_sources.types import Options
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from penstock.mappings.polling.places import Places
-from penstock.mappings.polling.poller import most_invocations
+from penstock.workers.poll.places import Places
+from penstock.workers.poll.poller import most_invocations
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time

@@ -18,12 +18,12 @@ from typing import Final
 from penstock.context import Context
 from penstock.environment import Environment
 from penstock.errors import AccessDenied, AwsError, QueueDoesNotExist, ServiceUnavailable
-from penstock.mappings import answer, batches, event
-from penstock.mappings.batches import Mapping
-from penstock.mappings.errors import InvalidParameterValueException
-from penstock.mappings.event import Record
-from penstock.mappings.invocation import Failure, Invoker, Throttled
-from penstock.mappings.targets import check_target, is_url
+from penstock.event_sources import answer, batches, event
+from penstock.event_sources.batches import Mapping
+from penstock.event_sources.errors import InvalidParameterValueException
+from penstock.event_sources.event import Record
+from penstock.event_sources.invocation import Failure, Invoker, Throttled
+from penstock.event_sources.targets import check_target, is_url
 from penstock.postgres.statements.messages import ReceivedRow
 
 from .back_off import BackOff

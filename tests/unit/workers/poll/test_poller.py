@@ -10,10 +10,10 @@ import pytest
 
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
-from penstock.mappings.polling.poller import Poller
-from penstock.mappings.polling.service import Service
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
+from penstock.workers.poll.poller import Poller
+from penstock.workers.poll.service import Service
 
 pytestmark = pytest.mark.virtual_time
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.mappings.errors import InvalidParameterValueException
-from penstock.mappings.targets import check_target, parse_target
+from penstock.event_sources.errors import InvalidParameterValueException
+from penstock.event_sources.targets import check_target, parse_target
 from penstock.settings import Settings
 
 ACCOUNT, REGION = "123456789012", "us-west-2"
