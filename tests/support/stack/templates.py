@@ -27,7 +27,7 @@ def expanded(text: str) -> dict[str, Any]:
 
 def _run(program: str, text: str, *arguments: str) -> dict[str, Any]:
     command: list[str | Path] = [
-        ROOT / ".tools/sam/bin/python",
+        ROOT / ".tools/python/bin/python",
         ROOT / f"tests/support/stack/{program}.py",
         *arguments,
     ]

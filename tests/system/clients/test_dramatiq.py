@@ -17,7 +17,7 @@ from tests.support.clients.service_client import ROOT, Deployment, counts, kill,
 from tests.support.clients.task_results import notes
 from tests.support.wait import wait_until
 
-PYTHON = ROOT / ".tools/clients/dramatiq/bin/python"
+PYTHON = ROOT / ".tools/clients/clients/bin/python"
 COMMAND = [
     str(PYTHON),
     "-m",

@@ -17,7 +17,7 @@ from tests.support.clients.service_client import ROOT, Deployment, client, count
 from tests.support.clients.task_results import notes
 from tests.support.wait import wait_until
 
-PYTHON = ROOT / ".tools/clients/frameworks/bin/python"
+PYTHON = ROOT / ".tools/clients/clients-frameworks/bin/python"
 PACKAGE = "tests.support.clients.frameworks"
 NOTHING = ["0", "0", "0"]
 

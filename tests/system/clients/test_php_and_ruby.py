@@ -19,7 +19,7 @@ pytestmark = pytest.mark.clients
 
 
 def command(script: str, *arguments: str) -> list[str]:
-    assert shutil.which("php"), "php is missing: see requirements/clients-debian.txt"
+    assert shutil.which("php"), "php is missing: see infra/local/install_debian_clients.sh"
     return ["php", str(SCRIPTS / script), *arguments]
 
 
@@ -43,7 +43,7 @@ def test_symfony_messenger(up: Deployment) -> None:
 
 def test_ruby(up: Deployment) -> None:
     """Version 1 speaks Query, knows no FIFO queues, and sends a Host header without the port."""
-    assert shutil.which("ruby"), "ruby is missing: see requirements/clients-debian.txt"
+    assert shutil.which("ruby"), "ruby is missing: see infra/local/install_debian_clients.sh"
     seen = printed(["ruby", str(SCRIPTS / "ruby/sdk.rb"), up.address, "ruby"])
     assert seen == {
         **{name: FACTS[name] for name in ("awaited", "failed", "received", "attributes")},

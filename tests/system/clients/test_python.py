@@ -48,11 +48,11 @@ def test_boto3(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_boto3_of_the_query_protocol(up: Deployment) -> None:
-    seen = facts(installed("old"), "boto3_client", up)
+    seen = facts(installed("clients-old"), "boto3_client", up)
     assert seen == {"protocol": "query", "standard": STANDARD, "fifo": FIFO}
 
 
 @pytest.mark.clients
 def test_aioboto3(up: Deployment) -> None:
-    seen = facts(installed("async"), "aioboto3_client", up)
+    seen = facts(installed("clients"), "aioboto3_client", up)
     assert seen == {"protocol": "json", "standard": STANDARD, "fifo": FIFO}

@@ -133,7 +133,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     programs, home = base / "bin", base / "home"
     programs.mkdir()
     home.mkdir()
-    (programs / "sam").symlink_to(ROOT / ".tools/sam/bin/sam")
+    (programs / "sam").symlink_to(ROOT / ".tools/python/bin/sam")
     (programs / "aws").symlink_to(ROOT / ".venv/bin/aws")
     (folder / ".venv").symlink_to(ROOT / ".venv")  # what `make setup` makes
     return folder

@@ -19,7 +19,7 @@ PAGE = "docs/your_database.md"
 HERE = "tests/system/pages/test_sql_programs.py"
 NODE = ROOT / ".tools/clients/node"
 PROGRAMS = {
-    "python": (ROOT / ".tools/clients/django/bin/python", "program.py"),
+    "python": (ROOT / ".tools/clients/clients/bin/python", "program.py"),
     "javascript": (Path("node"), "program.mjs"),
 }
 
