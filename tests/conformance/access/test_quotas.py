@@ -111,7 +111,7 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
     count_webhooks()  # the confirmation waits, too
     code, status, text = sns.refusal("publish", TopicArn=topic, Message="no")
     assert (code, status) == ("Throttled", 429)
-    assert text == "1000000 webhooks of an account can wait for their delivery."
+    assert text == "1000000 deliveries of an account can wait."
     assert sns.answer.headers is not None
     assert sns.answer.headers["retry-after"] == "1"
     entries = [{"Id": "a", "Message": "no"}]
@@ -134,7 +134,7 @@ def test_messages_for_the_gateway(sqs: Sqs) -> None:
     database.execute(
         "insert into queue.outgoing_excess values (%s, 'sms', 1, clock_timestamp())", (caller.account,)
     )
-    text = "1000000 webhooks of an account can wait for their delivery."
+    text = "1000000 deliveries of an account can wait."
     for target in ({"TopicArn": topic}, {"PhoneNumber": phone}):
         assert sns.refusal("publish", Message="no", **target) == ("Throttled", 429, text)
     refused = sns.refusal("create_sms_sandbox_phone_number", PhoneNumber=phone)

@@ -322,7 +322,7 @@ def test_an_account_with_too_many_webhooks_fires_later_and_is_not_paused(
     row = read(db, "s")
     assert row is not None
     assert (row["status"], row["consecutive_failures"]) == ("active", 0)
-    assert row["last_error"] == f"too many webhooks of account {ACCOUNT} wait for their delivery"
+    assert row["last_error"] == f"too many deliveries of account {ACCOUNT} wait"
     db.execute("delete from queue.outgoing_delivery")
     db.execute("select queue.find_delivery_excess(1)")
     pass_time(db, 11)
