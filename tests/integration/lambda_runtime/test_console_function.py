@@ -43,7 +43,7 @@ def test_sign_in_make_a_queue_and_look(http: httpx.Client, database: Database) -
     style = http.get("/console/static/console.css", headers={"accept-encoding": "gzip"})
     assert ":root" in style.text
     assert http.get("/console/none").status_code == 404
-    for page in ("topics", "schedules", "schedules?view=calendar", "webhooks", "audit", "keys"):
+    for page in ("topics", "schedules", "schedules?view=calendar", "deliveries", "audit", "keys"):
         answer = http.get(f"/console/{page}")
         assert answer.status_code == 200, (page, answer.text)
     assert "QUEUE_LAMBDA_MAPPINGS is off" in http.get("/console/mappings").text

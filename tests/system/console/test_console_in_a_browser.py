@@ -35,7 +35,7 @@ PAGES = (
     "/console/schedules/daily",
     "/console/mappings",
     "/console/mappings/00000000-0000-4000-8000-000000000000",
-    "/console/webhooks",
+    "/console/deliveries",
     "/console/system",
     "/console/keys",
     "/console/audit",

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from .refreshing import Refresher
 from .screens import (
     attributes,
+    deliveries,
     entry,
     failures,
     mappings,
@@ -19,7 +20,6 @@ from .screens import (
     schedules,
     system,
     topics,
-    webhooks,
 )
 
 SCREENS = (
@@ -34,7 +34,7 @@ SCREENS = (
     topics,
     schedules,
     mappings,
-    webhooks,
+    deliveries,
     system,
     people,
 )

@@ -45,7 +45,7 @@ NAVIGATION: Final = (
     ("Topics", "/console/topics", "sns:ListTopics"),
     ("Schedules", "/console/schedules", "scheduler:ListSchedules"),
     ("Mappings", "/console/mappings", "lambda:ListEventSourceMappings"),
-    ("Webhooks", "/console/webhooks", "penstock:ListDeliveries"),
+    ("Deliveries", "/console/deliveries", "penstock:ListDeliveries"),
     ("System", "/console/system", "penstock:GetMetrics"),
     ("Keys", "/console/keys", "penstock:ReadKeys"),
     ("Audit", "/console/audit", "penstock:ReadAudit"),

@@ -69,7 +69,7 @@ RIGHTS: Final[dict[str, Right]] = {
     "create_mapping": Right(("lambda:CreateEventSourceMapping",)),
     "set_mapping_state": Right(("lambda:UpdateEventSourceMapping",)),
     "delete_mapping": Right(("lambda:DeleteEventSourceMapping",)),
-    "webhooks": Right(("penstock:ListDeliveries",)),
+    "deliveries": Right(("penstock:ListDeliveries",)),
     "retry": Right(("penstock:RetryDelivery",)),
     "retry_failed": Right(("penstock:RetryDelivery",)),
     "pause_endpoint": Right(("penstock:PauseEndpoint",)),

@@ -67,7 +67,7 @@ FIRST_ROLE = {
     "create_mapping": "admin",
     "set_mapping_state": "admin",
     "delete_mapping": "admin",
-    "webhooks": "read",
+    "deliveries": "read",
     "retry": "operate",
     "retry_failed": "operate",
     "pause_endpoint": "operate",

@@ -368,7 +368,7 @@ def visible(console: Console, url: str) -> int:
     return int(found["ApproximateNumberOfMessages"])
 
 
-# --- topics, schedules, webhooks -------------------------------------------------------------------------------------
+# --- topics, schedules, deliveries -----------------------------------------------------------------------------------
 def test_who_of_a_topic_gets_a_message(console: Console) -> None:
     sns = console.service.client("sns")
     topic = sns.create_topic(Name="news")["TopicArn"]
@@ -462,26 +462,26 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     assert console.browser.post("/console/mappings", **form | {"filters": "{"}).status_code == 400
 
 
-def test_a_webhook_that_waits_is_shown_and_retried(console: Console) -> None:
+def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     http = console.browser.http
     binding = {"protocol": "https", "endpoint": "https://127.0.0.1:1/hook"}
     assert http.post("/v1/events/hooks.*/subscriptions", json=binding).status_code == 201
     http.post("/v1/events/hooks.a", json={"message": 1})
-    text = console.page("/webhooks?view=waiting")
+    text = console.page("/deliveries?view=waiting")
     assert "https://127.0.0.1:1/hook" in text
-    number = text.partition("/console/webhooks/")[2].partition("/")[0]
-    assert console.browser.post(f"/console/webhooks/{number}/retry").status_code == 303
+    number = text.partition("/console/deliveries/")[2].partition("/")[0]
+    assert console.browser.post(f"/console/deliveries/{number}/retry").status_code == 303
     assert console.audit("penstock:RetryDelivery")[2:5] == (number, {}, 1)
     hook = {"endpoint": "https://127.0.0.1:1/hook"}
-    wait_until(lambda: "127.0.0.1:1/hook" in console.page("/webhooks?view=attempts&failed=1"))
-    assert "No such attempt" in console.page("/webhooks?view=attempts&endpoint=https://other.example/")
-    assert console.browser.post("/console/webhooks/pause", **hook, status="paused").status_code == 303
+    wait_until(lambda: "127.0.0.1:1/hook" in console.page("/deliveries?view=attempts&failed=1"))
+    assert "No such attempt" in console.page("/deliveries?view=attempts&endpoint=https://other.example/")
+    assert console.browser.post("/console/deliveries/pause", **hook, status="paused").status_code == 303
     assert console.audit("penstock:PauseEndpoint")[2:5] == (hook["endpoint"], {"status": "paused"}, 1)
-    wait_until(lambda: "Resume" in console.page("/webhooks"))
-    assert console.browser.post("/console/webhooks/retry", **hook, since="hour").status_code == 303
+    wait_until(lambda: "Resume" in console.page("/deliveries"))
+    assert console.browser.post("/console/deliveries/retry", **hook, since="hour").status_code == 303
     assert console.audit("penstock:RetryDelivery")[2] == hook["endpoint"]
-    assert console.browser.post("/console/webhooks/pause", **hook, status="gone").status_code == 400
-    assert console.browser.post("/console/webhooks/999999/retry").status_code == 404
+    assert console.browser.post("/console/deliveries/pause", **hook, status="gone").status_code == 400
+    assert console.browser.post("/console/deliveries/999999/retry").status_code == 404
     assert console.audit("penstock:RetryDelivery")[4:6] == (None, "The delivery does not exist.")
 
 

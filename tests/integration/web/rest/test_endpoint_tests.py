@@ -169,12 +169,12 @@ def test_the_console_shows_the_answer(service: Service, http: httpx.Client, rece
     for path, notice in (("/200", "The endpoint answered the test event with 200"), ("/404", "answered 404")):
         url = receiver.url(path)
         bind(http, url)
-        led = browser.post("/console/webhooks/test", endpoint=url)
+        led = browser.post("/console/deliveries/test", endpoint=url)
         assert led.status_code == 303, led.text
         wait_until(partial(says, browser, led.headers["location"], notice))
-    assert ">Test</button>" in browser.get("/console/webhooks").text
-    assert browser.post("/console/webhooks/test", endpoint="nonsense here").status_code == 400
-    assert browser.post("/console/webhooks/test", endpoint="http://127.0.0.1:1/x").status_code == 404
+    assert ">Test</button>" in browser.get("/console/deliveries").text
+    assert browser.post("/console/deliveries/test", endpoint="nonsense here").status_code == 400
+    assert browser.post("/console/deliveries/test", endpoint="http://127.0.0.1:1/x").status_code == 404
 
 
 def test_the_command_line_says_what_was_answered(

@@ -119,7 +119,7 @@ def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:
         yield Item("bad", "late", "Schedules", text, "/console/schedules")
     if (overdue := values.get("deliveries_overdue", 0.0)) > LATE_SECONDS:
         text = f"The delivery that waits longest has been due for {seconds(overdue)}."
-        yield Item("warn", "late", "Deliveries", text, "/console/webhooks")
+        yield Item("warn", "late", "Deliveries", text, "/console/deliveries")
     if (oldest := values.get("oldest_transaction", 0.0)) > OLD_SNAPSHOT_SECONDS:
         text = f"A transaction has been open for {seconds(oldest)}: deleted rows cannot be removed meanwhile."
         yield Item("warn", "old snapshot", "Database", text, "/console/system")

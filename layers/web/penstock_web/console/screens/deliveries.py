@@ -1,4 +1,4 @@
-"""Webhooks: their endpoints, the log of attempts, what waits, what was given up; deliver again, pause."""
+"""Deliveries: their endpoints, the log of attempts, what waits, what was given up; deliver again, pause."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -34,13 +34,13 @@ SINCE = ("hour", "day", "any time")
 HOURS = {"hour": 1, "day": 24}
 
 
-@router.get("/console/webhooks")
-async def webhooks(page: CurrentPage) -> Response:
+@router.get("/console/deliveries")
+async def deliveries(page: CurrentPage) -> Response:
     """How the endpoints do; or attempts, the newest first; or deliveries in a state, the oldest first."""
     view = page.choice("view", VIEWS)
     rows, following = await _rows(page, view)
     return page.show(
-        "webhooks.html", title="Webhooks", view=view, views=VIEWS, rows=rows, following=following,
+        "deliveries.html", title="Deliveries", view=view, views=VIEWS, rows=rows, following=following,
         endpoint=page.query.get("endpoint", ""), failed=bool(page.query.get("failed")), moment=parse_timestamp,
         may_retry=page.may("penstock:RetryDelivery"), may_pause=page.may("penstock:PauseEndpoint"), since=SINCE,
         done=page.query.get("done", ""), count=page.query.get("count", ""),
@@ -61,12 +61,12 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
         )
         return [*found.attempts], found.next
     listed = await page.read(
-        ("webhooks", view, at), lambda: find_deliveries(STATES[view], at, PAGE + 1, page.context)
+        ("deliveries", view, at), lambda: find_deliveries(STATES[view], at, PAGE + 1, page.context)
     )
     return [*listed[:PAGE]], listed[PAGE - 1].id if len(listed) > PAGE else None
 
 
-@router.post("/console/webhooks/retry")
+@router.post("/console/deliveries/retry")
 async def retry_failed(page: CurrentPage) -> Response:
     """Delivers again what was given up: of an endpoint or of all, of the last hour, day or of any time."""
     hours = HOURS.get(page.field("since"))
@@ -76,20 +76,20 @@ async def retry_failed(page: CurrentPage) -> Response:
         limit=MOST_RETRIED,
     )
     row = await page.act(retry_act(wanted), retry_given_up(wanted, page.context), lambda row: row.retried)
-    return redirect(f"/console/webhooks?view=waiting&done=replayed&count={row.retried}")
+    return redirect(f"/console/deliveries?view=waiting&done=replayed&count={row.retried}")
 
 
-@router.post("/console/webhooks/{delivery}/retry")
+@router.post("/console/deliveries/{delivery}/retry")
 async def retry(delivery: str, page: CurrentPage) -> Response:
-    """Delivers a webhook now."""
+    """Makes a delivery now."""
     if not (delivery.isascii() and delivery.isdigit() and len(delivery) <= 18):
         raise DeliveryNotFound
     operation = retry_delivery(int(delivery), page.context)
     await page.act(Act("penstock:RetryDelivery", delivery), operation, lambda _: 1)
-    return redirect("/console/webhooks?view=waiting&done=retried")
+    return redirect("/console/deliveries?view=waiting&done=retried")
 
 
-@router.post("/console/webhooks/pause")
+@router.post("/console/deliveries/pause")
 async def pause_endpoint(page: CurrentPage) -> Response:
     """Pauses or resumes an endpoint."""
     endpoint, wanted = page.field("endpoint"), page.field("status")
@@ -98,10 +98,10 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     operation = (pause if wanted == "paused" else resume)(endpoint, page.context)
     act = Act("penstock:PauseEndpoint", endpoint, {"status": wanted})
     await page.act(act, operation, lambda _: 1)
-    return redirect(f"/console/webhooks?done={'paused' if wanted == 'paused' else 'resumed'}")
+    return redirect(f"/console/deliveries?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 
-@router.post("/console/webhooks/test")
+@router.post("/console/deliveries/test")
 async def send_test_event(page: CurrentPage) -> Response:
     """Sends a test event to an endpoint, and leads to its attempts, where the answer is shown."""
     endpoint = page.field("endpoint").strip()
@@ -111,5 +111,5 @@ async def send_test_event(page: CurrentPage) -> Response:
         Act("penstock:TestEndpoint", endpoint), send_test(endpoint, page.context), lambda _: 1
     )
     return redirect(
-        "/console/webhooks" + query({"view": "attempts", "endpoint": endpoint, "test": sent.message_id})
+        "/console/deliveries" + query({"view": "attempts", "endpoint": endpoint, "test": sent.message_id})
     )
