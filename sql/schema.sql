@@ -1251,10 +1251,6 @@ function queue.check_server(p_after_restore boolean DEFAULT false)
     returns boolean
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.check_timezone(p_timezone text)
-    returns void
-    language plpgsql stable;
-
 function queue.claim_deliveries(p_limit integer, p_lease uuid, p_lease_ms integer, p_endpoints text[], p_busy integer[], p_per_host integer)
     returns TABLE(delivery_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text, account_id text, trace text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1274,10 +1270,6 @@ function queue.claim_schedule_retries(p_limit integer, p_per_second integer DEFA
 function queue.claim_schedules(p_limit integer, p_per_second integer DEFAULT 0)
     returns TABLE(now timestamp with time zone, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, window_seconds integer, catchup boolean, catchup_limit integer, max_age_seconds integer, next_fire_at timestamp with time zone, topic text, name text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.claim_shard(p_queue_id integer, p_shards integer)
-    returns integer
-    language plpgsql;
 
 function queue.clean_deleted_queue(p_queue_id integer, p_limit integer)
     returns bigint
@@ -1666,10 +1658,6 @@ function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now tim
 function queue.find_problems(p_service_roles text[] DEFAULT '{}'::text[])
     returns TABLE(subject text, problem text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.find_received(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_nonce integer, p_message_id uuid, OUT pos bigint, OUT receive_count integer, OUT first_received_at timestamp with time zone)
-    returns SETOF record
-    language plpgsql stable;
 
 function queue.find_role_problems(p_service_roles text[])
     returns TABLE(problem text)
@@ -2097,10 +2085,6 @@ function queue.next_queues(p_worker text, p_limit integer, p_pause_ms integer DE
 
 function queue.next_rate_fires(p_canonical text, p_after timestamp with time zone, p_count integer, p_anchor timestamp with time zone)
     returns SETOF timestamp with time zone
-    language sql stable;
-
-function queue.next_ready_at(p_queue_id integer, p_now timestamp with time zone)
-    returns timestamp with time zone
     language sql stable;
 
 function queue.next_schedule()

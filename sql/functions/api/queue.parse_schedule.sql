@@ -11,7 +11,13 @@ declare
     v_cron text := upper(regexp_replace(btrim(expression, E' \t\r\n'), '[ \t\r\n]+', ' ', 'g'));
     v_seconds bigint;
 begin
-    perform queue.check_timezone(timezone);
+    -- PostgreSQL itself accepts more: abbreviations, `UTC+3`, any case.
+    if timezone not in ('UTC', 'Etc/UTC') and (timezone ~ '^(posix/|right/|posixrules|localtime|Factory)'
+        or not exists (select from pg_timezone_names z where z.name = parse_schedule.timezone))
+    then
+        raise exception '"%" is not a time zone of the IANA database', timezone using errcode = 'QU003',
+            hint = 'Examples: UTC, America/New_York, Europe/Berlin';
+    end if;
     if length(expression) > 256 or expression ~ '[^\t\n\r -~]' or (expression like 'cron(%') <> (v_form = 'aws_cron')
         or (expression like 'at(%') <> (v_form = 'at')
     then

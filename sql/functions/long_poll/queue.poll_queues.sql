@@ -4,7 +4,8 @@
 -- can have changed, and the function returns no row at all without reading any queue.
 -- Leases and delays end without a commit: the earliest such end is the end of wait_ms. It may belong to a lease without
 -- messages; a superfluous poll is cheaper than a search among thousands of leases.
--- Index: side_visible_at, deferred_pkey, fifo_ready_visible_at, lease_visible_at and those of ready_shards.
+-- Index: side_visible_at, deferred_pkey, fifo_search_pkey (the newest entry), fifo_ready_visible_at, lease_visible_at and
+-- those of ready_shards.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)
 language plpgsql as $$
@@ -23,7 +24,21 @@ begin
         select a.arn, a.queue_id, a.shards,
             case when a.queue_id is null then v_now
                 when a.paused then 'infinity'
-                when a.fifo then queue.next_ready_at(a.queue_id, v_now)
+                -- Where the last search for ready groups found the first one (take_groups): in the last second, or where
+                -- full searches take long. When one of these is due, so that a receive makes it: now.
+                when a.fifo then (
+                    select case when k.long_full and k.full_due_at <= v_now then v_now else (
+                        select r.visible_at from queue.fifo_ready r
+                        where queue.time_key(r.queue_id, -2) = queue.time_key(a.queue_id, -2)
+                            and r.visible_at >= case
+                                when k.long_full or k.searched_at > v_now - interval '1 second' then k.late_visible_at
+                                else '-infinity' end
+                        order by r.visible_at limit 1) end
+                    from (select) one
+                    left join lateral (
+                        select s.*, s.full_took > interval '5 milliseconds' as long_full from queue.fifo_search s
+                        where s.queue_id = a.queue_id and s.searched_at <= v_now
+                        order by s.searched_at desc limit 1) k on true)
                 when exists (select from queue.deferred d where d.queue_id = a.queue_id)
                     or exists (select from queue.ready_shards(a.queue_id, a.shards, v_now)) then v_now
                 else least((
@@ -43,22 +58,3 @@ begin
         greatest(0, ceil(extract(epoch from least(min(t.due_at), v_now + interval '1 hour') - v_now) * 1000))::int
     from timed t;
 end $$;
-
--- queue.next_ready_at(queue, now): since or from when the first group of a FIFO queue may be received from; null when all are
--- empty. It begins where the last search for ready groups found the first one (take_groups): in the last second, or where
--- full searches take long. When one of these is due it says p_now, so that a receive makes it.
--- Index: fifo_search_pkey, the newest entry; fifo_ready_visible_at.
-create or replace function queue.next_ready_at(p_queue_id int, p_now timestamptz) returns timestamptz
-language sql stable as $$
-select case when k.long_full and k.full_due_at <= p_now then p_now else (
-    select r.visible_at from queue.fifo_ready r
-    where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2)
-        and r.visible_at >= case
-            when k.long_full or k.searched_at > p_now - interval '1 second' then k.late_visible_at
-            else '-infinity' end
-    order by r.visible_at limit 1) end
-from (select) one
-left join lateral (
-    select s.*, s.full_took > interval '5 milliseconds' as long_full from queue.fifo_search s
-    where s.queue_id = p_queue_id and s.searched_at <= p_now order by s.searched_at desc limit 1) k on true
-$$;

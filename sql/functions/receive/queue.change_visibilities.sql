@@ -2,7 +2,7 @@
 -- Parameters, one array element a handle: as delete_messages; then the seconds.
 -- Returns a row a handle: n, outcome (changed; gone: the handle is not valid any more; expired, FIFO: its visibility
 --   timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
--- Locks: as delete_messages.
+-- Locks: as delete_messages. Index: lease_pkey, side_pkey, log_pkey, fifo_message_pkey.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[], p_visibility_seconds int[])
@@ -33,8 +33,33 @@ begin
             return next;
             continue;
         end if;
-        select * into v_received from queue.find_received(v_handle.queue_id, v_handle.shard, v_handle.pos, v_handle.id,
-            v_handle.receive_count, v_handle.nonce, v_handle.message_id);
+        -- Where the message is: its lease (0: none), how often and when it was first received. A handle of a FIFO queue is
+        -- good for its own receive alone, that of a standard queue while the message is the same one.
+        if v_handle.shard = -2 then
+            select 0::bigint as pos, m.receive_count, m.first_received_at into v_received from queue.fifo_message m
+            where m.id = v_handle.id and m.queue_id = v_handle.queue_id and m.receive_count = v_handle.receive_count
+                and m.message_id = v_handle.message_id;
+        else
+            select x.pos, x.receive_count, x.first_received_at into v_received from queue.lease x
+            where x.queue_id = v_handle.queue_id and x.shard = v_handle.shard and x.pos = v_handle.pos
+                and v_handle.id = any (x.ids) and x.nonce = v_handle.nonce;
+            if not found then
+                select 0::bigint as pos, s.receive_count, s.first_received_at into v_received from queue.side s
+                where s.queue_id = v_handle.queue_id and s.shard = v_handle.shard and s.id = v_handle.id
+                    and s.message_id = v_handle.message_id;
+            end if;
+            if not found then
+                select n.pos, n.receive_count, n.first_received_at into v_received
+                from (      -- leases may overlap (take_fair)
+                    select x.pos, x.receive_count, x.first_received_at, x.ids from queue.lease x
+                    where x.queue_id = v_handle.queue_id and x.shard = v_handle.shard and x.pos >= v_handle.id
+                    order by x.pos limit 200) n
+                where v_handle.id = any (n.ids) and exists (
+                    select from queue.log l
+                    where l.queue_id = v_handle.queue_id and l.shard = v_handle.shard and l.id = v_handle.id
+                        and l.message_id = v_handle.message_id);
+            end if;
+        end if;
         v_visible_at := clock_timestamp() + v_handle.seconds * interval '1 second';
         if v_handle.shard = -2 and exists (
             select from queue.fifo_message m
@@ -60,41 +85,4 @@ begin
         end if;
         return next;
     end loop;
-end $$;
-
--- queue.find_received: where the message of a receipt handle is, by the parameters of one handle (delete_messages): its
--- lease (0: none), how often and when it was first received. No row: the handle is not valid. That of a standard queue
--- is also valid after a newer receive, while the message is the same one; that of a FIFO queue only for the newest.
--- Index: lease_pkey, side_pkey, log_pkey, fifo_message_pkey.
-create or replace function queue.find_received(
-    p_queue_id int, p_shard int, p_pos bigint, p_id bigint, p_receive_count int, p_nonce int, p_message_id uuid,
-    out pos bigint, out receive_count int, out first_received_at timestamptz)
-returns setof record
-language plpgsql stable as $$
-#variable_conflict use_column
-begin
-    if p_shard = -2 then
-        return query select 0::bigint, m.receive_count, m.first_received_at from queue.fifo_message m
-        where m.id = p_id and m.queue_id = p_queue_id and m.receive_count = p_receive_count
-            and m.message_id = p_message_id;
-        return;
-    end if;
-    return query select x.pos, x.receive_count, x.first_received_at from queue.lease x
-    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and p_id = any (x.ids)
-        and x.nonce = p_nonce;
-    if found then
-        return;
-    end if;
-    return query select 0::bigint, s.receive_count, s.first_received_at from queue.side s
-    where s.queue_id = p_queue_id and s.shard = p_shard and s.id = p_id
-        and s.message_id = p_message_id;
-    if found then
-        return;
-    end if;
-    return query select n.pos, n.receive_count, n.first_received_at from (     -- leases may overlap (take_fair)
-        select x.pos, x.receive_count, x.first_received_at, x.ids from queue.lease x
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n
-    where p_id = any (n.ids) and exists (
-        select from queue.log l
-        where l.queue_id = p_queue_id and l.shard = p_shard and l.id = p_id and l.message_id = p_message_id);
 end $$;

@@ -60,7 +60,14 @@ begin
             perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
         end if;
-        v_shard := queue.claim_shard(v_queue.queue_id, v_queue.shards);
+        v_shard := -1;      -- no writer of a shard: all have one, or a fixed snapshot hides the log's end
+        if current_setting('transaction_isolation') = 'read committed' then
+            for v_step in 0 .. v_queue.shards - 1 loop
+                v_shard := (pg_backend_pid() + v_step) % v_queue.shards;
+                exit when pg_try_advisory_xact_lock(queue.lock_key(0, v_queue.queue_id, v_shard));
+                v_shard := -1;
+            end loop;
+        end if;
         v_now := clock_timestamp();
         if v_shard >= 0 then
             return query
@@ -255,22 +262,3 @@ cross join lateral (
 where u.arn = p_queue.arn and u.size <= p_queue.maximum_message_bytes
 order by u.n
 $$;
-
--- queue.claim_shard(queue, shards): makes this transaction the writer of a shard, and returns its number, or -1 when
--- all shards have a writer. Returns at once: a sender never waits for another one. Under REPEATABLE READ the log's end
--- cannot be seen: -1. Locks: advisory, writer of the shard, to the end of the transaction.
-create or replace function queue.claim_shard(p_queue_id int, p_shards int) returns int
-language plpgsql as $$
-declare
-    v_first int := pg_backend_pid();
-begin
-    if current_setting('transaction_isolation') <> 'read committed' then
-        return -1;
-    end if;
-    for v_step in 0 .. p_shards - 1 loop
-        if pg_try_advisory_xact_lock(queue.lock_key(0, p_queue_id, (v_first + v_step) % p_shards)) then
-            return (v_first + v_step) % p_shards;
-        end if;
-    end loop;
-    return -1;
-end $$;
