@@ -39,17 +39,17 @@ from penstock_web.http.request_memory import (
     bytes_to_reserve,
 )
 from penstock_web.metrics.page import metrics_router
+from penstock_web.metrics.scraping import admit_scraper
 from penstock_web.rest.api import bearer_key
 from penstock_web.rest.application import RestApplication
 from penstock_web.rest.errors import error_response
-from penstock_web.rest.openapi import EVERY_ROUTE, error_responses
-from penstock_web.rest.request_id import name_request
-from penstock_web.rest.rest_route import run_rest_route
-from penstock_web.rest.scraping import admit_scraper
+from penstock_web.routing.openapi import EVERY_ROUTE, error_responses
+from penstock_web.routing.request_id import name_request
+from penstock_web.routing.routes import run_route
 
 from .access_log.exchange import LoggedExchange
 from .http import welcome
-from .rest import transactions
+from .rest.transactions import routes as transactions
 from .runtime.deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from .runtime.driver import Resources, run_operation
 
@@ -59,7 +59,7 @@ REQUEST_KEY = "penstock.request"
 PREFIX = "/v1"
 DIRECT_ROUTES = {
     ("POST", PREFIX + route.path): route
-    for route in transactions.router.routes
+    for route in transactions.routes.router.routes
     if isinstance(route, APIRoute)
 }
 UNMATCHED = "(unmatched)"
@@ -108,7 +108,7 @@ class Application(RestApplication):
                 from .mcp import endpoint as mcp  # noqa: PLC0415 - its package is optional, and takes 0.5 s
             except ModuleNotFoundError as error:
                 raise SettingError(f"QUEUE_MCP needs `pip install 'penstock[mcp]'`: {error}") from error
-            self.include_router(mcp.router)
+            self.include_router(mcp.routes.router)
         if self._has_console:
             from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
 
@@ -189,7 +189,7 @@ class Application(RestApplication):
         scope["app"], scope["route"] = self, route
         request = Request(scope, receive)
         try:
-            response = await run_rest_route(route, request)
+            response = await run_route(route, request)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             kinds = self.exception_handlers
             handler = next(kinds[kind] for kind in type(error).__mro__ if kind in kinds)

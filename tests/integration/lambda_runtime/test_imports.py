@@ -59,6 +59,7 @@ def test_nothing_heavy(modules: dict[str, set[str]]) -> None:
         unneeded = PACKAGES | LATER | {"httptools", "pg8000"}
         assert not top & (unneeded - NEEDED.get(name, set())), name
         assert {"penstock", "psycopg"} <= top
+        assert "penstock.management" not in found, name
 
 
 @pytest.mark.parametrize("service", ["sqs", "sns", "scheduler"])

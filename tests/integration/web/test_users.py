@@ -10,20 +10,14 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from fastapi.routing import APIRoute
 
 from penstock.access.users import user_arn
 from penstock_web.cli import main
-from penstock_web.rest.actions import ACTIONS, OF_A_QUEUE
-from penstock_web.rest.api import MODULES
-from penstock_web.rest.rest_route import RestRoute
-from penstock_web.rest.scraping import ROUTE
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
 
 PARTNER = "111122223333"
-MCP = "mcp"  # a route of its own, whose tools ask for the actions of others
 WHEN = {"fire_at": "2099-01-01T00:00:00Z"}
 
 Run = Callable[..., list[str]]
@@ -58,18 +52,6 @@ def status(http: httpx.Client, method: str, path: str, headers: dict[str, str], 
 
 
 # --- the REST API ----------------------------------------------------------------------------------------------------
-def test_every_route_has_an_action() -> None:
-    routes = {
-        route.name: route
-        for module in MODULES
-        for route in module.router.routes
-        if isinstance(route, APIRoute)
-    }
-    assert all(isinstance(route, RestRoute) for route in routes.values())
-    assert routes.keys() | {ROUTE, MCP} == ACTIONS.keys()
-    assert {name for name, route in routes.items() if "/queues/{name}" in route.path} == OF_A_QUEUE
-
-
 def test_what_users_may_do(database: Database, penstock: Run, tmp_path: Path) -> None:
     policy = tmp_path / "policy.json"
     statement = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "arn:aws:sqs:*:*:orders"}

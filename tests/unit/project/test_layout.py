@@ -90,6 +90,36 @@ def test_the_interface_of_delivery_imports_no_carrier() -> None:
         assert not [name for name in imports if name.split(".")[0] in carriers], path.name
 
 
+def imported_by(folder: Path, root: Path) -> set[tuple[str, str]]:
+    """Each file of a folder with each name that it imports. `root`: of the layer."""
+    files = list(folder.rglob("*.py"))
+    assert files
+    return {
+        (file.relative_to(root).as_posix(), name)
+        for file in files
+        for name in imported(file, ".".join(file.relative_to(root).parent.parts))
+    }
+
+
+@pytest.mark.parametrize("room", ["console", "cli", "mcp", "report", "manifest", "metrics", "routing"])
+def test_only_applications_import_the_rest_api(room: str) -> None:
+    web = ROOT / "layers/web"
+    found = imported_by(web / "penstock_web" / room, web)
+    assert {one for one in found if f"{one[1]}.".startswith("penstock_web.rest.")} == set()
+
+
+def test_the_management_plane_knows_no_http() -> None:
+    core = ROOT / "layers/core"
+    refused = ("fastapi.", "starlette.", "pydantic.", "penstock_web.", "mcp.")
+    found = imported_by(core / "penstock/management", core)
+    assert {one for one in found if f"{one[1]}.".startswith(refused)} == set()
+
+
+def test_documents_have_one_schema_library() -> None:
+    found = imported_by(ROOT / "layers", ROOT / "layers")
+    assert {file for file, name in found if name.partition(".")[0] == "pydantic"} == set()
+
+
 def test_a_circle_is_found() -> None:
     with pytest.raises(CycleError):
         TopologicalSorter({"context": {"access"}, "access": {"context"}}).prepare()

@@ -19,12 +19,15 @@ from penstock.effects import LONG_COMPUTATION_BYTES
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 from penstock.gateway import RejectedRequest
+from penstock.management.decoding import MAX_MESSAGES
+from penstock.management.events import read_event
+from penstock.management.messages.reading import read_messages
+from penstock.management.schedules.types import read_patch, read_schedule, read_schedules
+from penstock.management.transactions import read_transaction
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http import aws_protocols
-from penstock_web.rest.documents import MAX_MESSAGES, read_event, read_messages, read_transaction
-from penstock_web.rest.schedules.documents import read_patch, read_schedule, read_schedules
 from tests.support.web.fake_database import FakeDatabase
 from tests.unit.web.test_driver import resources_on
 
@@ -131,21 +134,31 @@ def event(length: int) -> str:
 @pytest.mark.parametrize(
     ("method", "path", "reader", "body"),
     [
-        ("POST", "/v1/queues/orders/messages", "messages.read_messages", "[{}]".center),
-        ("POST", "/v1/events/a.b", "events.routes.read_event", "{}".center),
+        (
+            "POST",
+            "/v1/queues/orders/messages",
+            "penstock_web.rest.messages.routes.read_messages",
+            "[{}]".center,
+        ),
+        ("POST", "/v1/events/a.b", "penstock.management.events.read_event", "{}".center),
         (
             "POST",
             "/v1/events/a.b",
-            "events.operations.outgoing_event",
+            "penstock.management.events.check_event",
             lambda n: f'{{"message":"{"x" * n}"}}',
         ),
-        ("POST", "/v1/transactions", "transactions.read_transaction", "{}".center),
-        ("POST", "/v1/transactions", "transactions.outgoing_parts", lambda n: f'{{"publish":[{event(n)}]}}'),
-        ("POST", "/v1/schedules", "schedules.routes.read_schedule", "{}".center),
-        ("PUT", "/v1/schedules", "schedules.routes.read_schedules", "[]".center),
-        ("PUT", "/v1/schedules/x", "schedules.routes.read_schedule", "{}".center),
-        ("PATCH", "/v1/schedules/x", "schedules.routes.read_patch", "{}".center),
-        ("POST", "/v1/previews", "schedules.routes.read_preview", "{}".center),
+        ("POST", "/v1/transactions", "penstock.management.transactions.read_transaction", "{}".center),
+        (
+            "POST",
+            "/v1/transactions",
+            "penstock.management.transactions.check_parts",
+            lambda n: f'{{"publish":[{event(n)}]}}',
+        ),
+        ("POST", "/v1/schedules", "penstock_web.rest.schedules.routes.read_schedule", "{}".center),
+        ("PUT", "/v1/schedules", "penstock_web.rest.schedules.routes.read_schedules", "[]".center),
+        ("PUT", "/v1/schedules/x", "penstock_web.rest.schedules.routes.read_schedule", "{}".center),
+        ("PATCH", "/v1/schedules/x", "penstock_web.rest.schedules.routes.read_patch", "{}".center),
+        ("POST", "/v1/previews", "penstock_web.rest.schedules.routes.read_preview", "{}".center),
     ],
 )
 async def test_long_bodies_are_read_in_a_thread(
@@ -159,7 +172,7 @@ async def test_long_bodies_are_read_in_a_thread(
         raise InvalidParameterValue("seen")
 
     module, _, name = reader.rpartition(".")
-    monkeypatch.setattr(import_module(f"penstock_web.rest.{module}"), name, read)
+    monkeypatch.setattr(import_module(module), name, read)
     for length in (10, 100_000):
         assert await ask(method, path, body(length).encode()) == 400
     assert [thread.startswith("compute") for thread in threads] == [False, True]

@@ -5,7 +5,7 @@
     admin     everything
 
 Actions are those of AWS (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`; a batch has the name of its
-single action); what only the REST API can do has the prefix `penstock:` (`penstock_web.rest.actions`).
+single action); what only the REST API can do has the prefix `penstock:` (`penstock.management.actions`).
 """
 
 from collections.abc import Iterable

@@ -6,8 +6,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from penstock.context import client_address
 from penstock.settings import Settings
-from penstock_web.rest.request_id import KEY
-from penstock_web.rest.rest_route import RUNNER_KEY, OperationRunner
+from penstock_web.routing.request_id import KEY
+from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
 
 from .lines import Answered
 from .writer import AccessLog

@@ -18,6 +18,7 @@ from penstock.access.users import BUILT_IN, user_arn
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
 from penstock.effects import Row, Statement
+from penstock.management.policies import find_policy_problem
 from penstock.postgres.database import Database
 from penstock.postgres.statements.access import (
     CREATE_FIRST_KEY,
@@ -35,7 +36,6 @@ from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
 from penstock_web.local.chosen_database import choose_folder
 from penstock_web.local.encryption_key import right_key, with_encryption_key
-from penstock_web.rest.access.policies import user_policy_problem
 from penstock_web.system_account import LocalError
 
 from .database import service_database
@@ -288,7 +288,7 @@ def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> I
 
 def check_user_policy(text: str) -> None:
     """Raises LocalError for a text that is neither the name of a built-in policy nor JSON that allows or denies."""
-    if problem := user_policy_problem(text):
+    if problem := find_policy_problem(text):
         raise LocalError(problem)
 
 

@@ -15,9 +15,10 @@ from rich.text import Text
 
 from penstock.aws.arn import queue_arn
 from penstock.drivers import run
+from penstock.management.metrics.types import QueueVerdict
+from penstock.management.metrics.views import show_verdict
+from penstock.management.verdicts import list_queue_names, rank_badness, read_verdicts
 from penstock.verdicts import Emptying, Kind, Verdict
-from penstock_web.metrics.queue_verdicts import badness, queue_names, read_verdicts
-from penstock_web.rest.metrics.documents import QueueVerdict, verdict_of
 
 from .rest.client import Client
 
@@ -48,13 +49,13 @@ class NamedVerdict(msgspec.Struct):
 def read_all(database: Database, settings: Settings, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
     """The names of all queues of the account of QUEUE_ACCOUNT_ID and the verdicts on them, the worst first."""
     found: list[tuple[str, Verdict]] = []
-    for names in queue_names(database, settings):
+    for names in list_queue_names(database, settings):
         arns = {
             queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name for name in names
         }
         operation = read_verdicts(list(arns), settings.queue_in_flight_limit, target_lag_seconds)
         found += [(arns[arn], verdict) for arn, verdict in run(operation, database).items()]
-    return sorted(found, key=lambda queue: (*badness(queue[1]), queue[0]))
+    return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
 
 
 class _Named(msgspec.Struct):
@@ -81,7 +82,7 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
             (queue.name, verdict_in(queue.verdict)) for queue in page.queues if queue.verdict is not None
         ]
         if page.next is None:
-            return sorted(found, key=lambda queue: (*badness(queue[1]), queue[0]))
+            return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
         page = client.decoded(_Page, "GET", f"{path}&next={quote(page.next, safe='')}")
 
 
@@ -99,7 +100,7 @@ def verdict_in(document: QueueVerdict) -> Verdict:
 def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:
     """A queue a line, with the members of `verdict` of GET /v1/metrics/lag."""
     for name, verdict in queues:
-        print(msgspec.json.encode(NamedVerdict(name, verdict_of(verdict))).decode())
+        print(msgspec.json.encode(NamedVerdict(name, show_verdict(verdict))).decode())
 
 
 def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> None:

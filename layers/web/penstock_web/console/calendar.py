@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from penstock.context import Context
 from penstock.effects import Call, Operation, Pause
+from penstock.management.schedules.operations import group_key
 from penstock.postgres.statements.schedules import (
     LIST_MISSED_RUNS,
     READ_CALENDAR,
@@ -14,7 +15,6 @@ from penstock.postgres.statements.schedules import (
 )
 from penstock.scheduler.expressions.expression import ScheduleInvalid, read_stored
 from penstock.scheduler.rows import Period, next_fire
-from penstock_web.rest.schedules.operations import group_key
 
 DAYS: Final = 7
 DAY: Final = timedelta(days=1)

@@ -24,15 +24,16 @@ from penstock.errors import (
     InvalidParameterValue,
     RequestEntityTooLarge,
 )
+from penstock.management.rights import Right, authorize
 from penstock_web.metrics.negotiation import takes_gzip
-from penstock_web.rest.errors import status_and_code
-from penstock_web.rest.request_id import request_id_of
-from penstock_web.rest.rest_route import OperationRunner, authorize_actions, authorize_topic
+from penstock_web.routing.errors import status_and_code
+from penstock_web.routing.request_id import get_request_id
+from penstock_web.routing.runner import PATH_NAMES, OperationRunner
 
 from .readings import Readings
 from .refreshing import Refresher
 from .rendering import render
-from .rights import RIGHTS, Right
+from .rights import RIGHTS
 from .sign_in import Viewer, find_viewer, is_https
 
 T = TypeVar("T")
@@ -157,14 +158,11 @@ class Page:
             return is_user_allowed(service, name, arn, self.context)
         return False
 
-    async def ask(self, actions: tuple[str, ...], named: str = "") -> None:
-        """Raises AccessDenied unless the user may do all of this. `named`: with the queue or topic of the path."""
-        if named == "topic":
-            await self.run(authorize_topic(actions, self.request.path_params["topic"], self.context))
-        else:
-            await self.run(
-                authorize_actions(actions, self.request.path_params["name"] if named else None, self.context)
-            )
+    async def check(self, right: Right) -> None:
+        """Raises AccessDenied unless the user has the right, with the queue or topic of the path if it is about one."""
+        path = self.request.path_params
+        name = None if right.scope == "account" else path[PATH_NAMES[right.scope]]
+        await self.run(authorize(right, name, self.context))
 
     # --- work --------------------------------------------------------------------------------------------------------
     async def run(self, operation: Operation[T]) -> T:
@@ -245,7 +243,7 @@ class ConsoleRoute(APIRoute):
             except AwsError as error:
                 return error_page(page, error)
             except Exception as error:  # noqa: BLE001 - every error gets a page
-                request_id = request_id_of(request.scope, page.context.environment)
+                request_id = get_request_id(request.scope, page.context.environment)
                 _log.error(
                     "request failed",
                     exc_info=error,
@@ -274,7 +272,7 @@ async def admit(page: Page, right: Right) -> None:
     if right.actions:
         if writes and not page.is_full:
             raise AccessDenied("This console only reads (QUEUE_CONSOLE=read).")
-        await page.ask(right.actions, right.named)
+        await page.check(right)
     if writes:
         await page.read_form()
 

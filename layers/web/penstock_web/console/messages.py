@@ -10,12 +10,12 @@ import msgspec
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.queue_names import build_queue_arn
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import Search, search_messages
 from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.rest.operations import arn_of
 
 from .snippets import Attribute
 
@@ -99,7 +99,7 @@ def to_datetime(milliseconds: int) -> datetime:
 
 def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
     """Messages in this state, in the order of their ids. Raises QueueDoesNotExist."""
-    arn = arn_of(name, context)
+    arn = build_queue_arn(name, context)
     rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, PAGE_BYTES))
     if not rows:
         yield from handles.check_queue(arn)
@@ -117,7 +117,7 @@ class Page(NamedTuple):
 
 def find(name: str, wanted: MessageFilter, place: str | None, context: Context) -> Operation[Page]:
     """A page of the messages that pass. Raises QueueDoesNotExist, InvalidParameterValue."""
-    search = Search(arn_of(name, context), wanted, place, PAGE)
+    search = Search(build_queue_arn(name, context), wanted, place, PAGE)
     found = yield from search_messages(search, PAGE_BYTES, context)
     return Page([Seen(row, row.state) for row in found.rows], found.looked_at, found.of, found.next)
 

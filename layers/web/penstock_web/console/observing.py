@@ -6,18 +6,18 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from penstock.effects import Call, Compute, Operation
-from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
-from penstock.verdicts import TARGET_LAG_SECONDS, Minute, Verdict
-from penstock.verdicts.series import MINUTE, SETTLE
-from penstock_web.metrics.queue_verdicts import (
+from penstock.management.verdicts import (
     KEPT,
     QUEUES_A_READ,
     RECENT,
     ask_for_more,
-    by_queue,
+    group_by_queue,
     span_before,
     verdicts_on,
 )
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
+from penstock.verdicts import TARGET_LAG_SECONDS, Minute, Verdict
+from penstock.verdicts.series import MINUTE, SETTLE
 
 MOST_QUEUES: Final = QUEUES_A_READ[RECENT]
 MOST_LONG: Final = QUEUES_A_READ[KEPT]
@@ -83,6 +83,6 @@ def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Ob
 def _observe(
     facts: Sequence[VerdictFactsRow], rows: Sequence[MinuteRow], in_flight_limit: int
 ) -> dict[str, Observed]:
-    minutes = by_queue(rows)
+    minutes = group_by_queue(rows)
     verdicts = verdicts_on(facts, rows, in_flight_limit, TARGET_LAG_SECONDS)
     return {row.arn: Observed(row, minutes.get(row.n, ()), verdicts[row.arn]) for row in facts}

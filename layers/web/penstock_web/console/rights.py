@@ -4,31 +4,9 @@ A route that is not listed cannot be made. Actions on the queue or topic that th
 for `*`.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class Right(NamedTuple):
-    """`actions`: all of them must be allowed; none: whoever is signed in.
-
-    `named`: queue or topic, what the path names, whose own policy counts, too. `is_public`: nobody is asked who he is.
-    """
-
-    actions: tuple[str, ...] = ()
-    named: str = ""
-    is_public: bool = False
-
-
-PUBLIC: Final = Right(is_public=True)
-SIGNED_IN: Final = Right()
-
-
-def _of_queue(*actions: str) -> Right:
-    return Right(actions, "queue")
-
-
-def _of_topic(*actions: str) -> Right:
-    return Right(actions, "topic")
-
+from penstock.management.rights import PUBLIC, SIGNED_IN, Right, require, require_on_queue, require_on_topic
 
 RIGHTS: Final[dict[str, Right]] = {
     "root": PUBLIC,
@@ -37,44 +15,44 @@ RIGHTS: Final[dict[str, Right]] = {
     "sign_in": PUBLIC,
     "sign_out": SIGNED_IN,
     "no_page": SIGNED_IN,
-    "overview": Right(("sqs:ListQueues", "penstock:GetLag")),
-    "queues": Right(("sqs:ListQueues", "penstock:GetLag")),
-    "create": Right(("sqs:CreateQueue",)),
-    "queue": _of_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics"),
-    "purge": _of_queue("sqs:PurgeQueue"),
-    "delete": _of_queue("sqs:DeleteQueue"),
-    "attributes_form": _of_queue("sqs:GetQueueAttributes", "sqs:SetQueueAttributes"),
-    "change_attributes": _of_queue("sqs:SetQueueAttributes"),
-    "pause_queue": _of_queue("penstock:PauseQueue"),
-    "redrive_page": _of_queue("sqs:ListMessageMoveTasks"),
-    "redrive": _of_queue("sqs:StartMessageMoveTask"),
-    "continue_redrive": _of_queue("sqs:StartMessageMoveTask"),
-    "export": _of_queue("sqs:ReceiveMessage"),
-    "cancel_redrive": _of_queue("sqs:CancelMessageMoveTask"),
-    "failures": _of_queue("sqs:ReceiveMessage"),
-    "messages": _of_queue("sqs:ReceiveMessage"),
-    "message": _of_queue("sqs:ReceiveMessage"),
-    "delete_messages": _of_queue("sqs:DeleteMessage"),
-    "send_form": _of_queue("sqs:SendMessage"),
-    "send": _of_queue("sqs:SendMessage"),
-    "topics": Right(("sns:ListTopics",)),
-    "topic": _of_topic("sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"),
-    "publish": _of_topic("sns:Publish"),
-    "schedules": Right(("scheduler:ListSchedules",)),
-    "schedule": Right(("scheduler:GetSchedule",)),
-    "run_now": Right(("penstock:RunSchedule",)),
-    "set_status": Right(("scheduler:UpdateSchedule",)),
-    "mappings": Right(("lambda:ListEventSourceMappings",)),
-    "mapping": Right(("lambda:GetEventSourceMapping",)),
-    "create_mapping": Right(("lambda:CreateEventSourceMapping",)),
-    "set_mapping_state": Right(("lambda:UpdateEventSourceMapping",)),
-    "delete_mapping": Right(("lambda:DeleteEventSourceMapping",)),
-    "deliveries": Right(("penstock:ListDeliveries",)),
-    "retry": Right(("penstock:RetryDelivery",)),
-    "retry_failed": Right(("penstock:RetryDelivery",)),
-    "pause_endpoint": Right(("penstock:PauseEndpoint",)),
-    "send_test_event": Right(("penstock:TestEndpoint",)),
-    "system": Right(("penstock:GetMetrics",)),
-    "keys": Right(("penstock:ReadKeys",)),
-    "audit": Right(("penstock:ReadAudit",)),
+    "overview": require("sqs:ListQueues", "penstock:GetLag"),
+    "queues": require("sqs:ListQueues", "penstock:GetLag"),
+    "create": require("sqs:CreateQueue"),
+    "queue": require_on_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics"),
+    "purge": require_on_queue("sqs:PurgeQueue"),
+    "delete": require_on_queue("sqs:DeleteQueue"),
+    "attributes_form": require_on_queue("sqs:GetQueueAttributes", "sqs:SetQueueAttributes"),
+    "change_attributes": require_on_queue("sqs:SetQueueAttributes"),
+    "pause_queue": require_on_queue("penstock:PauseQueue"),
+    "redrive_page": require_on_queue("sqs:ListMessageMoveTasks"),
+    "redrive": require_on_queue("sqs:StartMessageMoveTask"),
+    "continue_redrive": require_on_queue("sqs:StartMessageMoveTask"),
+    "export": require_on_queue("sqs:ReceiveMessage"),
+    "cancel_redrive": require_on_queue("sqs:CancelMessageMoveTask"),
+    "failures": require_on_queue("sqs:ReceiveMessage"),
+    "messages": require_on_queue("sqs:ReceiveMessage"),
+    "message": require_on_queue("sqs:ReceiveMessage"),
+    "delete_messages": require_on_queue("sqs:DeleteMessage"),
+    "send_form": require_on_queue("sqs:SendMessage"),
+    "send": require_on_queue("sqs:SendMessage"),
+    "topics": require("sns:ListTopics"),
+    "topic": require_on_topic("sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"),
+    "publish": require_on_topic("sns:Publish"),
+    "schedules": require("scheduler:ListSchedules"),
+    "schedule": require("scheduler:GetSchedule"),
+    "run_now": require("penstock:RunSchedule"),
+    "set_status": require("scheduler:UpdateSchedule"),
+    "mappings": require("lambda:ListEventSourceMappings"),
+    "mapping": require("lambda:GetEventSourceMapping"),
+    "create_mapping": require("lambda:CreateEventSourceMapping"),
+    "set_mapping_state": require("lambda:UpdateEventSourceMapping"),
+    "delete_mapping": require("lambda:DeleteEventSourceMapping"),
+    "deliveries": require("penstock:ListDeliveries"),
+    "retry": require("penstock:RetryDelivery"),
+    "retry_failed": require("penstock:RetryDelivery"),
+    "pause_endpoint": require("penstock:PauseEndpoint"),
+    "send_test_event": require("penstock:TestEndpoint"),
+    "system": require("penstock:GetMetrics"),
+    "keys": require("penstock:ReadKeys"),
+    "audit": require("penstock:ReadAudit"),
 }

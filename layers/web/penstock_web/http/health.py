@@ -12,19 +12,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Response
-from pydantic import BaseModel
 
 from penstock import __version__
 from penstock.actions import SERVICES
 from penstock.effects import Row
+from penstock_web.routing.openapi import Responses, json_answers
+from penstock_web.routing.routes import json_response
 
 CHECK_TIMEOUT_SECONDS = 2.0
 # True on a standby, and while an operator has made the database read-only.
 READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
-class Life(BaseModel):
+class Life(msgspec.Struct):
     """The answer of /livez. `region`: whose queues REST, SQL and the console show (QUEUE_REGION)."""
 
     status: Literal["ok", "stuck"]
@@ -32,7 +34,7 @@ class Life(BaseModel):
     region: str
 
 
-class State(BaseModel):
+class State(msgspec.Struct):
     """The answer of /readyz."""
 
     status: Literal["ok", "degraded"]
@@ -72,22 +74,24 @@ def health_router(
     is_ready = Readiness(fetch)
 
     @router.get(
-        "/livez", responses={503: {"model": Life, "description": "Calls of the database do not end."}}
+        "/livez",
+        response_class=Response,
+        responses=describe_states(Life, "Calls of the database do not end."),
     )
-    async def livez(response: Response) -> Life:
+    async def livez() -> Response:
         """The process works, with or without the database."""
         stuck = await is_stuck()
-        response.status_code = 503 if stuck else 200
-        return Life(status="stuck" if stuck else "ok", version=__version__, region=region)
+        return json_response(Life("stuck" if stuck else "ok", __version__, region), 503 if stuck else 200)
 
     @router.get(
-        "/readyz", responses={503: {"model": State, "description": "The database cannot be written to."}}
+        "/readyz",
+        response_class=Response,
+        responses=describe_states(State, "The database cannot be written to."),
     )
-    async def readyz(response: Response) -> State:
+    async def readyz() -> Response:
         """The database can be written to."""
         ready = await is_ready()
-        response.status_code = 200 if ready else 503
-        return State(status="ok" if ready else "degraded")
+        return json_response(State("ok" if ready else "degraded"), 200 if ready else 503)
 
     if localstack:
 
@@ -102,3 +106,10 @@ def health_router(
             }
 
     return router
+
+
+def describe_states(kind: type[msgspec.Struct], unavailable: str) -> Responses:
+    """Both answers for the OpenAPI document. `unavailable`: what the status 503 means."""
+    answers = json_answers(kind, statuses=(200, 503))
+    answers[503]["description"] = unavailable
+    return answers

@@ -14,14 +14,12 @@ from penstock.event_sources.checks import check_options, check_tags
 from penstock.event_sources.filters import compile_filters
 from penstock.event_sources.operations import read_options
 from penstock.event_sources.targets import parse_target
+from penstock.management.mappings import create_request, read_mapping
+from penstock.management.schedules.checks import check_name, new_schedule_fields
+from penstock.management.schedules.types import read_schedule
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sqs.attributes import check_queue_attributes
-from penstock_web.rest.documents import decode_document
-from penstock_web.rest.mappings.documents import new_mapping
-from penstock_web.rest.mappings.operations import create_request
-from penstock_web.rest.schedules.checks import checked_name, new_schedule_fields
-from penstock_web.rest.schedules.documents import read_schedule
 from penstock_web.system_account import LocalError
 
 from .model import Document, Manifest, Mapping, Queue, Topic
@@ -79,7 +77,7 @@ def _topic_parts(place: Place, name: str, topic: Topic) -> Iterator[Part]:
 
 def _check_mapping(queue: str, mapping: Mapping) -> None:
     body = msgspec.json.encode({"queue": queue, **msgspec.structs.asdict(mapping)})
-    request = create_request(decode_document(new_mapping, body), queue)
+    request = create_request(read_mapping(body), queue)
     options = read_options(request)
     check_options(options, fifo=queue.endswith(".fifo"))
     compile_filters(options.filter_criteria)
@@ -93,7 +91,7 @@ def _check_filter(policy: Document | None, scope: str) -> None:
 
 
 def _check_schedule(name: str, schedule: Document) -> None:
-    new_schedule_fields(read_schedule(msgspec.json.encode({**schedule, "name": checked_name(name)})))
+    new_schedule_fields(read_schedule(msgspec.json.encode({**schedule, "name": check_name(name)})))
 
 
 def _check_user_policy(policy: str | Document) -> None:

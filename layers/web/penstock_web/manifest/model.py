@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
 from penstock.event_sources.checks import DEFAULT_BATCH
-from penstock_web.rest.mappings.documents import BatchSize, Concurrency, Function, WindowSeconds
-from penstock_web.rest.schedules.documents import NewSchedule
+from penstock.management.mappings import BatchSize, Concurrency, Function, WindowSeconds
+from penstock.management.schedules.types import NewSchedule
 
 Value = str | int | bool
 Document = dict[str, object]

@@ -9,7 +9,7 @@ from typing import Final
 
 import mcp_types as types
 import msgspec
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -17,15 +17,16 @@ from starlette.types import Message, Receive, Scope, Send
 
 from penstock import __version__
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock_web.rest.actions import ACTIONS
-from penstock_web.rest.documents import decode_document
-from penstock_web.rest.openapi import schema_of
-from penstock_web.rest.rest_route import RUNNER_KEY, OperationRunner, RestRoute, authorize_actions
+from penstock.management.decoding import decode_document
+from penstock.management.rights import SIGNED_IN, authorize
+from penstock_web.routing.openapi import build_schema
+from penstock_web.routing.routes import Routes
+from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
 
 from .tools import TOOLS
 
 logging.getLogger("mcp").setLevel(logging.WARNING)  # it notes the beginning and the end of each request
-router = APIRouter(route_class=RestRoute)
+routes = Routes("mcp")
 
 
 class ProtocolResponse(Response):
@@ -46,7 +47,7 @@ class ProtocolResponse(Response):
             await self._manager.handle_request(scope, receive, send)
 
 
-@router.post("/mcp", include_in_schema=False)
+@routes.post("/mcp", right=SIGNED_IN, in_schema=False)  # each tool has a right of its own
 async def mcp(request: Request) -> Response:
     """One request of the protocol."""
     manager = StreamableHTTPSessionManager(_server, json_response=True, stateless=True)
@@ -59,7 +60,10 @@ async def _list_tools(
     hints = types.ToolAnnotations(read_only_hint=True)
     tools = [
         types.Tool(
-            name=name, description=tool.description, input_schema=schema_of(tool.arguments), annotations=hints
+            name=name,
+            description=tool.description,
+            input_schema=build_schema(tool.arguments),
+            annotations=hints,
         )
         for name, tool in TOOLS.items()
     ]
@@ -87,7 +91,7 @@ async def _result(call: types.CallToolRequestParams, runner: OperationRunner) ->
     )
     if runner.context.environment.access is not None:
         queue = getattr(arguments, "queue", None)
-        await runner.run(authorize_actions(ACTIONS[tool.route], queue, runner.context))
+        await runner.run(authorize(tool.right, queue, runner.context))
     return await runner.run(tool.read(arguments, runner.context))
 
 

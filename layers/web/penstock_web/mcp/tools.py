@@ -8,14 +8,16 @@ import msgspec
 
 from penstock.context import Context
 from penstock.effects import Operation
+from penstock.management.messages.search import PLACE, SearchRequest, ShownGroup, find_messages, show_group
+from penstock.management.messages.types import FoundMessage
+from penstock.management.metrics.operations import read_lag, read_minutes
+from penstock.management.metrics.types import QueueLag
+from penstock.management.queue_names import build_queue_arn
+from penstock.management.queues import describe_queue
+from penstock.management.rights import Right, require, require_on_queue
 from penstock.search.failures import Grouping, group_failures
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
-from penstock_web.rest.documents import FoundMessage
-from penstock_web.rest.metrics.documents import QueueLag
-from penstock_web.rest.metrics.operations import lag_page, queue_minutes
-from penstock_web.rest.operations import arn_of, describe_queue
-from penstock_web.rest.search import PLACE, SearchRequest, ShownGroup, find, shown_group
 
 LONGEST_BODY: Final = 4_000
 """Characters of a body that are shown."""
@@ -56,17 +58,17 @@ class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ReadTool(NamedTuple):
-    """`route`: the route of the REST API that does the same, whose rights are asked."""
+    """`right`: that of the route of the REST API that does the same."""
 
     description: str
     arguments: type[msgspec.Struct]
-    route: str
+    right: Right
     read: Callable[..., Operation[str]]
 
 
 def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
     """Queues with counts and verdicts."""
-    page = yield from lag_page(wanted.limit, wanted.next, TARGET_LAG_SECONDS, context)
+    page = yield from read_lag(wanted.limit, wanted.next, TARGET_LAG_SECONDS, context)
     heads = (
         "queue",
         "verdict",
@@ -85,7 +87,7 @@ def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
 def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
     """A queue, its attributes and its last minutes."""
     queue = yield from describe_queue(wanted.queue, context)
-    minutes = yield from queue_minutes(wanted.queue, None, None, context)
+    minutes = yield from read_minutes(wanted.queue, None, None, context)
     counts = {"visible": queue.visible, "in flight": queue.in_flight, "delayed": queue.delayed}
     facts = {**counts, "oldest message (s)": queue.oldest_msg_age_sec, **queue.attributes}
     heads = ("minute", "sent", "received", "received again", "deleted", "dead-lettered", "visible")
@@ -99,7 +101,7 @@ def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
 def search(wanted: SearchMessages, context: Context) -> Operation[str]:
     """Messages that pass a filter."""
     request = SearchRequest(wanted.filter, wanted.after, wanted.limit)
-    found = yield from find(wanted.queue, request, context)
+    found = yield from find_messages(wanted.queue, request, context)
     return _join(
         f"{len(found.messages)} found; looked at {found.looked_at} of {found.of or 'many'} messages.",
         *map(_message, found.messages),
@@ -110,12 +112,12 @@ def search(wanted: SearchMessages, context: Context) -> Operation[str]:
 def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
     """Dead letters that are alike."""
     grouping = Grouping(
-        arn_of(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
+        build_queue_arn(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
     )
     found = yield from group_failures(grouping)
     return _join(
         f"{found.group_count} groups among the {found.looked_at} messages looked at, of {found.of or 'many'}.",
-        *(_group(shown_group(group, grouping)) for group in found.groups),
+        *(_group(show_group(group, grouping)) for group in found.groups),
         _following("after", found.next),
     )
 
@@ -123,19 +125,19 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
 TOOLS: Final[dict[str, ReadTool]] = {
     "list_queues": ReadTool(
         "Queues with their counts, and a verdict on each: is it ok, stalled, falling behind, since when and why.",
-        ListQueues, "lag", list_queues,
+        ListQueues, require("penstock:GetLag"), list_queues,
     ),
     "describe_queue": ReadTool(
         "One queue: counts, attributes, and what happened in its last minutes.",
-        DescribeQueue, "describe_queue", describe,
+        DescribeQueue, require_on_queue("sqs:GetQueueAttributes"), describe,
     ),
     "search_messages": ReadTool(
         "Messages that pass a filter (text, JSON path, attribute, age, receives, state), without receiving them.",
-        SearchMessages, "search", search,
+        SearchMessages, require_on_queue("sqs:ReceiveMessage"), search,
     ),
     "failure_groups": ReadTool(
         "Dead letters of a queue, those that failed alike together, with samples and the filter for each group.",
-        FailureGroups, "failures", failure_groups,
+        FailureGroups, require_on_queue("sqs:ReceiveMessage"), failure_groups,
     ),
 }  # fmt: skip
 

@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
-from penstock.verdicts import TARGET_LAG_SECONDS, Verdict
-from penstock_web.database.calls import ExecuteStatement
-from penstock_web.metrics.queue_verdicts import (
+from penstock.management.verdicts import (
     KEPT,
     RECENT,
     ask_for_more,
-    by_queue,
     each_verdict,
+    group_by_queue,
     parts,
     span_before,
 )
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.verdicts import TARGET_LAG_SECONDS, Verdict
+from penstock_web.database.calls import ExecuteStatement
 
 from .exposition import FamilySeries, format_labels
 from .families import (
@@ -83,7 +83,9 @@ class VerdictReadings:
         rows = await self._call(READ_MINUTES, [arns, *span_before(facts[0].read_at, length)])
         known = {row.arn: row for row in facts}
         found = {}
-        for arn, verdict in each_verdict(facts, by_queue(rows), self._in_flight_limit, TARGET_LAG_SECONDS):
+        for arn, verdict in each_verdict(
+            facts, group_by_queue(rows), self._in_flight_limit, TARGET_LAG_SECONDS
+        ):
             found[arn] = Judged(arn, verdict, known[arn])
             await asyncio.sleep(0)  # lets requests run between two queues
         return found

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from html import escape
 
 from penstock.errors import QueueDoesNotExist
-from penstock_web.rest.metrics.documents import Latency, QueueLag, QueueMetrics
-from penstock_web.rest.metrics.operations import Span
+from penstock.management.metrics.operations import Span
+from penstock.management.metrics.types import Latency, QueueLag, QueueMetrics
 
 from .charts import Period, count_chart, duration_chart, sparkline
 from .formats import between, clock, count, duration, moment, rate

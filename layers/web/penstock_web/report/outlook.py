@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from penstock_web.rest.metrics.documents import Outlook, QueueLag, Warnings
+from penstock.management.metrics.types import Outlook, QueueLag, Warnings
 
 from .formats import count, duration, rate
 

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from penstock import errors
 from penstock.aws.arn import queue_arn
 from penstock.drivers import run
+from penstock.management.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, read_windows
+from penstock.management.metrics.types import LagPage, QueueMetrics
+from penstock.management.metrics.views import show_lag_page, to_utc
 from penstock.postgres.database import Database
 from penstock.postgres.statements.metrics import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
 from penstock.settings import Settings
-from penstock_web.rest.metrics.documents import LagPage, QueueMetrics, lag_page_of, utc
-from penstock_web.rest.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, queue_windows
 
 from .groups import Bar, HotGroups
 from .heat import Cell, HeatMap
@@ -68,7 +69,7 @@ class Reader:
 
     def windows(self, name: str) -> QueueMetrics:
         """The metrics of one queue in the focus. Raises QueueDoesNotExist when it was deleted meanwhile."""
-        return run(queue_windows(self._find_arn(name), name, self.focus, None, self._zone), self._database)
+        return run(read_windows(self._find_arn(name), name, self.focus, None, self._zone), self._database)
 
     def _find_arn(self, name: str) -> str:
         account, region = self.account_and_region
@@ -93,7 +94,7 @@ class Reader:
             self._zone,
         )
         rows = self._database.call(READ_LAG_HEAT, arguments)
-        cells = {(row.name, utc(row.slot)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
+        cells = {(row.name, to_utc(row.slot)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
         return HeatMap(names, slots, step, cells)
 
     def hot_groups(self, name: str) -> HotGroups:
@@ -116,7 +117,7 @@ class Reader:
             after = page.queues[-1].name
 
     def _lag(self, after: str | None, limit: int) -> LagPage:
-        return lag_page_of(
+        return show_lag_page(
             self._database.call(READ_LAG, (*self.account_and_region, self.queue, after, limit))
         )
 

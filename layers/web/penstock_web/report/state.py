@@ -13,21 +13,21 @@ from typing import Final, NamedTuple
 
 from penstock.aws.arn import queue_arn
 from penstock.drivers import run
+from penstock.management.verdicts import (
+    KEPT,
+    group_by_queue,
+    list_queue_names,
+    parts,
+    rank_badness,
+    read_facts,
+    read_verdicts,
+    span_before,
+)
 from penstock.postgres.database import Database
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
 from penstock.settings import Settings
 from penstock.verdicts import Kind, Verdict
 from penstock.verdicts.series import Series, build_series
-from penstock_web.metrics.queue_verdicts import (
-    KEPT,
-    badness,
-    by_queue,
-    parts,
-    queue_names,
-    read_facts,
-    read_verdicts,
-    span_before,
-)
 
 TARGET_LAG_SECONDS: Final = 300
 MAX_TROUBLED: Final = 50
@@ -99,7 +99,7 @@ class State:
 def read_state(database: Database, settings: Settings, queue: str | None) -> State:
     """How the queues of the account are, or the one called `queue`. Raises ServiceUnavailable."""
     state = State()
-    pages: Iterable[list[str]] = queue_names(database, settings) if queue is None else [[queue]]
+    pages: Iterable[list[str]] = list_queue_names(database, settings) if queue is None else [[queue]]
     for names in pages:
         _add(state, _judge(database, settings, names), all_shown=queue is not None)
     state.shown = _with_minutes(database, settings, state.shown)
@@ -128,7 +128,9 @@ def _add(state: State, queues: Sequence[QueueState], *, all_shown: bool) -> None
             state.holding = [*state.holding, queue][:MAX_NAMES]
         if kind in HEALTHY and len(state.healthy) < MAX_NAMES:
             state.healthy.append(Named(queue.name, kind))
-    state.shown = sorted(state.shown, key=lambda queue: (*badness(queue.verdict), queue.name))[:MAX_TROUBLED]
+    state.shown = sorted(state.shown, key=lambda queue: (*rank_badness(queue.verdict), queue.name))[
+        :MAX_TROUBLED
+    ]
 
 
 def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
@@ -137,7 +139,7 @@ def _with_minutes(database: Database, settings: Settings, queues: Sequence[Queue
     known = {queue.facts.arn: queue for queue in queues}
     for arns in parts(list(known), KEPT):
         at = known[arns[0]].facts.read_at
-        minutes = by_queue(database.call(READ_MINUTES, (arns, *span_before(at, KEPT))))
+        minutes = group_by_queue(database.call(READ_MINUTES, (arns, *span_before(at, KEPT))))
         for n, arn in enumerate(arns, start=1):
             facts = known[arn].facts
             limit = settings.queue_in_flight_limit

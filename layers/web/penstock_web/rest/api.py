@@ -14,49 +14,52 @@ from fastapi.params import Depends as Dependency
 from fastapi.security import HTTPBearer
 
 from penstock.environment import Environment
+from penstock_web.routing.routes import Routes
+from penstock_web.routing.runner import Api, RunOperation
 
-from . import messages, moves, outbox, queues, search, transactions
 from .access import routes as access
+from .deliveries import routes as deliveries
 from .errors import add_error_handlers
 from .events import routes as events
 from .mappings import routes as mappings
+from .messages import routes as messages
+from .messages import search_routes as search
 from .metrics import routes as metrics
-from .rest_route import RestApi, RunOperation
+from .moves import routes as moves
+from .outbox import routes as outbox
+from .queues import routes as queues
 from .schedules import routes as schedules
 from .topics import routes as topics
-from .webhooks import attempts, deliveries, endpoint_test, endpoints
+from .transactions import routes as transactions
 
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
 
-MODULES: Final = (
-    queues,
-    messages,
-    search,
-    moves,
-    events,
-    topics,
-    access,
-    transactions,
-    deliveries,
-    attempts,
-    endpoints,
-    endpoint_test,
-    outbox,
-    schedules,
-    mappings,
-    metrics,
+ROUTES: Final[tuple[Routes, ...]] = (
+    queues.routes,
+    messages.routes,
+    search.routes,
+    moves.routes,
+    events.routes,
+    topics.routes,
+    access.routes,
+    transactions.routes,
+    deliveries.routes,
+    outbox.routes,
+    schedules.routes,
+    mappings.routes,
+    metrics.routes,
 )
-"""Those with the routes below /v1, each with its `router`."""
+"""Those below /v1."""
 
 
 def add_rest_api(app: FastAPI, environment: Environment, run_operation: RunOperation) -> None:
     """Adds the routes below /v1 to `app`, and the handlers that give every error of `app` the same shape."""
-    app.state.rest = RestApi(environment, run_operation)
+    app.state.api = Api(environment, run_operation)
     add_error_handlers(app, environment)
     key = bearer_key(needed=environment.access is not None)
-    for module in MODULES:
-        app.include_router(module.router, prefix="/v1", dependencies=key)
+    for routes in ROUTES:
+        app.include_router(routes.router, prefix="/v1", dependencies=key)
 
 
 def bearer_key(needed: bool) -> Sequence[Dependency]:

@@ -7,12 +7,12 @@ from starlette.types import Receive, Scope, Send
 
 from penstock import __version__
 from penstock.environment import Environment
+from penstock_web.routing.openapi import complete_document
+from penstock_web.routing.request_id import KEY, name_request
+from penstock_web.routing.runner import RunOperation
 
 from .api import add_rest_api
-from .certificates import certificates_router
-from .openapi import remove_validation_errors
-from .request_id import KEY, name_request
-from .rest_route import RunOperation
+from .certificates.routes import certificates_router
 
 
 async def entrance() -> dict[str, str]:
@@ -52,4 +52,4 @@ class RestApplication(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document, which is made once."""
-        return remove_validation_errors(super().openapi())
+        return complete_document(super().openapi())

@@ -23,7 +23,7 @@ from penstock.lambda_runtime import events
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock_web.rest.application import RestApplication
 from penstock_web.rest.errors import error_response
-from penstock_web.rest.rest_route import RunOperation
+from penstock_web.routing.runner import RunOperation
 
 T = TypeVar("T")
 

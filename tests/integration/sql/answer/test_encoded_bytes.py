@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from penstock.aws.arn import ResolvedQueue
 from penstock.aws.codec import json as aws_json
 from penstock.aws.codec import query_json, xml
+from penstock.management.messages.conversion import json_or_string, to_headers
+from penstock.management.messages.types import StoredMessage
+from penstock.management.times import format_timestamp
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.response_limit import HEAD_BYTES
 from penstock.sqs.attributes import ALL_ATTRIBUTES
 from penstock.sqs.receive import message_result
 from penstock.sqs.types import ReceiveMessageResult
-from penstock_web.rest.documents import StoredMessage, format_timestamp, json_or_string, to_headers
 from tests.support.sql.calls import Connection, arn_of, value
 
 FORMATS = ("json", "xml", "function-json", "function-xml", "function-json-ascii", "function-xml-ascii")

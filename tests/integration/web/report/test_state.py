@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from penstock.management.verdicts import QUEUES_A_PAGE
 from penstock.verdicts import Minute
 from penstock_web.cli import main
-from penstock_web.metrics.queue_verdicts import QUEUES_A_PAGE
 from tests.support.database import Database, TestServer
 from tests.support.sql.metric_rows import insert, new_queue
 from tests.support.sql.minute_rows import Connection, add_minutes, current_minute

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from fastapi.routing import APIRoute
 
+from penstock.management.rights import PUBLIC, SIGNED_IN
 from penstock_web.console.console import SCREENS
-from penstock_web.console.rights import PUBLIC, RIGHTS, SIGNED_IN
+from penstock_web.console.rights import RIGHTS
 
 PAGE = Path(__file__).parents[4] / "docs" / "console.md"
 

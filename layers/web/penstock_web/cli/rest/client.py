@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from urllib3 import BaseHTTPResponse
 
-    from penstock_web.rest.documents import StoredMessage
+    from penstock.management.messages.types import StoredMessage
 
 _COMMANDS: Final = {
     "Create it with POST /v1/queues.": "`penstock queues` lists those of the region {region}; `penstock --region NAME` "
@@ -113,7 +113,7 @@ class Client:
         """The messages of an answer, with their JSON as it was sent."""
         import msgspec
 
-        from penstock_web.rest.documents import StoredMessage
+        from penstock.management.messages.types import StoredMessage
 
         return msgspec.json.decode(self._request("GET", path, None, parameters), type=list[StoredMessage])
 

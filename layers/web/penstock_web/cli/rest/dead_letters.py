@@ -50,7 +50,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Looks on until it has found so many, or has looked at all."""
-    from penstock_web.rest.documents import FoundPage
+    from penstock.management.messages.types import FoundPage
 
     client, left, body = Client(endpoint), limit, {"filter": _filter(filter_)}
     while left > 0:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock_web.rest.documents import StoredMessage
+    from penstock.management.messages.types import StoredMessage
 
     from .client import Document
 

@@ -19,8 +19,8 @@ from .printing import counted, print_described, print_json, print_messages, prin
 from .values import accept_only, json_or_text, whole_number
 
 if TYPE_CHECKING:
-    from penstock_web.rest.documents import StoredMessage
-    from penstock_web.rest.shapes import Attributes
+    from penstock.management.messages.types import StoredMessage
+    from penstock.management.queues import Attributes
 
     from .client import Document
 
@@ -289,8 +289,8 @@ def _delete_messages(client: Client, name: str, wanted: dict[str, object], json:
 
 def _same_queue(client: Client, name: str, wanted: Attributes) -> Document:
     """The queue that is there. Raises LocalError, as CreateQueue does, if it has other attributes than these."""
+    from penstock.management.queues import attributes_as_text
     from penstock.sqs.attributes import check_queue_attributes
-    from penstock_web.rest.operations import attributes_as_text
 
     there = client.call("GET", queue_path(name))
     present = there["attributes"]

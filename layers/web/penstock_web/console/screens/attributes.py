@@ -6,9 +6,9 @@ from fastapi import APIRouter, Response
 
 from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
+from penstock.management.queue_names import build_queue_arn
+from penstock.management.queues import Attributes, change_queue, describe_queue
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
-from penstock_web.rest.operations import arn_of, change_queue, describe_queue
-from penstock_web.rest.shapes import Attributes
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -68,7 +68,7 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
 
 async def present(name: str, page: Page) -> dict[str, str]:
     """The attributes that are set. Raises QueueDoesNotExist."""
-    arn_of(name, page.context)
+    build_queue_arn(name, page.context)
     return dict((await page.run(describe_queue(name, page.context))).attributes)
 
 

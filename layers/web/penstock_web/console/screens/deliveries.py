@@ -8,20 +8,20 @@ from fastapi import APIRouter, Response
 from penstock.audit import Act
 from penstock.delivery.http.endpoint import MAXIMUM_URL_CHARACTERS
 from penstock.errors import InvalidParameterValue
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
-from penstock_web.console.rendering import query
-from penstock_web.rest.documents import parse_timestamp
-from penstock_web.rest.errors import DeliveryNotFound
-from penstock_web.rest.webhooks.attempts import URL, attempts
-from penstock_web.rest.webhooks.deliveries import (
+from penstock.management.deliveries import endpoints
+from penstock.management.deliveries.attempts import URL, list_attempts
+from penstock.management.deliveries.endpoint_test import send_test
+from penstock.management.deliveries.operations import (
     GivenUp,
+    describe_retry,
     find_deliveries,
-    retry_act,
     retry_delivery,
     retry_given_up,
 )
-from penstock_web.rest.webhooks.endpoint_test import send_test
-from penstock_web.rest.webhooks.endpoints import endpoints, pause, resume
+from penstock.management.errors import DeliveryNotFound
+from penstock.management.times import parse_timestamp
+from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.rendering import query
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -51,13 +51,13 @@ async def deliveries(page: CurrentPage) -> Response:
 async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
     """What the view lists, and where its next page begins."""
     if view == "endpoints":
-        return [*await page.read(("endpoints",), lambda: endpoints(page.context))], None
+        return [*await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))], None
     at = page.number("after", 0, LAST_ID) or None
     if view == "attempts":
         to, failed = page.query.get("endpoint") or None, bool(page.query.get("failed"))
         found = await page.read(
             ("attempts", to, failed, at, page.may("penstock:ReadAnswers")),
-            lambda: attempts(page.context, endpoint=to, failed=failed, limit=PAGE, before=at),
+            lambda: list_attempts(page.context, endpoint=to, failed=failed, limit=PAGE, before=at),
         )
         return [*found.attempts], found.next
     listed = await page.read(
@@ -75,7 +75,9 @@ async def retry_failed(page: CurrentPage) -> Response:
         since=None if hours is None else datetime.now(UTC) - timedelta(hours=hours),
         limit=MOST_RETRIED,
     )
-    row = await page.act(retry_act(wanted), retry_given_up(wanted, page.context), lambda row: row.retried)
+    row = await page.act(
+        describe_retry(wanted), retry_given_up(wanted, page.context), lambda row: row.retried
+    )
     return redirect(f"/console/deliveries?view=waiting&done=replayed&count={row.retried}")
 
 
@@ -95,7 +97,9 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     endpoint, wanted = page.field("endpoint"), page.field("status")
     if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAXIMUM_URL_CHARACTERS:
         raise InvalidParameterValue("endpoint and status (paused or active) are needed.")
-    operation = (pause if wanted == "paused" else resume)(endpoint, page.context)
+    operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(
+        endpoint, page.context
+    )
     act = Act("penstock:PauseEndpoint", endpoint, {"status": wanted})
     await page.act(act, operation, lambda _: 1)
     return redirect(f"/console/deliveries?done={'paused' if wanted == 'paused' else 'resumed'}")

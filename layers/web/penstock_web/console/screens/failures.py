@@ -4,6 +4,7 @@ from typing import Final, NamedTuple, get_args
 
 from fastapi import APIRouter, Response
 
+from penstock.management.queue_names import build_queue_arn
 from penstock.search.failures import SCANNED, By, FailureGroup, Grouping, group_failures
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage
 from penstock_web.console.differences import Line, mark_lines
@@ -11,7 +12,6 @@ from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import Seen, to_datetime
 from penstock_web.console.rendering import plural
 from penstock_web.console.snippets import as_markdown
-from penstock_web.rest.operations import arn_of
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -58,7 +58,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
     if "attribute" in chosen and not attribute:
         chosen.remove("attribute")
     wanted = Grouping(
-        arn_of(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
+        build_queue_arn(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
         page.query.get("after", "")[:LONGEST_PLACE] or None, SCANNED, MOST_GROUPS,
     )  # fmt: skip
     found = await page.read(("failures", *map(str, wanted)), lambda: group_failures(wanted))

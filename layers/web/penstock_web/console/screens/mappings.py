@@ -7,11 +7,11 @@ from fastapi import APIRouter, Response
 
 from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
+from penstock.management import mappings as management
+from penstock.management.mappings import MappingPatch, NewMapping
+from penstock.management.times import parse_timestamp
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.rendering import segment
-from penstock_web.rest.documents import decode_document, parse_timestamp
-from penstock_web.rest.mappings import operations
-from penstock_web.rest.mappings.documents import MappingPatch, NewMapping, new_mapping
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -25,7 +25,7 @@ async def mappings(page: CurrentPage) -> Response:
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
     found = await page.read(
         ("mappings", queue, after),
-        lambda: operations.list_mappings(queue or None, None, after or None, page.context),
+        lambda: management.list_mappings(queue or None, None, after or None, page.context),
     )
     return page.show(
         "mappings.html", title="Mappings", mappings=found.mappings, following=found.next, queue=queue, after=after,
@@ -36,7 +36,7 @@ async def mappings(page: CurrentPage) -> Response:
 @router.get("/console/mappings/{mapping}")
 async def mapping(mapping: str, page: CurrentPage) -> Response:
     """A mapping: its settings, and what became of its batches."""
-    shown = await page.run(operations.describe(mapping, page.context))
+    shown = await page.run(management.describe_mapping(mapping, page.context))
     patterns = [msgspec.json.format(msgspec.json.encode(one), indent=2).decode() for one in shown.filters]
     return page.show(
         "mapping.html", title=f"Mapping of {shown.queue}", mapping=shown, patterns=patterns,
@@ -51,7 +51,7 @@ async def create_mapping(page: CurrentPage) -> Response:
     """Makes a mapping."""
     new = _read_form(page)
     act = Act("lambda:CreateEventSourceMapping", new.queue, {"function": new.function})
-    made = await page.act(act, operations.create(new, page.context), lambda _: 1)
+    made = await page.act(act, management.create_mapping(new, page.context), lambda _: 1)
     return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
 
 
@@ -62,7 +62,7 @@ async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     if state not in RUNNING:
         raise InvalidParameterValue("state is enabled or disabled.")
     act = Act("lambda:UpdateEventSourceMapping", mapping, {"state": state})
-    operation = operations.change(mapping, MappingPatch(enabled=RUNNING[state]), page.context)
+    operation = management.change_mapping(mapping, MappingPatch(enabled=RUNNING[state]), page.context)
     await page.act(act, operation, lambda _: 1)
     return redirect(f"/console/mappings/{segment(mapping)}?done={state}")
 
@@ -71,7 +71,7 @@ async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
 async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
     """Deletes a mapping."""
     act = Act("lambda:DeleteEventSourceMapping", mapping)
-    await page.act(act, operations.delete(mapping, page.context), lambda _: 1)
+    await page.act(act, management.delete_mapping(mapping, page.context), lambda _: 1)
     return redirect("/console/mappings?done=unmapped")
 
 
@@ -90,7 +90,7 @@ def _read_form(page: Page) -> NewMapping:
         "report_failures": bool(page.field("report_failures")),
     }
     given = {name: value for name, value in document.items() if value is not None}
-    return decode_document(new_mapping, msgspec.json.encode(given))
+    return management.read_mapping(msgspec.json.encode(given))
 
 
 def _number(page: Page, name: str) -> int | None:

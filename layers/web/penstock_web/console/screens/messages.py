@@ -5,6 +5,11 @@ from fastapi import APIRouter, Response
 
 from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
+from penstock.management.errors import MessageNotFound
+from penstock.management.messages.operations import delete_ids
+from penstock.management.messages.search import show_message
+from penstock.management.queue_names import build_queue_arn
+from penstock.management.rights import require_on_queue
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MOST_SCANNED, Search, search_messages
 from penstock.sqs.send import send_message
@@ -13,9 +18,6 @@ from penstock_web.console.console_route import HEADERS, ConsoleRoute, CurrentPag
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
 from penstock_web.console.snippets import as_markdown, message_snippets
-from penstock_web.rest.errors import MessageNotFound
-from penstock_web.rest.operations import arn_of, delete_ids
-from penstock_web.rest.search import found_message
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -35,7 +37,7 @@ async def messages(name: str, page: CurrentPage) -> Response:
         return await show_filtered(name, wanted, page)
     after = page.number("after", 0, LAST_ID)
     found = await page.run(look_at(name, state, after or None, PAGE + 1, page.context))
-    arn = arn_of(name, page.context)
+    arn = build_queue_arn(name, page.context)
     return page.show(
         "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
         messages=found[:PAGE], more=len(found) > PAGE, may_send=page.may("sqs:SendMessage", arn),
@@ -49,7 +51,7 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
     """Messages that pass a filter: a bounded look, which says how far it went."""
     place = page.query.get("place", "")[:LONGEST_PLACE]
     found = await page.run(find(name, wanted, place or None, page.context))
-    arn = arn_of(name, page.context)
+    arn = build_queue_arn(name, page.context)
     return page.show(
         "messages.html", title=f"Messages of {name}", name=name, state=page.query.get("state", ""), states=STATES,
         after=place, messages=found.messages, more=False, found=found, may_send=page.may("sqs:SendMessage", arn),
@@ -64,9 +66,9 @@ async def export(name: str, page: CurrentPage) -> Response:
     """The messages that pass the filter, a JSON document a line: up to 1,000, and 4 MB of them."""
     state = page.query.get("state", "")
     wanted = parse_filter(page.query, [state] if state in STATES else list(STATES)) or MessageFilter()
-    search = Search(arn_of(name, page.context), wanted, None, MOST_IDS, MOST_SCANNED)
+    search = Search(build_queue_arn(name, page.context), wanted, None, MOST_IDS, MOST_SCANNED)
     found = await page.run(search_messages(search, EXPORTED_BYTES, page.context))
-    lines = b"".join(msgspec.json.encode(found_message(row)) + b"\n" for row in found.rows)
+    lines = b"".join(msgspec.json.encode(show_message(row)) + b"\n" for row in found.rows)
     headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.jsonl"'}
     return Response(lines, media_type="application/x-ndjson", headers=headers)
 
@@ -81,7 +83,7 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
         raise MessageNotFound(
             "This message is no longer in the queue: it was deleted, moved, or has expired."
         )
-    arn = arn_of(name, page.context)
+    arn = build_queue_arn(name, page.context)
     return page.show(
         "message.html", title=f"Message {message_id}", name=name, seen=seen, snippets=build_snippets(name, seen, page),
         may_send=page.may("sqs:SendMessage", arn), may_delete=page.may("sqs:DeleteMessage", arn),
@@ -109,7 +111,7 @@ async def send_form(name: str, page: CurrentPage) -> Response:
     """The form; with `copy` it has the content of that message, which whoever may receive it may see."""
     seen = None
     if "copy" in page.query:
-        await page.ask(("sqs:ReceiveMessage",), "queue")
+        await page.check(require_on_queue("sqs:ReceiveMessage"))
         seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
     return page.show(
         "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=name.endswith(".fifo"),

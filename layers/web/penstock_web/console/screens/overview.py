@@ -8,13 +8,13 @@ from fastapi import APIRouter, Response
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.verdicts import rank_badness
 from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
 from penstock.verdicts import Kind
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage
 from penstock_web.console.observing import MOST_QUEUES, Observed, observe
 from penstock_web.console.rendering import plural, seconds
-from penstock_web.metrics.queue_verdicts import badness
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -70,7 +70,7 @@ def read_overview(context: Context) -> Operation[Overview]:
     settings = context.environment.settings
     observed = yield from observe([row.arn or "" for row in rows], settings.queue_in_flight_limit)
     known = [(row, observed[row.arn or ""]) for row in rows if row.arn in observed]
-    known.sort(key=lambda pair: badness(pair[1].verdict))
+    known.sort(key=lambda pair: rank_badness(pair[1].verdict))
     items = sorted(
         attention(known), key=lambda item: (LEVELS.index(item.level), item.what != DEAD_LETTER_QUEUE_GREW)
     )

@@ -11,20 +11,28 @@ from penstock.audit import Act
 from penstock.context import Context
 from penstock.effects import Call, Compute, Operation
 from penstock.errors import InvalidParameterValue, QueueDoesNotExist
+from penstock.management.bindings import Subscription, list_bindings
+from penstock.management.queue_names import build_queue_arn
+from penstock.management.queues import (
+    Attributes,
+    NewQueue,
+    QueueDescription,
+    create_queue,
+    delete_queue,
+    describe_queue,
+    list_receivers,
+    purge_queue,
+    set_paused,
+)
+from penstock.management.times import parse_timestamp
+from penstock.management.verdicts import group_by_queue
 from penstock.postgres.statements.metrics import READ_QUEUE_HISTORY
 from penstock.postgres.statements.minutes import READ_MINUTES
 from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
-from penstock.sqs import queues
-from penstock.sqs.types import DeleteQueueRequest
 from penstock_web.console.charts import Chart, History, build_charts, build_history
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.snippets import queue_snippets
-from penstock_web.metrics.queue_verdicts import by_queue
-from penstock_web.rest.documents import parse_timestamp
-from penstock_web.rest.events.operations import list_bindings
-from penstock_web.rest.operations import arn_of, create_queue, describe_queue, receivers, set_paused
-from penstock_web.rest.shapes import Attributes, NewQueue, QueueDescription, Subscription
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -63,7 +71,7 @@ async def queue(name: str, page: CurrentPage) -> Response:
     else:
         charts = await page.read(("charts", name, span), lambda: read_charts(now.queue.arn, SPANS[span]))
     subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
-    receiving = await page.read(("receivers", name), lambda: receivers(name, context))
+    receiving = await page.read(("receivers", name), lambda: list_receivers(name, context))
     attributes = dict(now.queue.attributes)
     return page.show(
         "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=[*SPANS, MONTH],
@@ -93,7 +101,7 @@ def read_charts(arn: str, span: timedelta) -> Operation[list[Chart]]:
     """Charts of the minutes of the last `span`, and of the hour before for what the queue held at its beginning."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     rows = yield from Call(READ_MINUTES, ([arn], end - span - timedelta(hours=1), end))
-    return build_charts(by_queue(rows).get(1, ()), end - span, end)
+    return build_charts(group_by_queue(rows).get(1, ()), end - span, end)
 
 
 def read_history(arn: str) -> Operation[History]:
@@ -105,7 +113,7 @@ def read_history(arn: str) -> Operation[History]:
 
 def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
     """At most 100 of each."""
-    rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (arn_of(name, context),))
+    rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
     bindings = yield from list_bindings(None, name, None, MOST_SUBSCRIPTIONS, context)
     return Subscribed(rows[:MOST_SUBSCRIPTIONS], bindings.subscriptions)
 
@@ -143,7 +151,7 @@ async def create(page: CurrentPage) -> Response:
     attributes: Attributes = {}
     if dead := page.field("dead").strip():
         policy = {
-            "deadLetterTargetArn": arn_of(dead, page.context),
+            "deadLetterTargetArn": build_queue_arn(dead, page.context),
             "maxReceiveCount": page.field("receives").strip() or "5",
         }
         attributes["RedrivePolicy"] = msgspec.json.encode(policy).decode()
@@ -158,8 +166,7 @@ async def create(page: CurrentPage) -> Response:
 async def purge(name: str, page: CurrentPage) -> Response:
     """Deletes every message, if the form names the queue."""
     check_typed(name, page)
-    arn = arn_of(name, page.context)
-    purged = await page.act(Act("sqs:PurgeQueue", name), queues.purge(arn, page.context), int)
+    purged = await page.act(Act("sqs:PurgeQueue", name), purge_queue(name, page.context), int)
     return redirect(f"/console/queues/{name}?done=purged&n={purged}")
 
 
@@ -169,7 +176,9 @@ async def pause_queue(name: str, page: CurrentPage) -> Response:
     wanted = page.field("status")
     if wanted not in ("paused", "active"):
         raise InvalidParameterValue("status is paused or active.")
-    operation = set_paused(arn_of(name, page.context), paused=wanted == "paused", context=page.context)
+    operation = set_paused(
+        build_queue_arn(name, page.context), paused=wanted == "paused", context=page.context
+    )
     await page.act(Act("penstock:PauseQueue", name, {"status": wanted}), operation, lambda _: 1)
     return redirect(f"/console/queues/{name}?done={'paused' if wanted == 'paused' else 'resumed'}")
 
@@ -178,7 +187,7 @@ async def pause_queue(name: str, page: CurrentPage) -> Response:
 async def delete(name: str, page: CurrentPage) -> Response:
     """Deletes the queue with its messages, if the form names it."""
     check_typed(name, page)
-    operation = queues.delete_queue(DeleteQueueRequest(name), page.context)
+    operation = delete_queue(name, page.context)
     await page.act(Act("sqs:DeleteQueue", name), operation, lambda _: 1)
     return redirect("/console/queues?done=deleted")
 

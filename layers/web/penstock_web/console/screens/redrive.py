@@ -9,15 +9,14 @@ from uuid import UUID
 import msgspec
 from fastapi import APIRouter, Response
 
-from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
-from penstock.search import moves
+from penstock.management import moves
+from penstock.management.moves import NewMove, count_moved, count_nothing
+from penstock.management.queue_names import build_queue_arn
 from penstock.search.filters import MessageFilter
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import to_datetime
-from penstock_web.rest.moves import NewMove, checked, count_nothing, move_act, moved, start
-from penstock_web.rest.operations import arn_of
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -47,8 +46,8 @@ NAMES_IN_WORDS: Final = {
 @router.get("/console/queues/{name}/redrive")
 async def redrive_page(name: str, page: CurrentPage) -> Response:
     """The form, and the last moves with their progress."""
-    arn = arn_of(name, page.context)
-    rows = await page.read(("moves", name), lambda: moves.list_moves(arn))
+    arn = build_queue_arn(name, page.context)
+    rows = await page.read(("moves", name), lambda: moves.list_moves(name, page.context))
     query = page.request.query_params
     return page.show(
         "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
@@ -71,8 +70,8 @@ async def redrive(name: str, page: CurrentPage) -> Response:
     """Starts a move."""
     wanted = selection(page.fields("id"), {key: page.field(key) for key in NAMES})
     new = new_move(wanted, page)
-    move = checked(name, new, page.context)
-    await page.act(move_act(name, new), start(move, new.to, page.context), count_nothing)
+    act, operation = moves.start_move(name, new, page.context)
+    await page.act(act, operation, count_nothing)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
@@ -96,16 +95,16 @@ def new_move(wanted: Selection, page: Page) -> NewMove:
 @router.post("/console/queues/{name}/redrive/{move}/continue")
 async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Lets a move go on that waits after its canary."""
-    operation = moves.continue_move(arn_of(name, page.context), parse_id(move), None)
-    await page.act(Act("sqs:StartMessageMoveTask", name, {"move": move}), operation, moved)
+    act, operation = moves.continue_move(name, parse_id(move), None, page.context)
+    await page.act(act, operation, count_moved)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
 @router.post("/console/queues/{name}/redrive/{move}/cancel")
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Ends a move: what has moved stays where it is, all else stays in the queue."""
-    operation = moves.cancel_move(arn_of(name, page.context), parse_id(move))
-    await page.act(Act("sqs:CancelMessageMoveTask", name, {"move": move}), operation, moved)
+    act, operation = moves.cancel_move(name, parse_id(move), page.context)
+    await page.act(act, operation, count_moved)
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
 
 

@@ -9,15 +9,15 @@ from fastapi import APIRouter, Response
 from penstock.audit import Act
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.schedules import operations as management
+from penstock.management.schedules.types import SchedulePatch, ShownSchedule
+from penstock.management.schedules.views import to_shown_schedule
+from penstock.management.times import parse_timestamp
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
 from penstock.scheduler.rows import ScheduleRow, read_row
 from penstock_web.console.calendar import read_calendar
 from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
 from penstock_web.console.rendering import segment
-from penstock_web.rest.documents import parse_timestamp
-from penstock_web.rest.schedules import operations as scheduling
-from penstock_web.rest.schedules.documents import SchedulePatch, ShownSchedule
-from penstock_web.rest.schedules.views import to_shown_schedule
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
@@ -56,13 +56,13 @@ async def schedules(page: CurrentPage) -> Response:
 
 def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[Listed]]:
     """A page and one more."""
-    place = scheduling.group_key(context)
+    place = management.group_key(context)
     names = (prefix or None, status or None, None, None, place[2] if after else None, after or None)
     found = []
     for number, row in enumerate((yield from Call(LIST_SCHEDULES, (*place, *names, PAGE + 1)))):
         read = read_row(row.schedule)
         found.append(Listed(to_shown_schedule(read, FIRES), is_late(read, row.now)))
-        yield from scheduling.yield_to_others(number)
+        yield from management.yield_to_others(number)
     return found
 
 
@@ -77,8 +77,8 @@ def is_late(row: ScheduleRow, now: datetime) -> bool:
 @router.get("/console/schedules/{schedule}")
 async def schedule(schedule: str, page: CurrentPage) -> Response:
     """A schedule and its last runs."""
-    shown = await page.run(scheduling.describe(schedule, page.context))
-    runs = await page.run(scheduling.runs(schedule, None, MOST_RUNS, page.context))
+    shown = await page.run(management.describe_schedule(schedule, page.context))
+    runs = await page.run(management.list_runs(schedule, None, MOST_RUNS, page.context))
     target = msgspec.json.encode(shown.target)
     return page.show(
         "schedule.html", title=schedule, schedule=shown, runs=runs.runs,
@@ -91,7 +91,7 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
 @router.post("/console/schedules/{schedule}/run")
 async def run_now(schedule: str, page: CurrentPage) -> Response:
     """Fires a schedule now, also a paused one; its next time stays."""
-    operation = scheduling.run(schedule, page.context)
+    operation = management.run_schedule(schedule, page.context)
     await page.act(Act("penstock:RunSchedule", schedule), operation, lambda run: len(run.msg_ids))
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")
 
@@ -100,7 +100,7 @@ async def run_now(schedule: str, page: CurrentPage) -> Response:
 async def set_status(schedule: str, page: CurrentPage) -> Response:
     """Pauses a schedule, or resumes it."""
     status: Literal["active", "paused"] = "paused" if page.field("status") == "paused" else "active"
-    operation = scheduling.patch(schedule, SchedulePatch(status=status), page.context)
+    operation = management.change_schedule(schedule, SchedulePatch(status=status), page.context)
     await page.act(Act("scheduler:UpdateSchedule", schedule, {"status": status}), operation, lambda _: 1)
     done = "paused" if status == "paused" else "resumed"
     return redirect(f"/console/schedules/{segment(schedule)}?done={done}")

@@ -2,75 +2,93 @@
 
 from typing import Annotated
 
-import msgspec
-from fastapi import APIRouter, Path, Response
+from fastapi import Path
 
+from penstock import errors
 from penstock.audit import Act
-from penstock_web.rest.documents import decode_document
-from penstock_web.rest.openapi import json_answers, request_body_schema
-from penstock_web.rest.rest_route import RestRoute, Runner, json_response
+from penstock.management import access
+from penstock.management.access import USER_NAME, MadeKey, NewKey, ShownKey, ShownUser
+from penstock.management.decoding import build_reader
+from penstock.management.errors import AccessIsOff, KeyNotFound, UserNotFound
+from penstock.management.rights import require
+from penstock_web.routing.routes import Routes, Runner
 
-from . import operations
-from .documents import USER_NAME, KeyExpiry, MadeKey, NewKey, ShownKey, ShownUser, UserPolicies
+from .documents import KeyExpiry, UserPolicies
 
-router = APIRouter(tags=["access"], route_class=RestRoute)
+routes = Routes("access")
 
 User = Annotated[str, Path(pattern=f"^{USER_NAME}$")]
 KeyId = Annotated[str, Path(pattern="^[A-Z0-9]{20}$")]
 
-_policies = msgspec.json.Decoder(UserPolicies)
-_new_key = msgspec.json.Decoder(NewKey)
-_expiry = msgspec.json.Decoder(KeyExpiry)
+_read_policies = build_reader(UserPolicies)
+_read_key = build_reader(NewKey)
+_read_expiry = build_reader(KeyExpiry)
 
 
-@router.get("/users", response_class=Response, responses=json_answers(list[ShownUser]))
-async def list_users(runner: Runner) -> Response:
+@routes.get("/users", right=require("penstock:ReadKeys"), answer=list[ShownUser])
+async def list_users(runner: Runner) -> list[ShownUser]:
     """The account's users by name, with their policies."""
-    return json_response(await runner.run(operations.list_users(runner.context)))
+    return await runner.run(access.list_users(runner.context))
 
 
-@router.put("/users/{user}", status_code=204, openapi_extra=request_body_schema(UserPolicies))
+@routes.put(
+    "/users/{user}", right=require("penstock:SetUser"), status=204, body=UserPolicies, raises=(AccessIsOff,)
+)
 async def set_user(user: User, runner: Runner) -> None:
     """Make a user, or give one other policies; processes know it within QUEUE_ACCESS_CACHE_SECONDS."""
-    wanted = await runner.read(lambda body: decode_document(_policies, body))
+    wanted = await runner.read(_read_policies)
     act = Act("penstock:SetUser", user, {"policies": wanted.policies})
-    await runner.act(act, operations.set_user(user, wanted.policies, runner.context), lambda _: 1)
+    await runner.act(act, access.set_user(user, wanted.policies, runner.context), lambda _: 1)
 
 
-@router.delete("/users/{user}", status_code=204)
+@routes.delete(
+    "/users/{user}", right=require("penstock:EndUser"), status=204, raises=(AccessIsOff, UserNotFound)
+)
 async def end_user(user: User, runner: Runner) -> None:
     """Revoke a user's keys and forget the user."""
-    await runner.act(Act("penstock:EndUser", user), operations.end_user(user, runner.context), lambda _: 1)
+    await runner.act(Act("penstock:EndUser", user), access.end_user(user, runner.context), lambda _: 1)
 
 
-@router.get("/keys", response_class=Response, responses=json_answers(list[ShownKey]))
-async def list_keys(runner: Runner) -> Response:
+@routes.get("/keys", right=require("penstock:ReadKeys"), answer=list[ShownKey])
+async def list_keys(runner: Runner) -> list[ShownKey]:
     """The account's keys, the oldest first; revoked ones, too."""
-    return json_response(await runner.run(operations.list_keys(runner.context)))
+    return await runner.run(access.list_keys(runner.context))
 
 
-@router.post(
-    "/keys", status_code=201, openapi_extra=request_body_schema(NewKey), response_class=Response,
-    responses=json_answers(MadeKey, statuses=(201,)),
-)  # fmt: skip
-async def create_key(runner: Runner) -> Response:
+@routes.post(
+    "/keys",
+    right=require("penstock:CreateKey"),
+    status=201,
+    body=NewKey,
+    answer=MadeKey,
+    raises=(AccessIsOff, UserNotFound, errors.OverLimit),
+)
+async def create_key(runner: Runner) -> MadeKey:
     """Make a key. A user has at most two of a kind."""
-    new = await runner.read(lambda body: decode_document(_new_key, body))
+    new = await runner.read(_read_key)
     act = Act("penstock:CreateKey", new.user or "", {"bearer": new.bearer})
-    return json_response(await runner.act(act, operations.create_key(new, runner.context), lambda _: 1), 201)
+    return await runner.act(act, access.create_key(new, runner.context), lambda _: 1)
 
 
-@router.patch("/keys/{key}", status_code=204, openapi_extra=request_body_schema(KeyExpiry))
+@routes.patch(
+    "/keys/{key}",
+    right=require("penstock:LimitKey"),
+    status=204,
+    body=KeyExpiry,
+    raises=(AccessIsOff, KeyNotFound),
+)
 async def limit_key(key: KeyId, runner: Runner) -> None:
     """Let a key expire, or not."""
-    expires_at = (await runner.read(lambda body: decode_document(_expiry, body))).expires_at
+    expires_at = (await runner.read(_read_expiry)).expires_at
     act = Act(
         "penstock:LimitKey", key, {"expires_at": None if expires_at is None else expires_at.isoformat()}
     )
-    await runner.act(act, operations.limit_key(key, expires_at, runner.context), lambda _: 1)
+    await runner.act(act, access.limit_key(key, expires_at, runner.context), lambda _: 1)
 
 
-@router.delete("/keys/{key}", status_code=204)
+@routes.delete(
+    "/keys/{key}", right=require("penstock:RevokeKey"), status=204, raises=(AccessIsOff, KeyNotFound)
+)
 async def revoke_key(key: KeyId, runner: Runner) -> None:
     """Refuse a key from now on; processes that have used it know it within QUEUE_ACCESS_CACHE_SECONDS."""
-    await runner.act(Act("penstock:RevokeKey", key), operations.revoke_key(key, runner.context), lambda _: 1)
+    await runner.act(Act("penstock:RevokeKey", key), access.revoke_key(key, runner.context), lambda _: 1)

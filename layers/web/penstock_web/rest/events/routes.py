@@ -1,21 +1,25 @@
 """/v1/events: routed events and their bindings to queues and URLs."""
 
-from typing import Annotated
+from typing import Annotated, Final
+from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
-from penstock_web.rest.documents import NewEvent, PublishedEvent, read_event
-from penstock_web.rest.openapi import json_answers, request_body_schema
-from penstock_web.rest.rest_route import RestRoute, Runner, json_response
-from penstock_web.rest.routing_keys import KEY, MAX_LENGTH, PATTERN
-from penstock_web.rest.shapes import BindingPage, Matched, NewSubscription, Subscription
+from penstock import errors
+from penstock.management import bindings, events
+from penstock.management.bindings import BindingPage, NewSubscription, Subscription
+from penstock.management.decoding import build_reader
+from penstock.management.errors import SubscriptionNotFound
+from penstock.management.events import NewEvent, PublishedEvent
+from penstock.management.rights import require, require_on_queue
+from penstock.management.routing_keys import KEY, MAX_LENGTH, PATTERN
+from penstock_web.routing.routes import Routes, Runner, json_response
 
-from . import operations as publishing
+from .documents import ONE_ENDPOINT, Matched
 
-router = APIRouter(tags=["events"], route_class=RestRoute)
+routes = Routes("events")
 
-_EVENT = request_body_schema(NewEvent)
-_PUBLISHED = json_answers(PublishedEvent, statuses=(201,))
+UNKNOWN: Final = (errors.QueueDoesNotExist,)
 
 # Only for the OpenAPI document: the operations check it, and say what is wrong.
 RoutingKey = Annotated[str, Path(json_schema_extra={"pattern": f"^{KEY}$", "maxLength": MAX_LENGTH})]
@@ -24,54 +28,72 @@ BindingId = Annotated[int, Path(ge=1, lt=2**63)]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 After = Annotated[int | None, Query(ge=0, lt=2**63)]
 
+_read_subscription = build_reader(NewSubscription)
 
-@router.post(
+
+@routes.post(
     "/events/{routing_key}",
-    status_code=201,
-    openapi_extra=_EVENT,
-    response_class=Response,
-    responses=_PUBLISHED,
+    right=require("penstock:PublishEvent"),
+    status=201,
+    body=NewEvent,
+    answer=PublishedEvent,
 )
-async def publish(routing_key: RoutingKey, runner: Runner) -> Response:
+async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
     """Publish an event in one transaction to every queue and URL that is bound to its key."""
-    event = await runner.read(read_event)
-    published = await runner.run(publishing.publish(routing_key, event, runner.context))
-    return json_response(published, 201)
+    event = await runner.read(events.read_event)
+    return await runner.run(events.publish_event(routing_key, event, runner.context))
 
 
-@router.get("/events/{routing_key}/matches", response_model_exclude_none=True)
+@routes.get("/events/{routing_key}/matches", right=require("penstock:MatchEvent"), answer=Matched)
 async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     """The bindings that an event with this key would reach. Nothing is published; filter policies are ignored."""
-    return Matched(subscriptions=await runner.run(publishing.matching_bindings(routing_key, runner.context)))
+    return Matched(await runner.run(bindings.match_bindings(routing_key, runner.context)))
 
 
-@router.post("/events/{pattern}/subscriptions", status_code=201, response_model_exclude_none=True)
-async def subscribe(
-    pattern: Pattern, new: NewSubscription, runner: Runner, response: Response
-) -> Subscription:
+@routes.post(
+    "/events/{pattern}/subscriptions",
+    right=require("penstock:Subscribe"),
+    status=201,
+    body=Annotated[NewSubscription, ONE_ENDPOINT],
+    answer=Subscription,
+    raises=UNKNOWN,
+)
+async def subscribe(pattern: Pattern, runner: Runner) -> Response:
     """Bind a queue, or a URL, to a pattern of routing keys. An existing binding is returned as it is."""
-    made = await runner.run(publishing.subscribe(pattern, new, runner.context))
-    response.headers["location"] = publishing.binding_location(made)
-    return made
+    new = await runner.read(_read_subscription)
+    made = await runner.run(bindings.subscribe(pattern, new, runner.context))
+    return json_response(made, 201, f"/v1/events/{quote(made.pattern, safe='')}/subscriptions/{made.id}")
 
 
-@router.get("/events/{pattern}/subscriptions", response_model_exclude_none=True)
+@routes.get(
+    "/events/{pattern}/subscriptions", right=require("penstock:ListSubscriptions"), answer=BindingPage
+)
 async def list_subscriptions(
     pattern: Pattern, runner: Runner, limit: Limit = 100, after: After = None
 ) -> BindingPage:
     """Bindings of a pattern, in the order of their ids."""
-    return await runner.run(publishing.list_bindings(pattern, None, after, limit, runner.context))
+    return await runner.run(bindings.list_bindings(pattern, None, after, limit, runner.context))
 
 
-@router.delete("/events/{pattern}/subscriptions/{id}", status_code=204)
+@routes.delete(
+    "/events/{pattern}/subscriptions/{id}",
+    right=require("penstock:Unsubscribe"),
+    status=204,
+    raises=(SubscriptionNotFound,),
+)
 async def unsubscribe(pattern: Pattern, id: BindingId, runner: Runner) -> None:  # noqa: A002
     """Remove a binding."""
-    await runner.run(publishing.unsubscribe(pattern, id, runner.context))
+    await runner.run(bindings.unsubscribe(pattern, id, runner.context))
 
 
-@router.get("/queues/{name}/subscriptions", response_model_exclude_none=True)
+@routes.get(
+    "/queues/{name}/subscriptions",
+    right=require_on_queue("penstock:ListSubscriptions"),
+    answer=BindingPage,
+    raises=UNKNOWN,
+)
 async def queue_subscriptions(
     name: str, runner: Runner, limit: Limit = 100, after: After = None
 ) -> BindingPage:
     """Bindings of a queue, in the order of their ids."""
-    return await runner.run(publishing.list_bindings(None, name, after, limit, runner.context))
+    return await runner.run(bindings.list_bindings(None, name, after, limit, runner.context))

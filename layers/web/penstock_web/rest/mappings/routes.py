@@ -1,65 +1,92 @@
 """/v1/mappings: event source mappings, which let queues trigger functions."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
+from penstock import errors
 from penstock.audit import Act
-from penstock_web.rest.documents import decode_document
-from penstock_web.rest.openapi import json_answers, request_body_schema
-from penstock_web.rest.rest_route import RestRoute, Runner, json_response
+from penstock.event_sources.errors import (
+    NoSuchQueue,
+    ResourceConflictException,
+    ResourceNotFoundException,
+    TooManyMappings,
+)
+from penstock.management import mappings
+from penstock.management.decoding import build_reader
+from penstock.management.mappings import (
+    MappingList,
+    MappingPatch,
+    NewMapping,
+    ShownMapping,
+)
+from penstock.management.rights import require
+from penstock_web.routing.routes import Routes, Runner, json_response
 
-from . import operations
-from .documents import MappingList, MappingPatch, NewMapping, ShownMapping, mapping_patch, new_mapping
+routes = Routes("mappings", prefix="/mappings")
 
-router = APIRouter(prefix="/mappings", tags=["mappings"], route_class=RestRoute)
-
+_read_patch = build_reader(MappingPatch)
+UNKNOWN: Final = (errors.QueueDoesNotExist,)
 MappingId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
 
-@router.post(
-    "", status_code=201, openapi_extra=request_body_schema(NewMapping), response_class=Response,
-    responses=json_answers(ShownMapping, statuses=(201,)),
-)  # fmt: skip
+@routes.post(
+    "",
+    right=require("lambda:CreateEventSourceMapping"),
+    status=201,
+    body=NewMapping,
+    answer=ShownMapping,
+    raises=(NoSuchQueue, ResourceConflictException, TooManyMappings),
+)
 async def create_mapping(runner: Runner) -> Response:
     """Let a queue trigger a function, or a URL. A second mapping of both is 409 `mapping_conflict`."""
-    new = await runner.read(lambda body: decode_document(new_mapping, body))
-    made = await runner.run(operations.create(new, runner.context))
-    response = json_response(made, 201)
-    response.headers["location"] = f"/v1/mappings/{made.id}"
-    return response
+    new = await runner.read(mappings.read_mapping)
+    made = await runner.run(mappings.create_mapping(new, runner.context))
+    return json_response(made, 201, f"/v1/mappings/{made.id}")
 
 
-@router.get("", response_class=Response, responses=json_answers(MappingList))
+@routes.get(
+    "", right=require("lambda:ListEventSourceMappings", "lambda:ListTags"), answer=MappingList, raises=UNKNOWN
+)
 async def list_mappings(
     runner: Runner,
     queue: str | None = None,
     function: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
     next: str | None = None,  # noqa: A002
-) -> Response:
+) -> MappingList:
     """Mappings by id, 100 a page; `next` of one page asks for the following one."""
-    found = operations.list_mappings(queue, function, next, runner.context)
-    return json_response(await runner.run(found))
+    found = mappings.list_mappings(queue, function, next, runner.context)
+    return await runner.run(found)
 
 
-@router.get("/{id}", response_class=Response, responses=json_answers(ShownMapping))
-async def describe_mapping(id: MappingId, runner: Runner) -> Response:  # noqa: A002
+@routes.get(
+    "/{id}",
+    right=require("lambda:GetEventSourceMapping", "lambda:ListTags"),
+    answer=ShownMapping,
+    raises=(ResourceNotFoundException,),
+)
+async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
     """A mapping, its state, and what became of its last batch."""
-    return json_response(await runner.run(operations.describe(id, runner.context)))
+    return await runner.run(mappings.describe_mapping(id, runner.context))
 
 
-@router.patch(
-    "/{id}", openapi_extra=request_body_schema(MappingPatch), response_class=Response,
-    responses=json_answers(ShownMapping),
-)  # fmt: skip
-async def change_mapping(id: MappingId, runner: Runner) -> Response:  # noqa: A002
+@routes.patch(
+    "/{id}",
+    right=require("lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource"),
+    body=MappingPatch,
+    answer=ShownMapping,
+    raises=(ResourceNotFoundException, ResourceConflictException),
+)
+async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
     """Change the given members. `{"enabled": false}` stops it, `{"enabled": true}` starts it again."""
-    patch = await runner.read(lambda body: decode_document(mapping_patch, body))
-    return json_response(await runner.run(operations.change(id, patch, runner.context)))
+    patch = await runner.read(_read_patch)
+    return await runner.run(mappings.change_mapping(id, patch, runner.context))
 
 
-@router.delete("/{id}", status_code=204)
+@routes.delete(
+    "/{id}", right=require("lambda:DeleteEventSourceMapping"), status=204, raises=(ResourceNotFoundException,)
+)
 async def delete_mapping(id: MappingId, runner: Runner) -> None:  # noqa: A002
     """Delete a mapping. Invocations under way end; messages that they leave become visible again."""
     act = Act("lambda:DeleteEventSourceMapping", id)
-    await runner.act(act, operations.delete(id, runner.context), lambda _: 1)
+    await runner.act(act, mappings.delete_mapping(id, runner.context), lambda _: 1)

@@ -1,33 +1,44 @@
 """/v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See docs/metrics.md."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlencode
 
 import msgspec
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
+from penstock import errors
+from penstock.management.metrics import operations as metrics
+from penstock.management.metrics.types import (
+    LagPage,
+    QueueLag,
+    QueueMetrics,
+    QueueMinute,
+    QueueMinutes,
+    Window,
+)
+from penstock.management.rights import require, require_on_queue
 from penstock.verdicts import TARGET_LAG_SECONDS
-from penstock_web.rest.openapi import Responses, json_answers
-from penstock_web.rest.rest_route import RestRoute, Runner, json_response
+from penstock_web.routing.routes import Routes, Runner, json_response
 
-from . import operations as measuring
-from .documents import LagPage, QueueLag, QueueMetrics, QueueMinute, QueueMinutes, Window, as_csv
+from .csv import as_csv
 
-router = APIRouter(tags=["metrics"], route_class=RestRoute)
+routes = Routes("metrics")
 
 CSV = "text/csv; charset=utf-8; header=present"  # RFC 4180, RFC 7111
 
+UNKNOWN: Final = (errors.QueueDoesNotExist,)
+TEXT: Final = {"text/csv": {"schema": {"type": "string"}}}
 Format = Literal["json", "csv"]
 
 
-def _answers(kind: type[msgspec.Struct]) -> Responses:
-    answers = json_answers(kind)
-    answers[200]["content"]["text/csv"] = {"schema": {"type": "string"}}
-    return answers
-
-
-@router.get("/queues/{name}/metrics", response_class=Response, responses=_answers(QueueMetrics))
+@routes.get(
+    "/queues/{name}/metrics",
+    right=require_on_queue("penstock:GetQueueMetrics"),
+    answer=QueueMetrics,
+    media=TEXT,
+    raises=UNKNOWN,
+)
 async def queue_metrics(
     name: str,
     runner: Runner,
@@ -39,12 +50,18 @@ async def queue_metrics(
 ) -> Response:
     """Metrics of a queue for each window, and their total. `from` and `to`: RFC 3339, by default up to now and an hour,
     a day or 30 days long; at most 1,440 windows. CSV has only the windows."""
-    span = measuring.span_of(window, start, end)
-    found = await runner.run(measuring.queue_metrics(name, span, group, runner.context))
+    span = metrics.parse_span(window, start, end)
+    found = await runner.run(metrics.read_queue_metrics(name, span, group, runner.context))
     return json_response(found) if format == "json" else csv_response(Window, found.windows)
 
 
-@router.get("/queues/{name}/minutes", response_class=Response, responses=_answers(QueueMinutes))
+@routes.get(
+    "/queues/{name}/minutes",
+    right=require_on_queue("penstock:GetQueueMetrics"),
+    answer=QueueMinutes,
+    media=TEXT,
+    raises=UNKNOWN,
+)
 async def queue_minutes(
     name: str,
     runner: Runner,
@@ -54,11 +71,11 @@ async def queue_minutes(
 ) -> Response:
     """What happened in a queue by the minute, of the last 25 hours. `from` and `to`: RFC 3339, by default the last
     hour; at most 1,440 minutes. CSV has only the minutes."""
-    found = await runner.run(measuring.queue_minutes(name, start, end, runner.context))
+    found = await runner.run(metrics.read_minutes(name, start, end, runner.context))
     return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
 
 
-@router.get("/metrics/lag", response_class=Response, responses=_answers(LagPage))
+@routes.get("/metrics/lag", right=require("penstock:GetLag"), answer=LagPage, media=TEXT)
 async def lag(
     runner: Runner,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
@@ -69,7 +86,7 @@ async def lag(
     """How far behind the consumers of each queue are, why, and when they will have caught up. Queues in the order of
     their names, `limit` a page; `next` of one page, in CSV its header `Link`, asks for the following one.
     `target_lag_seconds`: the longest wait that `consumers_needed` is about."""
-    page = await runner.run(measuring.lag_page(limit, next, target_lag_seconds, runner.context))
+    page = await runner.run(metrics.read_lag(limit, next, target_lag_seconds, runner.context))
     if format == "json":
         return json_response(page)
     query = {"format": "csv", "limit": limit, "next": page.next, "target_lag_seconds": target_lag_seconds}

@@ -1,0 +1,190 @@
+"""Users and keys of the caller's account.
+
+Whoever may make users or keys may give himself every right, as with IAM: of the built-in policies only `admin` allows
+it. A key of the account itself may do everything and is made with such a key only.
+"""
+
+from datetime import UTC, datetime
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from penstock import errors
+from penstock.access.keys import is_user_name, new_key
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.access import (
+    CREATE_KEY,
+    END_USER,
+    LIMIT_KEY,
+    LIST_KEYS,
+    LIST_USERS,
+    REVOKE_KEY,
+    SET_USER,
+    KeyRow,
+    UserRow,
+)
+
+from .errors import AccessIsOff, KeyNotFound, UserNotFound
+from .policies import find_policy_problem
+
+USER_NAME: Final = "[A-Za-z0-9_+=,.@-]{1,64}"
+
+
+class ShownUser(msgspec.Struct):
+    """A user of the account."""
+
+    name: str
+    policies: list[str]
+    created_at: datetime
+
+
+class NewKey(msgspec.Struct, forbid_unknown_fields=True):
+    """A key to make. `bearer`: for the REST API instead of the AWS APIs. `user`: null, the account's own key.
+
+    `expires_at`: with an offset, in the future; null, never.
+    """
+
+    bearer: bool = False
+    user: Annotated[str, msgspec.Meta(pattern=f"^{USER_NAME}$")] | None = None
+    description: Annotated[str, msgspec.Meta(max_length=256)] = ""
+    expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+
+class ShownKey(msgspec.Struct):
+    """A key, without its secret. `last_used_at`: to within a minute."""
+
+    id: str
+    kind: Literal["access", "bearer"]
+    user: str | None
+    description: str
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class MadeKey(msgspec.Struct):
+    """A new key. The secret is shown this once. `token`: of a bearer key, what follows `Authorization: Bearer`."""
+
+    id: str
+    secret: str
+    token: str | None
+
+
+def show_user(row: UserRow) -> ShownUser:
+    """A user as a document."""
+    return ShownUser(row.name, list(row.policies), row.created_at)
+
+
+def show_key(row: KeyRow) -> ShownKey:
+    """A key as a document."""
+    return ShownKey(
+        row.key_id, "bearer" if row.kind == "bearer" else "access", row.user_name, row.description, row.created_at,
+        row.last_used_at, row.expires_at, row.revoked_at,
+    )  # fmt: skip
+
+
+def check_access_is_on(context: Context) -> None:
+    """Raises AccessIsOff: a key that anybody could make would still hold once access is on."""
+    if context.environment.settings.queue_access != "sigv4":
+        raise AccessIsOff
+
+
+def list_users(context: Context) -> Operation[list[ShownUser]]:
+    """Users by name."""
+    rows = yield from _users(context)
+    return [show_user(row) for row in rows]
+
+
+def set_user(name: str, policies: list[str], context: Context) -> Operation[bool]:
+    """Makes a user, or gives one other policies; whether the user is new. Raises InvalidParameterValue."""
+    check_access_is_on(context)
+    if not is_user_name(name):
+        raise errors.InvalidParameterValue("A user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -")
+    for policy in policies:
+        if problem := find_policy_problem(policy):
+            raise errors.InvalidParameterValue(problem)
+    (row,) = yield from Call(SET_USER, (context.account_id, name, policies))
+    return row.created
+
+
+def end_user(name: str, context: Context) -> Operation[None]:
+    """Revokes a user's keys and forgets the user. Raises UserNotFound."""
+    check_access_is_on(context)
+    (row,) = yield from Call(END_USER, (context.account_id, name))
+    if not row.found:
+        raise UserNotFound
+
+
+def list_keys(context: Context) -> Operation[list[ShownKey]]:
+    """Keys, the oldest first."""
+    rows = yield from _keys(context)
+    return [show_key(row) for row in rows]
+
+
+def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
+    """Makes a key. Raises AccessDenied, InvalidParameterValue, UserNotFound and OverLimit: a user's third of a kind."""
+    check_access_is_on(context)
+    check_expiry(new.expires_at)
+    if "\0" in new.description:
+        raise errors.InvalidParameterValue("description: NUL cannot be stored")
+    if new.user is None and not context.caller.principal.is_root:
+        raise errors.AccessDenied("A key of the account itself is made with such a key only; name a user.")
+    key_id, secret, stored = new_key(
+        bearer=new.bearer, account_id=context.account_id,
+        encryption_key=context.environment.settings.queue_encryption_key,
+    )  # fmt: skip
+    kind = "bearer" if new.bearer else "access"
+    (row,) = yield from Call(
+        CREATE_KEY, (kind, key_id, context.account_id, stored, new.description, new.user, new.expires_at)
+    )
+    if row.error == "UnknownUser":
+        raise UserNotFound
+    if row.error == "TooManyKeys":
+        raise errors.OverLimit(f"The user has two {kind} keys: revoke one first.")
+    if not row.created:
+        raise errors.ServiceUnavailable  # the id is taken: 80 random bits, never seen
+    return MadeKey(key_id, secret, f"{key_id}.{secret}" if new.bearer else None)
+
+
+def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Operation[None]:
+    """Sets when a key of the account expires. Raises KeyNotFound, InvalidParameterValue."""
+    check_access_is_on(context)
+    check_expiry(expires_at)
+    yield from _key(key_id, context)
+    yield from Call(LIMIT_KEY, (key_id, expires_at))
+
+
+def revoke_key(key_id: str, context: Context) -> Operation[None]:
+    """Refuses a key of the account from now on. Raises KeyNotFound."""
+    check_access_is_on(context)
+    yield from _key(key_id, context)
+    yield from Call(REVOKE_KEY, (key_id,))
+
+
+def check_expiry(expires_at: datetime | None) -> None:
+    """Raises InvalidParameterValue for a time that is over."""
+    if expires_at is not None and expires_at <= datetime.now(UTC):
+        raise errors.InvalidParameterValue("expires_at is over")
+
+
+def _users(context: Context) -> Operation[list[UserRow]]:
+    rows = yield from Call(LIST_USERS, ())
+    return [row for row in rows if row.account_id == context.account_id]
+
+
+def _keys(context: Context) -> Operation[list[KeyRow]]:
+    rows = yield from Call(LIST_KEYS, ())
+    return [row for row in rows if row.account_id == context.account_id]
+
+
+def _key(key_id: str, context: Context) -> Operation[KeyRow]:
+    """The account's key; one of the account itself for its own keys only. Raises KeyNotFound, AccessDenied."""
+    rows = yield from _keys(context)
+    for row in rows:
+        if row.key_id == key_id:
+            if row.user_name is None and not context.caller.principal.is_root:
+                raise errors.AccessDenied("A key of the account itself is changed with such a key only.")
+            return row
+    raise KeyNotFound

@@ -1,0 +1,20 @@
+"""The names of actions that policies may have: AWS's, and those of Penstock alone, with the prefix `penstock:`."""
+
+from typing import Final
+
+from penstock.actions import ACTIONS, MAPPING_ACTIONS
+
+OWN_ACTIONS: Final = frozenset(
+    f"penstock:{name}"
+    for name in (
+        "CreateKey", "EndUser", "GetLag", "GetMetrics", "GetQueueMetrics", "LimitKey", "ListDeliveries",
+        "ListReceivers", "ListSubscriptions", "MatchEvent", "OptOutPhoneNumber", "PauseEndpoint", "PauseQueue",
+        "PreviewSchedule", "PublishEvent", "PublishToPhoneNumber", "ReadAnswers", "ReadArchive", "ReadAudit",
+        "ReadKeys", "ReadOutbox", "RetryDelivery", "RevokeKey", "RunSchedule", "SetUser", "Subscribe", "TestEndpoint",
+        "Unsubscribe",
+    )
+)  # fmt: skip
+"""docs/access.md lists them."""
+KNOWN_ACTIONS: Final = OWN_ACTIONS | {
+    f"{action.service}:{action.name}" for action in (*ACTIONS, *MAPPING_ACTIONS)
+}

@@ -1,0 +1,133 @@
+"""Bindings of queues and URLs to patterns of routing keys."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from penstock import errors
+from penstock.aws.arn import parse_queue_arn
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
+from penstock.sns.filter_policy import compile as filter_policy
+from penstock.sns.subscriptions import is_url
+from penstock.sqs import handles
+
+from .errors import SubscriptionNotFound
+from .events import _encode, check_routing_key
+from .queue_names import authorize_queues, build_queue_arn
+from .routing_keys import is_pattern
+from .times import format_timestamp
+
+
+class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):
+    """A binding to make: of a queue, or of a URL, which gets the message, or an SNS envelope with `envelope`.
+
+    `protocol` is that of `endpoint`, and may be left out.
+    """
+
+    queue_name: str | None = None
+    protocol: Literal["http", "https"] | None = None
+    endpoint: str | None = None
+    envelope: bool = False
+    filter_policy: dict[str, Any] | None = None
+
+
+class Subscription(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A binding of a queue or a URL to a pattern of routing keys."""
+
+    id: int
+    pattern: str
+    protocol: Literal["queue", "http", "https"]
+    queue_name: str | None = None
+    endpoint: str | None = None
+    envelope: bool
+    filter_policy: dict[str, Any] | None = None
+    created_at: str
+
+
+class BindingPage(msgspec.Struct, omit_defaults=True):
+    """Bindings in the order of their ids; `next`, when there is one, is the `after` of the following page."""
+
+    subscriptions: list[Subscription]
+    next: int | None = None
+
+
+def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[Subscription]:
+    """Makes the binding, or returns the existing one.
+
+    Raises QueueDoesNotExist, AccessDenied, InvalidParameterValue and the errors of filter policies.
+    """
+    check_pattern(pattern)
+    if (new.queue_name is None) == (new.endpoint is None):
+        raise errors.InvalidParameterValue("body: either queue_name, or endpoint (a URL)")
+    if new.queue_name is not None:
+        protocol, endpoint = "queue", build_queue_arn(new.queue_name, context)
+        yield from authorize_queues("SendMessage", [new.queue_name], context)
+        yield from handles.check_queue(endpoint)
+    else:
+        endpoint = new.endpoint or ""
+        protocol = new.protocol or endpoint.partition("://")[0]
+        if not is_url(endpoint):
+            raise errors.InvalidParameterValue("body: endpoint must be a URL of http or https")
+        if not endpoint.startswith(f"{protocol}://"):
+            raise errors.InvalidParameterValue(f"body: protocol is {protocol}, but endpoint begins otherwise")
+    policy = None if new.filter_policy is None else _encode(new.filter_policy).decode()
+    compiled = filter_policy.compile_policy(policy, "MessageBody") if policy else None
+    rows = yield from Call(
+        BIND,
+        (context.account_id, context.region, pattern, protocol, endpoint, new.envelope, policy, compiled),
+    )
+    (row,) = rows
+    return show_binding(row)
+
+
+def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[None]:
+    """Removes a binding. Raises SubscriptionNotFound, InvalidParameterValue."""
+    check_pattern(pattern)
+    (row,) = yield from Call(UNBIND, (context.account_id, context.region, pattern, binding_id))
+    if not row.removed:
+        raise SubscriptionNotFound
+
+
+def list_bindings(
+    pattern: str | None, queue: str | None, after: int | None, limit: int, context: Context
+) -> Operation[BindingPage]:
+    """Bindings of a pattern or of a queue. Raises QueueDoesNotExist, InvalidParameterValue."""
+    if pattern is not None:
+        check_pattern(pattern)
+    endpoint = None if queue is None else build_queue_arn(queue, context)
+    rows = yield from Call(
+        LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1)
+    )
+    if endpoint is not None and not rows:
+        yield from handles.check_queue(endpoint)
+    found = [show_binding(row) for row in rows[:limit]]
+    return BindingPage(subscriptions=found, next=found[-1].id if len(rows) > limit else None)
+
+
+def match_bindings(routing_key: str, context: Context) -> Operation[list[Subscription]]:
+    """The bindings that an event with this key would reach."""
+    check_routing_key(routing_key)
+    rows = yield from Call(MATCH_EVENT, (context.account_id, context.region, routing_key))
+    return [show_binding(row) for row in rows]
+
+
+def show_binding(row: BindingRow | BoundRow) -> Subscription:
+    """A binding as a document."""
+    arn = parse_queue_arn(row.endpoint) if row.protocol == "queue" else None
+    return Subscription(
+        id=row.binding_id,
+        pattern=row.pattern,
+        protocol=row.protocol,
+        queue_name=None if arn is None else arn.name,
+        endpoint=None if row.protocol == "queue" else row.endpoint,
+        envelope=row.envelope,
+        filter_policy=None if row.filter_policy is None else msgspec.json.decode(row.filter_policy),
+        created_at=format_timestamp(row.created_at_ms),
+    )
+
+
+def check_pattern(text: str) -> None:
+    if not is_pattern(text):
+        raise errors.InvalidParameterValue("pattern: a routing key in which segments may be '*' or '#'")

@@ -1,0 +1,104 @@
+"""Decodes the documents of requests within bounds, so that no document holds up the event loop."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+
+from penstock import errors
+from penstock.effects import LONG_COMPUTATION_BYTES
+from penstock.sqs import validation
+
+MAX_MESSAGES = 1_000
+MAX_BLANK_RATIO = 3  # the JSON of a message may be this many times as long as the longest body
+MAX_HEADERS_BYTES = 1_310_720  # of one message; its attributes may not be longer than 1 MiB
+MAX_DOCUMENT_BYTES = 262_144  # of a body that has no messages in it
+MAX_HEADERS = 1_000  # of one message in a long body; decoding 100,000 takes 100 ms
+# Of the JSON of one message with its headers: decoding takes up to 5 ms a MiB, in one step.
+MAX_ONE_BYTES = MAX_BLANK_RATIO * validation.MAXIMUM_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
+
+T = TypeVar("T")
+
+
+class CountedMessage(msgspec.Struct):
+    """A message that is only counted before long bodies are decoded.
+
+    Decoding a million empty messages, or a million headers, would take a second. Long bodies are decoded one at a time.
+    """
+
+    headers: msgspec.Raw = msgspec.Raw(b"")
+    count: ClassVar[int] = 0  # messages of the body that is being counted
+
+    def __post_init__(self) -> None:
+        CountedMessage.count += 1
+        if CountedMessage.count > MAX_MESSAGES:
+            raise ValueError(f"1 to {MAX_MESSAGES} messages, not more")
+        if memoryview(self.headers).nbytes > MAX_HEADERS_BYTES:
+            raise ValueError(f"a message has at most {MAX_HEADERS_BYTES} bytes of headers")
+        quotes = bytes(self.headers).count(b'":')  # after each name, and perhaps within texts
+        if quotes > 10 * MAX_HEADERS:
+            raise ValueError(f"a message of a long body has at most {MAX_HEADERS} headers")
+
+
+class CountedTarget(msgspec.Struct):
+    """A schedule whose message is only counted."""
+
+    target: CountedMessage = msgspec.field(default_factory=CountedMessage)  # is counted, too
+
+
+class CountedTransaction(msgspec.Struct):
+    """A transaction whose parts are only counted."""
+
+    ack: list[CountedMessage] = []
+    send: list[CountedMessage] = []
+    publish: list[CountedMessage] = []
+
+
+one_counter = msgspec.json.Decoder(CountedMessage)
+list_counter = msgspec.json.Decoder(list[CountedMessage])
+transaction_counter = msgspec.json.Decoder(CountedTransaction)
+
+
+def check_length_of_one(body: bytes) -> None:
+    """Raises RequestEntityTooLarge for a body that is longer than one message can be."""
+    if len(body) > MAX_ONE_BYTES:
+        raise errors.RequestEntityTooLarge(
+            f"A message is longer than {validation.MAXIMUM_MESSAGE_BYTES} bytes"
+        )
+
+
+def decode_body(
+    decoder: "msgspec.json.Decoder[T]",
+    body: bytes,
+    counter: "msgspec.json.Decoder[Any]",
+    most: int = MAX_MESSAGES,
+) -> T:
+    """Decodes a request's body. Raises InvalidParameterValue.
+
+    `counter`: counts the messages of a long body first, `most` at most, so that no body holds up the event loop.
+    """
+    try:
+        if len(body) > LONG_COMPUTATION_BYTES:
+            CountedMessage.count = MAX_MESSAGES - most
+            counter.decode(body)
+        return decoder.decode(body.decode())  # refuses invalid bytes in raw parts: as in read_messages
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        raise errors.InvalidParameterValue(f"body: {error}") from error
+
+
+def decode_document(
+    decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes: int = MAX_DOCUMENT_BYTES
+) -> T:
+    """Decodes a body, by default one without messages. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    if len(body) > most_bytes:
+        raise errors.RequestEntityTooLarge
+    try:
+        return decoder.decode(body.decode())
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise errors.InvalidParameterValue(f"body: {error}") from error
+
+
+def build_reader(kind: type[T], most_bytes: int = MAX_DOCUMENT_BYTES) -> Callable[[bytes], T]:
+    """A function that decodes a body of this type. It raises as `decode_document` does."""
+    decoder = msgspec.json.Decoder(kind)
+    return lambda body: decode_document(decoder, body, most_bytes)

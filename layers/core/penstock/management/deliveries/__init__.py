@@ -1,0 +1,1 @@
+"""Deliveries to URLs: those that wait or failed, each attempt, and how endpoints do."""

@@ -1,0 +1,92 @@
+"""What became of each attempt to deliver to a URL."""
+
+from datetime import datetime
+from typing import Final, Literal
+
+import msgspec
+
+from penstock.access.authorization import ANY, is_user_allowed
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.management.times import format_timestamp
+from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
+
+URL: Final = "^[!-~]{1,2048}$"
+"""What the address of a webhook consists of; more of it is checked when somebody subscribes it."""
+MOST_LOOKED_AT: Final = 10_000
+"""At how many attempts one request looks."""
+
+
+class Attempt(msgspec.Struct):
+    """An attempt. `outcome`: delivered; retried (another attempt follows); given_up.
+
+    `status`: null when no answer came. `duration_ms`: with connecting. `sent_bytes`: the request with its head.
+    `answer`: its first 256 bytes, where WEBHOOK_LOG_ANSWERS is on, for who may do `penstock:ReadAnswers`.
+    """
+
+    id: int
+    at: str
+    delivery_id: int
+    message_id: str
+    topic_arn: str | None
+    subscription_arn: str | None
+    endpoint: str
+    attempt: int
+    outcome: Literal["delivered", "retried", "given_up"]
+    status: int | None
+    error: str | None
+    duration_ms: int | None
+    sent_bytes: int | None
+    answer: str | None
+
+
+class AttemptPage(msgspec.Struct):
+    """Attempts, the newest first. `next`: give it as `before` for those that follow; null: there are no more.
+
+    `looked_at`: at how many attempts the request looked, at most 10,000: after a page with few attempts, or none, there
+    may be more.
+    """
+
+    attempts: list[Attempt]
+    looked_at: int
+    next: int | None
+
+
+def list_attempts(
+    context: Context,
+    *,
+    endpoint: str | None = None,
+    failed: bool = False,
+    since: datetime | None = None,
+    limit: int = 100,
+    before: int | None = None,
+) -> Operation[AttemptPage]:
+    """A page of the account's attempts."""
+    header, *rows = yield from Call(
+        LIST_DELIVERY_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MOST_LOOKED_AT)
+    )
+    answers = is_user_allowed("penstock", "ReadAnswers", ANY, context)
+    return AttemptPage(
+        attempts=[_show(row, answers=answers) for row in rows],
+        looked_at=header.looked_at or 0,
+        next=header.attempt_id,
+    )
+
+
+def _show(row: DeliveryAttemptRow, *, answers: bool) -> Attempt:
+    return Attempt(
+        id=row.attempt_id or 0,
+        at=format_timestamp(row.recorded_at_ms),
+        delivery_id=row.delivery_id,
+        message_id=str(row.message_id),
+        topic_arn=row.subscription_arn and row.subscription_arn.rpartition(":")[0],
+        subscription_arn=row.subscription_arn,
+        endpoint=row.endpoint,
+        attempt=row.attempt,
+        outcome=row.outcome,
+        status=row.status,
+        error=row.error,
+        duration_ms=row.duration_ms,
+        sent_bytes=row.sent_bytes,
+        answer=row.answer if answers else None,
+    )

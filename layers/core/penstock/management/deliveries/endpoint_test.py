@@ -1,0 +1,67 @@
+"""Sends a test event to a URL, as what it is subscribed to would be sent."""
+
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import msgspec
+
+from penstock.access.quotas import too_many_deliveries
+from penstock.context import Context
+from penstock.delivery import DELIVERIES
+from penstock.effects import Call, Operation, Wake
+from penstock.errors import RequestThrottled
+from penstock.management.errors import EndpointNotFound
+from penstock.postgres.statements.deliveries import FIND_TEST_TARGET, SEND_TEST_WEBHOOK, TestTargetRow
+from penstock.sns import notification
+from penstock.sns.envelopes import signing_context
+
+NOT_SUBSCRIBED = "No topic and no routing key delivers to this URL: subscribe it first."
+SUBJECT = "Test"
+
+
+class SentTest(msgspec.Struct):
+    """A test event under way. `GET /v1/deliveries/attempts?endpoint=URL` has the answer, with this `message_id`."""
+
+    delivery_id: int
+    message_id: str
+
+
+def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
+    """Raises EndpointNotFound unless a topic or a routing key of the account delivers to this URL, RequestThrottled."""
+    found = yield from Call(FIND_TEST_TARGET, (context.account_id, context.region, endpoint))
+    if not found:
+        raise EndpointNotFound(NOT_SUBSCRIBED)
+    target, message_id = found[0], uuid4()
+    text = write_body(message_id, endpoint)
+    head, tail = yield from _envelope(target, message_id, text, context)
+    sent = yield from Call(
+        SEND_TEST_WEBHOOK,
+        (context.account_id, target.subscription_arn, target.binding_id, message_id, text, head, tail),
+    )
+    if not sent:
+        raise EndpointNotFound(NOT_SUBSCRIBED)
+    if sent[0].error is not None:
+        raise RequestThrottled(too_many_deliveries(context.environment.settings))
+    yield Wake(DELIVERIES, 1)
+    return SentTest(delivery_id=sent[0].delivery_id, message_id=str(message_id))
+
+
+def write_body(message_id: UUID, endpoint: str) -> str:
+    """The text of the test event: JSON."""
+    at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return msgspec.json.encode(
+        {"type": "penstock.test", "id": str(message_id), "endpoint": endpoint, "sent_at": at}
+    ).decode()
+
+
+def _envelope(
+    target: TestTargetRow, message_id: UUID, text: str, context: Context
+) -> Operation[tuple[str | None, str | None]]:
+    """Head and tail of a Notification, signed with the topic's signature version; events have none."""
+    if target.topic_arn is None:
+        return None, None
+    signing = yield from signing_context(target.signature_version or "1", context)
+    parts = notification.notification(
+        signing, target.topic_arn, str(message_id), text, SUBJECT, notification.timestamp(), {}
+    )
+    return parts.head, parts.tail

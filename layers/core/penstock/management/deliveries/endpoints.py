@@ -1,0 +1,72 @@
+"""How the URLs do to which the account delivers; pauses and resumes one."""
+
+import msgspec
+
+from penstock.context import Context
+from penstock.delivery import DELIVERIES
+from penstock.effects import Call, Operation, Wake
+from penstock.management.errors import EndpointNotFound
+from penstock.management.times import format_timestamp
+from penstock.postgres.statements.deliveries import (
+    LIST_DELIVERY_ENDPOINTS,
+    PAUSE_DELIVERY_ENDPOINT,
+    RESUME_DELIVERY_ENDPOINT,
+    DeliveryEndpointRow,
+)
+
+from .attempts import MOST_LOOKED_AT
+
+
+class EndpointDescription(msgspec.Struct):
+    """A URL, and how its attempts ended among the newest 10,000 of the account.
+
+    `paused`: somebody paused it. `paused_until`: it failed, and after this time one webhook tries. `waiting`: webhooks
+    that wait for it while it is paused, 10,001 if there are more. `p95_ms`: milliseconds, with connecting.
+    """
+
+    endpoint: str
+    attempts: int
+    delivered: int
+    p95_ms: int | None
+    last_status: int | None
+    last_error: str | None
+    last_at: str | None
+    paused: bool
+    paused_until: str | None
+    waiting: int | None
+
+
+def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
+    """The account's endpoints."""
+    rows = yield from Call(LIST_DELIVERY_ENDPOINTS, (context.account_id, MOST_LOOKED_AT))
+    return [_show(row) for row in rows]
+
+
+def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
+    """Raises EndpointNotFound."""
+    (row,) = yield from Call(PAUSE_DELIVERY_ENDPOINT, (context.account_id, endpoint))
+    if not row.known:
+        raise EndpointNotFound
+
+
+def resume_endpoint(endpoint: str, context: Context) -> Operation[None]:
+    """Raises EndpointNotFound when the endpoint is not paused."""
+    (row,) = yield from Call(RESUME_DELIVERY_ENDPOINT, (context.account_id, endpoint))
+    if not row.known:
+        raise EndpointNotFound("The endpoint is not paused.")
+    yield Wake(DELIVERIES, 1)
+
+
+def _show(row: DeliveryEndpointRow) -> EndpointDescription:
+    return EndpointDescription(
+        endpoint=row.endpoint,
+        attempts=row.attempts,
+        delivered=row.delivered,
+        p95_ms=row.p95_ms,
+        last_status=row.last_status,
+        last_error=row.last_error,
+        last_at=None if row.last_at_ms is None else format_timestamp(row.last_at_ms),
+        paused=row.stopped,
+        paused_until=None if row.paused_until_ms is None else format_timestamp(row.paused_until_ms),
+        waiting=row.waiting,
+    )

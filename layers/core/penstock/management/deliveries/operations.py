@@ -1,0 +1,115 @@
+"""Deliveries to URLs that are pending or exhausted; retries them."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from penstock.audit import Act
+from penstock.context import Context
+from penstock.delivery import DELIVERIES
+from penstock.effects import Call, Operation, Wake
+from penstock.management.errors import DeliveryNotFound
+from penstock.management.messages.types import MessageId
+from penstock.management.times import format_timestamp
+from penstock.postgres.statements.deliveries import (
+    LIST_DELIVERIES,
+    RETRY_DELIVERIES,
+    RETRY_DELIVERY,
+    OutgoingDeliveryRow,
+    RetriedDeliveriesRow,
+)
+
+from .attempts import URL
+
+
+class DeliveryDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A delivery. `attempts`: those with a known outcome; `last_status` is absent when the last one had no answer."""
+
+    id: int
+    state: Literal["pending", "exhausted"]
+    kind: str
+    message_id: str
+    topic_arn: str | None = None
+    subscription_arn: str | None = None
+    subscription_id: int | None = None
+    endpoint: str
+    attempts: int
+    under_way: bool
+    next_attempt_at: str | None = None
+    last_status: int | None = None
+    last_error: str | None = None
+    dead_letter_arn: str | None = None
+    created_at: str
+
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
+    """Deliveries that were given up: those to `endpoint` (any, if absent) whose last attempt was at `since` or later.
+
+    Up to `limit` at once, in the order of their ids, those after `after`.
+    """
+
+    endpoint: Annotated[str, msgspec.Meta(pattern=URL)] | None = None
+    since: Moment | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+    after: MessageId | None = None
+
+
+def describe_retry(wanted: GivenUp) -> Act:
+    """The act as the audit has it."""
+    given: dict[str, object] = msgspec.to_builtins(wanted)
+    chosen = {name: value for name, value in given.items() if value is not None and name != "endpoint"}
+    return Act("penstock:RetryDelivery", wanted.endpoint or "*", chosen)
+
+
+def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
+    """How many of the account's deliveries that were given up are due again."""
+    since: datetime | None = wanted.since
+    (row,) = yield from Call(
+        RETRY_DELIVERIES, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)
+    )
+    if row.retried:
+        yield Wake(DELIVERIES, row.retried)
+    return row
+
+
+def find_deliveries(
+    state: str, after: int | None, limit: int, context: Context
+) -> Operation[list[DeliveryDescription]]:
+    """A page of the account's deliveries in this state."""
+    rows = yield from Call(LIST_DELIVERIES, (context.account_id, state, after, limit))
+    return [describe_delivery(row) for row in rows]
+
+
+def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
+    """The delivery's id. Raises DeliveryNotFound."""
+    rows = yield from Call(RETRY_DELIVERY, (context.account_id, delivery_id))
+    if not rows:
+        raise DeliveryNotFound
+    yield Wake(DELIVERIES, 1)
+    return delivery_id
+
+
+def describe_delivery(row: OutgoingDeliveryRow) -> DeliveryDescription:
+    """A delivery as a document. One that is under way or exhausted has no `next_attempt_at`."""
+    waits = row.state == "pending" and not row.under_way
+    return DeliveryDescription(
+        id=row.delivery_id,
+        state=row.state,
+        kind=row.kind,
+        message_id=str(row.message_id),
+        topic_arn=row.topic_arn,
+        subscription_arn=row.subscription_arn,
+        subscription_id=row.binding_id,
+        endpoint=row.endpoint,
+        attempts=row.attempts,
+        under_way=row.under_way,
+        next_attempt_at=format_timestamp(row.due_at_ms) if waits else None,
+        last_status=row.last_status,
+        last_error=row.last_error,
+        dead_letter_arn=row.dead_letter_arn,
+        created_at=format_timestamp(row.created_at_ms),
+    )

@@ -1,0 +1,150 @@
+"""Routed events: publish one to every queue and URL that is bound to its key."""
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from penstock import errors
+from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
+from penstock.context import Context
+from penstock.effects import Call, Operation, Wake, compute
+from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
+from penstock.postgres.statements.messages import TransactedRow
+from penstock.reports import EventPublished, Sent
+from penstock.sns.filter_policy import facts as filter_facts
+from penstock.sqs import validation
+
+from .decoding import check_length_of_one, decode_body, one_counter
+from .messages.conversion import count_bytes, format_body, to_attribute
+from .messages.types import Headers
+from .routing_keys import is_routing_key
+
+
+class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
+    """An event to publish. `delay`: seconds until queues show it; URLs get it at once."""
+
+    message: msgspec.Raw
+    headers: Headers = {}
+    delay: Annotated[int, msgspec.Meta(ge=0, le=900)] | None = None
+
+    def __post_init__(self) -> None:
+        """As that of NewMessage."""
+
+
+class EventMessage(msgspec.Struct):
+    """The message that an event put into a queue."""
+
+    queue_name: str
+    msg_id: int
+
+
+class PublishedEvent(msgspec.Struct, kw_only=True):
+    """What an event reached. In a transaction, which may have several events, it has its routing key."""
+
+    routing_key: str | msgspec.UnsetType = msgspec.UNSET
+    queues_matched: int
+    webhooks_matched: int
+    messages: list[EventMessage]
+
+
+_event = msgspec.json.Decoder(NewEvent)
+
+
+def read_event(body: bytes) -> NewEvent:
+    """The event of a request. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    check_length_of_one(body)
+    return decode_body(_event, body, one_counter)
+
+
+_encode = msgspec.json.encode
+# NUL as JSON writes it: the backslash is not itself escaped.
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000").search
+
+
+class OutgoingEvent(NamedTuple):
+    """An event that passed its checks: the parameters of `queue.publish_events` that are its own, in their order.
+
+    `attributes`, `headers`, and `facts`, which filter policies are compared with, are JSON.
+    """
+
+    routing_key: str
+    body: str
+    attributes: str | None
+    headers: str | None
+    facts: str | None
+    delay_seconds: int | None
+
+
+def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operation[PublishedEvent]:
+    """Publishes an event and returns the queues it reached.
+
+    Raises InvalidParameterValue, RequestEntityTooLarge, and RequestThrottled beyond QUOTA_DELIVERIES.
+    """
+    outgoing = yield from compute(lambda: check_event(routing_key, event), count_bytes(event))
+    rows = yield from Call(
+        PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header, True)
+    )
+    if any(row.error == TOO_MANY_DELIVERIES for row in rows):
+        raise errors.RequestThrottled(too_many_deliveries(context.environment.settings))
+    yield from wake_receives(row.arn for row in rows)
+    yield EventPublished(routing_key, list_sent(rows))
+    return show_published(rows)
+
+
+def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
+    """An event of a request, checked. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    check_routing_key(routing_key)
+    validation.check_number_of_attributes(len(event.headers))
+    body = format_body(event.message)
+    attributes = {name: to_attribute(value) for name, value in event.headers.items()}
+    validation.check_message_body(body)
+    if attributes:
+        validation.check_message_attributes(attributes)
+    headers = _encode(event.headers)
+    if _NUL(headers):  # PostgreSQL's jsonb cannot hold it
+        raise errors.InvalidParameterValue("headers: NUL cannot be stored")
+    facts = filter_facts.body_facts(body)
+    return OutgoingEvent(
+        routing_key,
+        body,
+        _encode(attributes).decode() if attributes else None,
+        headers.decode() if event.headers else None,
+        None if facts is None else _encode(facts).decode(),
+        event.delay,
+    )
+
+
+def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> PublishedEvent:
+    """What an event reached, as the response; a queue that refused the event is left out."""
+    reached = [row for row in rows if row.error is None]
+    messages = [
+        EventMessage(queue_name=row.arn.split(":")[5], msg_id=row.id)
+        for row in reached
+        if row.arn is not None
+    ]
+    return PublishedEvent(
+        queues_matched=len(messages),
+        webhooks_matched=sum(row.id for row in reached if row.arn is None),
+        messages=messages,
+    )
+
+
+def list_sent(rows: Iterable[PublishedEventRow | TransactedRow]) -> list[Sent]:
+    """The queues that have a new message each; the row of webhooks has no ARN."""
+    return [Sent(row.arn, 1) for row in rows if row.arn is not None and row.error is None]
+
+
+def wake_receives(arns: Iterable[str | None]) -> Operation[None]:
+    """Wakes receives of this process that wait for one of these queues."""
+    for arn in arns:
+        if arn is not None:
+            yield Wake(arn, 1)
+
+
+def check_routing_key(text: str) -> None:
+    if not is_routing_key(text):
+        raise errors.InvalidParameterValue(
+            "routing_key: 1 to 255 letters, digits, '_' and '-' in segments between dots"
+        )

@@ -1,0 +1,237 @@
+"""Event source mappings: the operations of AWS Lambda's API, with names instead of ARNs."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from penstock.context import Context
+from penstock.effects import Operation
+from penstock.event_sources import checks
+from penstock.event_sources import operations as mappings
+from penstock.event_sources import types as aws
+from penstock.event_sources.batches import Mapping
+from penstock.event_sources.checks import DEFAULT_BATCH, MOST_FILTERS
+
+from .decoding import build_reader
+from .queue_names import build_queue_arn
+
+Filter = dict[str, msgspec.Raw]
+Queue = Annotated[str, Meta(min_length=1, max_length=2_048)]
+Function = Annotated[str, Meta(min_length=1, max_length=256)]
+BatchSize = Annotated[int, Meta(ge=1, le=10_000)]
+WindowSeconds = Annotated[int, Meta(ge=0, le=300)]
+Concurrency = Annotated[int, Meta(ge=2, le=1_000)]
+Filters = Annotated[list[Filter], Meta(max_length=MOST_FILTERS)]
+State = Literal["enabled", "disabled"]
+
+
+class NewMapping(Struct, forbid_unknown_fields=True):
+    """A mapping to make: which function, or URL, gets the messages of a queue of the account.
+
+    `window_secs`: how long a batch gathers messages. `max_concurrency`: invocations at once; null: 5.
+    `filters`: patterns any of which a message has to match. `report_failures`: the function's answer names the
+    messages that failed.
+    """
+
+    queue: Queue
+    function: Function
+    enabled: bool = True
+    batch_size: BatchSize = DEFAULT_BATCH
+    window_secs: WindowSeconds = 0
+    max_concurrency: Concurrency | None = None
+    filters: Filters = []
+    report_failures: bool = False
+    tags: dict[str, str] = {}
+
+
+class MappingPatch(Struct, forbid_unknown_fields=True):
+    """Changes of a mapping; absent members stay as they are. `filters` and `tags` are replaced as a whole."""
+
+    function: Function | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+    batch_size: BatchSize | UnsetType = UNSET
+    window_secs: WindowSeconds | UnsetType = UNSET
+    max_concurrency: Concurrency | UnsetType | None = UNSET
+    filters: Filters | UnsetType = UNSET
+    report_failures: bool | UnsetType = UNSET
+    tags: dict[str, str] | UnsetType = UNSET
+
+
+class ShownMapping(Struct):
+    """A mapping. `reason`: why it is in its state. `last_result`: what became of the last batch, `OK` or `PROBLEM: …`.
+
+    `function`: an ARN, or a URL. `user`: whose rights count; null: the account's. `invocations`: in all, up to
+    20 seconds ago; `failing_since`: the first failure since the last success.
+    """
+
+    id: str
+    queue: str
+    function: str
+    state: State
+    reason: str
+    last_result: str
+    batch_size: int
+    window_secs: int
+    max_concurrency: int | None
+    filters: list[Filter]
+    report_failures: bool
+    tags: dict[str, str]
+    user: str | None
+    updated_at: str
+    invocations: int
+    failed_invocations: int
+    failing_since: str | None
+
+
+class MappingList(Struct, omit_defaults=True):
+    """Mappings by id, 100 a page; `next` asks for the following page."""
+
+    mappings: list[ShownMapping]
+    next: str | None = None
+
+
+read_mapping = build_reader(NewMapping)
+_json = msgspec.json.Encoder()
+_pattern_of = msgspec.json.Decoder(Filter)
+
+
+def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]:
+    """Makes a mapping; it works from now on. Raises what CreateEventSourceMapping refuses."""
+    checks.check_served(context)
+    return show_mapping(
+        (yield from mappings.create(create_request(new, _queue(new.queue, context)), context))
+    )
+
+
+def list_mappings(
+    queue: str | None, function: str | None, after: str | None, context: Context
+) -> Operation[MappingList]:
+    """A page of the account's mappings, of a queue or a function if it is given."""
+    checks.check_served(context)
+    request = aws.ListEventSourceMappingsRequest(
+        event_source_arn=None if queue is None else _queue(queue, context),
+        function_name=function,
+        marker=after,
+    )
+    found, following = yield from mappings.page(request, context)
+    return MappingList([show_mapping(one) for one in found], following)
+
+
+def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMapping]:
+    """A mapping. Raises ResourceNotFoundException."""
+    checks.check_served(context)
+    return show_mapping((yield from mappings.read(mapping_id, context)))
+
+
+def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
+    """Changes the given members; from now on the rights of the caller count, unless only tags change.
+
+    Raises what UpdateEventSourceMapping refuses.
+    """
+    checks.check_served(context)
+    given = msgspec.structs.asdict(patch)
+    changed = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+    tags = changed.pop("tags", None)
+    if tags is not None:
+        checks.check_tags(tags)
+    if changed or tags is None:
+        yield from mappings.update(_update_request(mapping_id, patch), context)
+    if tags is not None:
+        old = yield from mappings.read(mapping_id, context)
+        arn = mappings.build_arn(old)
+        yield from mappings.change_tags(arn, tags, sorted(old.tags.keys() - tags.keys()), context)
+    return show_mapping((yield from mappings.read(mapping_id, context)))
+
+
+def delete_mapping(mapping_id: str, context: Context) -> Operation[None]:
+    """Deletes a mapping. Raises ResourceNotFoundException."""
+    checks.check_served(context)
+    yield from mappings.drop(aws.DeleteEventSourceMappingRequest(uuid=mapping_id), context)
+
+
+def show_mapping(mapping: Mapping) -> ShownMapping:
+    """A mapping as the REST API shows it."""
+    options = mapping.options
+    scaling, criteria = options.scaling_config, options.filter_criteria
+    filters = (criteria.filters if criteria is not None else None) or []
+    return ShownMapping(
+        id=str(mapping.mapping_id),
+        queue=mapping.queue_arn.rpartition(":")[2],
+        function=mapping.function_arn,
+        state="enabled" if mapping.enabled else "disabled",
+        reason=mapping.reason,
+        last_result=mapping.last_result,
+        batch_size=mapping.batch_size,
+        window_secs=mapping.window_seconds,
+        max_concurrency=scaling.maximum_concurrency if scaling is not None else None,
+        filters=[_pattern_of.decode(one.pattern or "{}") for one in filters],
+        report_failures=mapping.reports_items,
+        tags=mapping.tags,
+        user=mapping.user_name,
+        updated_at=_rfc_3339(mapping.updated_at),
+        invocations=mapping.invocations,
+        failed_invocations=mapping.failed_invocations,
+        failing_since=None if mapping.failing_since is None else _rfc_3339(mapping.failing_since),
+    )
+
+
+def create_request(new: NewMapping, queue_arn: str) -> aws.CreateEventSourceMappingRequest:
+    """The request of AWS's API. Raises InvalidParameterValueException."""
+    return aws.CreateEventSourceMappingRequest(
+        function_name=new.function,
+        event_source_arn=queue_arn,
+        enabled=new.enabled,
+        batch_size=new.batch_size,
+        maximum_batching_window_in_seconds=new.window_secs,
+        scaling_config=_scaling(new.max_concurrency),
+        filter_criteria=_criteria(new.filters),
+        function_response_types=_response_types(new.report_failures),
+        tags=new.tags,
+    )
+
+
+def _rfc_3339(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _update_request(mapping_id: str, patch: MappingPatch) -> aws.UpdateEventSourceMappingRequest:
+    request = aws.UpdateEventSourceMappingRequest(uuid=mapping_id)
+    if patch.function is not msgspec.UNSET:
+        request.function_name = patch.function
+    if patch.enabled is not msgspec.UNSET:
+        request.enabled = patch.enabled
+    if patch.batch_size is not msgspec.UNSET:
+        request.batch_size = patch.batch_size
+    if patch.window_secs is not msgspec.UNSET:
+        request.maximum_batching_window_in_seconds = patch.window_secs
+    if patch.max_concurrency is not msgspec.UNSET:
+        request.scaling_config = aws.ScalingConfig(patch.max_concurrency)
+    if patch.filters is not msgspec.UNSET:
+        request.filter_criteria = _criteria(patch.filters)
+    if patch.report_failures is not msgspec.UNSET:
+        request.function_response_types = _response_types(patch.report_failures)
+    return request
+
+
+def _scaling(concurrency: int | None) -> aws.ScalingConfig | None:
+    return None if concurrency is None else aws.ScalingConfig(concurrency)
+
+
+def _criteria(filters: list[Filter]) -> aws.FilterCriteria:
+    return aws.FilterCriteria([aws.Filter(_pattern(one)) for one in filters])
+
+
+def _pattern(pattern: Filter) -> str:
+    text = _json.encode(pattern).decode()
+    checks.check_pattern(text)
+    return text
+
+
+def _response_types(reports: bool) -> list[aws.ResponseType]:
+    return ["ReportBatchItemFailures"] if reports else []
+
+
+def _queue(given: str, context: Context) -> str:
+    return given if given.startswith("arn:") else build_queue_arn(given, context)

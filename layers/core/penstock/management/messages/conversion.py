@@ -1,0 +1,123 @@
+"""Messages as JSON documents: the API stores a producer's JSON as an SQS message and returns the same JSON.
+
+message  any JSON            <─► body: the same text without blanks; a body that is not JSON comes back as a string
+headers  {"name": value}     <─► message attributes: text String, number Number, anything else String.json
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from penstock import errors
+from penstock.management.decoding import MAX_BLANK_RATIO
+from penstock.sqs import validation
+from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
+
+from .types import NewMessage
+
+_loads = msgspec.json.Decoder().decode
+_check_json = msgspec.json.Decoder(msgspec.Raw).decode
+_attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
+
+
+class Content(Protocol):
+    """The content of a message or an event."""
+
+    @property
+    def message(self) -> msgspec.Raw:
+        """Its JSON."""
+
+    @property
+    def headers(self) -> Mapping[str, msgspec.Raw]:
+        """Its headers by name."""
+
+
+def count_bytes(message: Content) -> int:
+    """The length of a message's JSON, and of the values of its headers."""
+    return sum(memoryview(part).nbytes for part in (message.message, *message.headers.values()))
+
+
+def format_body(raw: msgspec.Raw) -> str:
+    """The body of a message: its JSON without blanks. Raises RequestEntityTooLarge."""
+    longest = validation.MAXIMUM_MESSAGE_BYTES
+    size = memoryview(raw).nbytes
+    if longest < size <= MAX_BLANK_RATIO * longest:
+        size = len(bytes(raw).translate(None, b" \t\r\n"))  # at most: those within texts stay
+    body = "" if size > longest else compact(raw)
+    if not 0 < len(body) <= longest:
+        raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
+    return body
+
+
+def is_for_later(message: NewMessage) -> bool:
+    """Whether the message is to come later than SQS delays messages."""
+    return message.delay is not None and message.delay > validation.MAXIMUM_DELAY_SECONDS
+
+
+def to_send_request(message: NewMessage) -> SendMessageRequest:
+    """The same message as an SQS request (without its queue), for later with SQS's longest delay.
+
+    Raises InvalidParameterValue, RequestEntityTooLarge.
+    """
+    validation.check_number_of_attributes(len(message.headers))
+    return SendMessageRequest(
+        queue_url="",
+        message_body=format_body(message.message),
+        delay_seconds=validation.MAXIMUM_DELAY_SECONDS if is_for_later(message) else message.delay,
+        message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
+        message_group_id=message.group_id,
+        message_deduplication_id=message.dedup_id,
+    )
+
+
+def compact(raw: msgspec.Raw) -> str:
+    """JSON text without blanks between tokens; numbers and strings stay as the producer wrote them."""
+    return msgspec.json.format(bytes(raw), indent=-1).decode()
+
+
+def to_attribute(raw: msgspec.Raw) -> MessageAttributeValue:
+    """A header as a message attribute."""
+    text = bytes(raw).strip()
+    if text[:1] == b'"':
+        return MessageAttributeValue(data_type="String", string_value=_loads(text))
+    if text[:1] in b"-0123456789":
+        return MessageAttributeValue(data_type="Number", string_value=text.decode())
+    return MessageAttributeValue(data_type="String.json", string_value=compact(raw))
+
+
+def to_headers(attributes: str | None) -> dict[str, msgspec.Raw]:
+    """Message attributes, in AWS's JSON shape, as headers. Binary values are base64 text."""
+    if attributes is None:
+        return {}
+    return {name: to_header(value) for name, value in _attributes.decode(attributes).items()}
+
+
+def to_header(value: MessageAttributeValue) -> msgspec.Raw:
+    """One attribute as JSON."""
+    text = value.string_value if value.string_value is not None else value.binary_value or ""
+    if value.data_type.startswith("Number") or value.data_type == "String.json":
+        return json_or_string(text)
+    return json_string(text)
+
+
+def json_or_string(text: str) -> msgspec.Raw:
+    """The text itself if it is JSON, else the text as a JSON string."""
+    try:
+        _check_json(text)
+    except (msgspec.DecodeError, RecursionError):
+        return json_string(text)
+    return msgspec.Raw(text.encode())
+
+
+def json_string(text: str) -> msgspec.Raw:
+    """The text as a JSON string."""
+    return msgspec.Raw(msgspec.json.encode(text))
+
+
+def read_group(system: str | None) -> str | None:
+    """The message group, or tenant, among the system attributes."""
+    if system is None:
+        return None
+    values: Mapping[str, Any] = _loads(system)
+    return values.get("MessageGroupId")

@@ -1,0 +1,198 @@
+"""Operations on messages: send, receive, delete, hide, peek, read the archive."""
+
+from collections.abc import Sequence
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Call, Operation, Wake, compute
+from penstock.management.errors import MessageNotFound
+from penstock.management.pages import fit_page, limit_page_bytes
+from penstock.management.queue_names import build_queue_arn, find_queue
+from penstock.management.queues import _texts
+from penstock.management.times import format_timestamp
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE
+from penstock.postgres.statements.stored_messages import (
+    CHANGE_VISIBILITY_BY_ID,
+    DELETE_BY_ID,
+    PEEK_MESSAGES,
+    READ_ARCHIVE,
+)
+from penstock.reports import Deleted, ReceivedBy, VisibilityChanged
+from penstock.sqs import delete as deleting
+from penstock.sqs import handles, sql_errors
+from penstock.sqs import receive as receiving
+from penstock.sqs import send as sending
+
+from .conversion import (
+    count_bytes,
+    json_or_string,
+    read_group,
+    to_headers,
+    to_send_request,
+)
+from .types import Hidden, NewMessage, StoredMessage
+
+
+def send(
+    name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
+) -> Operation[list[int]]:
+    """Returns the ids, in order. Stores all messages or none; `async_commit`: without waiting for the disk.
+
+    The SQL function that stores messages refuses single ones, so a call before it checks several messages: a second
+    round trip.
+    """
+    queue = find_queue(name, context)
+    trace = context.trace_header
+    outgoing = yield from compute(
+        lambda: [
+            sending.outgoing_message(to_send_request(message), queue.arn, trace) for message in messages
+        ],
+        sum(map(count_bytes, messages)),
+    )
+    if len(outgoing) > 1:
+        yield from check_messages(queue.arn, outgoing)
+    stored = yield from sending.store(queue, outgoing, async_commit)
+    for row in stored:
+        if row.error == "MessageTooLong":
+            raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {row.detail} bytes")
+        if row.error is not None:
+            raise sql_errors.sql_error(row.error, row.detail)
+    return [row.id for row in stored if row.id is not None]
+
+
+def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Operation[None]:
+    """Raises the error that storing any of the messages would cause.
+
+    These are: the message is too long for the queue, it has no deduplication id, the queue does not exist.
+    """
+    rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    (queue,) = rows
+    stored = _texts.decode(queue.attributes)
+    limit = stored["MaximumMessageSize"]
+    if max(message.stored.size_bytes for message in outgoing) > int(limit):
+        raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {limit} bytes")
+    if stored.get("ContentBasedDeduplication") == "false" and any(
+        message.stored.deduplication_id is None for message in outgoing
+    ):
+        raise sql_errors.sql_error("DeduplicationIdRequired", None)
+
+
+def receive(
+    name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
+) -> Operation[list[StoredMessage]]:
+    """Receives up to `count` messages, each with a receipt; waits for the first one."""
+    queue = find_queue(name, context)
+    rows = yield from receiving.receive_messages(
+        receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context),
+        context.environment.long_queues,
+    )
+    yield ReceivedBy(queue.arn, len(rows), context)
+    seal = context.environment.receipts.seal
+    return [
+        StoredMessage(
+            id=row.public_id,
+            receipt=seal(queue, row.handle),
+            read_count=row.receive_count,
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            visible_at=format_timestamp(row.visible_at_ms),
+            message=json_or_string(row.body),
+            headers=to_headers(row.attributes),
+            group_id=read_group(row.system),
+        )
+        for row in rows
+    ]
+
+
+def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
+    """Deletes messages and returns the ids of those that existed, in the client's order."""
+    arn = build_queue_arn(name, context)
+    rows = (yield from Call(DELETE_BY_ID, (arn, list(ids)))) if ids else []
+    if not rows:
+        yield from handles.check_queue(arn)
+    yield Deleted(arn, len(rows))
+    deleted = {row.id for row in rows}
+    return [message_id for message_id in ids if message_id in deleted]
+
+
+def delete_receipts(name: str, receipts: Sequence[str], context: Context) -> Operation[list[str]]:
+    """Deletes messages and returns their receipts. A receipt of another queue fails the whole request."""
+    queue = find_queue(name, context)
+    opened = []
+    for receipt in receipts:
+        opened.append((yield from handles.open_handle(queue, receipt, context)))  # noqa: PERF401 - not in a comprehension
+    if not opened:
+        yield from handles.check_queue(queue.arn)
+        return []
+    outcomes = yield from deleting.delete(queue, opened)
+    return [receipt for receipt, outcome in zip(receipts, outcomes, strict=True) if outcome == "deleted"]
+
+
+def delete_one(name: str, message_id: int, context: Context) -> Operation[None]:
+    """Raises MessageNotFound."""
+    if not (yield from delete_ids(name, [message_id], context)):
+        raise MessageNotFound
+
+
+def change_visibility(name: str, message_id: int, seconds: int, context: Context) -> Operation[Hidden]:
+    """Returns the id and the time at which the message becomes visible. Raises MessageNotFound."""
+    arn = build_queue_arn(name, context)
+    rows = yield from Call(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
+    if not rows:
+        yield from handles.check_queue(arn)
+        raise MessageNotFound
+    if seconds == 0:
+        yield Wake(arn, 1)
+    yield VisibilityChanged(arn, 1)
+    (row,) = rows
+    return Hidden(id=message_id, visible_at=format_timestamp(row.visible_at_ms))
+
+
+def peek(
+    name: str, state: str, after: int | None, limit: int, context: Context
+) -> Operation[list[StoredMessage]]:
+    """Messages in this state, in the order of their ids, without receiving them."""
+    arn = build_queue_arn(name, context)
+    rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, limit_page_bytes(context)))
+    if not rows:
+        yield from handles.check_queue(arn)
+    page = [
+        StoredMessage(
+            id=row.public_id,
+            read_count=row.receive_count,
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            visible_at=format_timestamp(row.visible_at_ms),
+            message=json_or_string(row.body),
+            headers=to_headers(row.attributes),
+            group_id=row.group_id,
+            entered_at=format_timestamp(row.entered_at_ms),
+            entered_by=row.entered_by,
+        )
+        for row in rows
+    ]
+    return fit_page(page, context)
+
+
+def read_archive(
+    name: str, after: int | None, limit: int, context: Context
+) -> Operation[list[StoredMessage]]:
+    """Deleted messages in the queue's archive, in the order of their deletion; `after` is an `archive_id`."""
+    arn = build_queue_arn(name, context)
+    rows = yield from Call(READ_ARCHIVE, (arn, after, limit, limit_page_bytes(context)))
+    if not rows:
+        yield from handles.check_queue(arn)
+    page = [
+        StoredMessage(
+            archive_id=row.archive_id,
+            id=row.public_id,
+            read_count=row.receive_count,
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            archived_at=format_timestamp(row.archived_at_ms),
+            message=json_or_string(row.body),
+            headers=to_headers(row.attributes),
+            group_id=read_group(row.system),
+        )
+        for row in rows
+    ]
+    return fit_page(page, context)

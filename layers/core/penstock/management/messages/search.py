@@ -1,0 +1,149 @@
+"""Searches the messages of a queue, and puts dead letters into groups, without receiving them."""
+
+from typing import Annotated
+
+import msgspec
+
+from penstock.context import Context
+from penstock.effects import Operation
+from penstock.management import pages, queue_names
+from penstock.management.decoding import decode_document
+from penstock.management.times import format_timestamp
+from penstock.postgres.statements.stored_messages import FailureRow, FoundRow
+from penstock.search import failures as grouping
+from penstock.search.filters import MessageFilter
+from penstock.search.messages import MOST_SCANNED, SCANNED, Search, search_messages
+
+from .conversion import json_or_string, json_string, to_headers
+from .types import FoundMessage
+
+PLACE = r"^-?\d{1,2}:\d{1,18}:[!-~]{0,128}$"
+After = Annotated[str, msgspec.Meta(pattern=PLACE)]
+
+
+class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What to look for. `limit`: messages in the answer; `scan`: messages to look at; `after`: the `next` of the answer
+    before.
+    """
+
+    filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
+    after: After | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 10
+    scan: Annotated[int, msgspec.Meta(ge=1, le=MOST_SCANNED)] = SCANNED
+
+
+class SearchAnswer(msgspec.Struct):
+    """The messages that pass, and how many were looked at, of how many (null: not known).
+
+    `next`: the `after` of the search that goes on, null when all have been looked at.
+    """
+
+    messages: list[FoundMessage]
+    looked_at: int
+    of: int | None
+    next: str | None
+
+
+class GroupKey(msgspec.Struct, omit_defaults=True):
+    """What the messages of a group have in common, as far as they were grouped by it; null: they have none of it."""
+
+    source_queue: str | msgspec.UnsetType | None = msgspec.UNSET
+    receive_count: int | msgspec.UnsetType = msgspec.UNSET
+    attribute: str | msgspec.UnsetType | None = msgspec.UNSET
+    shape: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Sample(FoundMessage, omit_defaults=True, kw_only=True):
+    """A message of a group. `truncated`: its `message` is a text with the first 16,384 characters of it."""
+
+    truncated: bool = False
+
+
+class ShownGroup(msgspec.Struct):
+    """Messages that failed alike. `filter`: passes these, for searches and moves; null when no filter tells them apart.
+
+    `count`: of those looked at; `oldest_at`, `newest_at`: when the first and the last of them came into this queue.
+    """
+
+    by: GroupKey
+    count: int
+    oldest_at: str
+    newest_at: str
+    filter: MessageFilter | None
+    samples: list[Sample]
+
+
+_search = msgspec.json.Decoder(SearchRequest)
+
+
+def read_search(body: bytes) -> SearchRequest:
+    """The search of a request. Raises InvalidParameterValue."""
+    return decode_document(_search, body)
+
+
+def find_messages(name: str, request: SearchRequest, context: Context) -> Operation[SearchAnswer]:
+    """One page of a search, as long as the answer may be."""
+    wanted = Search(
+        queue_names.build_queue_arn(name, context), request.filter, request.after, request.limit, request.scan
+    )
+    found = yield from search_messages(wanted, pages.limit_page_bytes(context), context)
+    messages = [show_message(row) for row in found.rows]
+    fitted = pages.fit_page(messages, context)
+    following = found.next
+    if len(fitted) < len(messages):
+        following = format_place(found.rows[len(fitted) - 1])
+    return SearchAnswer(fitted, found.looked_at, found.of, following)
+
+
+def format_place(row: FoundRow) -> str:
+    """The place after this message, as `queue.scan_messages` has it."""
+    shard = (row.public_id & 255) - 2
+    return f"{shard}:{row.public_id >> 8}:{row.group_id if shard == -2 else ''}"
+
+
+def show_message(row: FoundRow | FailureRow) -> FoundMessage:
+    """A message that was looked at, as a document."""
+    return FoundMessage(
+        id=row.public_id,
+        read_count=row.receive_count,
+        enqueued_at=format_timestamp(row.sent_at_ms),
+        visible_at=format_timestamp(row.visible_at_ms),
+        message=json_or_string(row.body),
+        headers=to_headers(row.attributes),
+        group_id=row.group_id,
+        entered_at=format_timestamp(row.entered_at_ms),
+        entered_by=row.entered_by,
+        state=row.state,
+        receive_count=row.total_receive_count,
+        source_queue=_queue_name(row.source_arn),
+    )
+
+
+def show_group(group: grouping.FailureGroup, wanted: grouping.Grouping) -> ShownGroup:
+    """A group as a document."""
+    first = group.samples[0]
+    key = GroupKey(
+        source_queue=_queue_name(first.group_source_arn) if "source" in wanted.by else msgspec.UNSET,
+        receive_count=first.group_receive_count if first.group_receive_count is not None else msgspec.UNSET,
+        attribute=first.group_attribute if "attribute" in wanted.by else msgspec.UNSET,
+        shape=first.group_shape if first.group_shape is not None else msgspec.UNSET,
+    )
+    return ShownGroup(
+        key,
+        group.messages,
+        format_timestamp(group.oldest_ms),
+        format_timestamp(group.newest_ms),
+        group.filter,
+        [_show_sample(row) for row in group.samples],
+    )
+
+
+def _show_sample(row: FailureRow) -> Sample:
+    truncated = len(row.body.encode()) < row.body_length
+    found = show_message(row)
+    message = json_string(row.body) if truncated else found.message
+    return Sample(**{**msgspec.structs.asdict(found), "message": message}, truncated=truncated)
+
+
+def _queue_name(arn: str | None) -> str | None:
+    return None if arn is None else arn.rpartition(":")[2]

@@ -1,0 +1,1 @@
+"""Metrics of queues: their documents, and the operations that read them."""

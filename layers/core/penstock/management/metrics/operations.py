@@ -1,0 +1,128 @@
+"""Operations on metrics: check the time span and read what the metrics job stored."""
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.management.queue_names import build_queue_arn
+from penstock.management.times import parse_timestamp
+from penstock.management.verdicts import read_verdicts
+from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS
+from penstock.sqs import queues, validation
+
+from .types import LagPage, QueueMetrics, QueueMinutes
+from .views import (
+    HINT,
+    read_hot_groups,
+    show_lag_page,
+    show_minute,
+    show_total,
+    show_verdict,
+    show_window,
+    to_utc,
+)
+
+# A day of minutes, two months of hours, four years of days.
+MAX_WINDOWS = 1_440
+WINDOW_SECONDS = {"1m": 60, "1h": 3_600, "1d": 86_400}
+DEFAULT_SPANS = {"1m": timedelta(hours=1), "1h": timedelta(days=1), "1d": timedelta(days=30)}
+
+
+class Span(NamedTuple):
+    """The windows of one length that begin in [start, end)."""
+
+    window: str
+    start: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> int:
+        """The length of a window; a day may be an hour longer or shorter."""
+        return WINDOW_SECONDS[self.window]
+
+
+def parse_span(window: str, start: str | None, end: str | None) -> Span:
+    """The requested span; by default it ends now, and is an hour, a day or 30 days long.
+
+    Raises InvalidParameterValue.
+    """
+    last = datetime.now(UTC) if end is None else _parse_time("to", end)
+    first = last - DEFAULT_SPANS[window] if start is None else _parse_time("from", start)
+    span = Span(window, first, last)
+    if first >= last:
+        raise errors.InvalidParameterValue("from: must be before to")
+    if (last - first).total_seconds() > MAX_WINDOWS * span.seconds:
+        raise errors.InvalidParameterValue(
+            f"from, to: more than {MAX_WINDOWS} windows of {window}; ask for less time, or longer windows"
+        )
+    return span
+
+
+def _parse_time(name: str, text: str) -> datetime:
+    if (moment := parse_timestamp(text)) is None:
+        raise errors.InvalidParameterValue(
+            f"{name}: not a time such as 2030-01-31T09:00:00Z (in a URL, + is written %2B)"
+        )
+    return moment
+
+
+def read_queue_metrics(name: str, span: Span, group: str | None, context: Context) -> Operation[QueueMetrics]:
+    """The metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue if no group has such an id."""
+    if group is not None:
+        validation.check_group_id(group, "group")
+    zone = context.environment.settings.queue_metrics_timezone
+    return (yield from read_windows(build_queue_arn(name, context), name, span, group, zone))
+
+
+def read_windows(arn: str, name: str, span: Span, group: str | None, zone: str) -> Operation[QueueMetrics]:
+    """The metrics of the queue with this ARN. `zone`: whose days. Raises QueueDoesNotExist."""
+    rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end, zone))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    total, *windows = rows
+    return QueueMetrics(
+        queue=name,
+        window=span.window,
+        group=group,
+        from_=span.start,
+        to=span.end,
+        computed_at=to_utc(total.computed_at),
+        computed_until=to_utc(total.ends_at),
+        total=show_total(total, span.start, span.end),
+        hot_groups=read_hot_groups(total),
+        windows=[show_window(row) for row in windows],
+        hint=HINT if to_utc(total.computed_at) is None else UNSET,
+    )
+
+
+def read_minutes(name: str, start: str | None, end: str | None, context: Context) -> Operation[QueueMinutes]:
+    """The minutes of a queue, by default those of the last hour. Raises QueueDoesNotExist, InvalidParameterValue."""
+    span = parse_span("1m", start, end)
+    arn = build_queue_arn(name, context)
+    if not (yield from Call(READ_VERDICT_FACTS, ([arn],))):
+        raise errors.QueueDoesNotExist
+    rows = yield from Call(READ_MINUTES, ([arn], span.start, span.end))
+    return QueueMinutes(name, span.start, span.end, [show_minute(row) for row in rows])
+
+
+def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Context) -> Operation[LagPage]:
+    """A page of queues in the order of their names, with a verdict on each."""
+    last = queues.read_token(after)
+    rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
+    page = show_lag_page(rows[: limit + 1])
+    if len(rows) > limit + 1:
+        page.next = queues.make_token(page.queues[-1].name)
+    settings = context.environment.settings
+    arns = {queue.name: build_queue_arn(queue.name, context) for queue in page.queues}
+    verdicts = yield from read_verdicts(
+        list(arns.values()), settings.queue_in_flight_limit, target_lag_seconds
+    )
+    for queue in page.queues:
+        if verdict := verdicts.get(arns[queue.name]):
+            queue.verdict = show_verdict(verdict)
+    return page

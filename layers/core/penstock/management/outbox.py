@@ -1,0 +1,81 @@
+"""Outgoing messages that nothing carries, and phone numbers whose holders want no text messages."""
+
+from typing import Literal
+
+import msgspec
+
+from penstock import errors
+from penstock.access.quotas import check_quota
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.outgoing import LIST_OUTGOING, OutgoingRow
+from penstock.postgres.statements.phone_numbers import OPT_OUT
+
+from .times import format_timestamp
+
+
+class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A message for a phone, a mobile app, e-mail or a function. `error`: why it has failed.
+
+    kept: nothing carries it; waiting: the gateway has not accepted it yet.
+
+    `attributes`: by name, each with its DataType and StringValue or BinaryValue (base64).
+    """
+
+    id: int
+    state: Literal["kept", "waiting", "sent", "failed"]
+    error: str | None = None
+    region: str
+    protocol: str
+    kind: str
+    destination: str
+    message_id: str
+    topic_arn: str | None = None
+    subscription_arn: str | None = None
+    subject: str | None = None
+    text: str
+    attributes: dict[str, dict[str, str]] | None = None
+    created_at: str
+
+
+MOST_TEXT_BYTES = 524_288
+"""Of a page: escaped six times as long, it fits into an answer of the container and of most functions."""
+_attributes = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
+
+
+def list_outgoing(
+    protocol: str | None, destination: str | None, after: int | None, limit: int, context: Context
+) -> Operation[list[OutgoingMessageDescription]]:
+    """A page of the account's outgoing messages. A destination with NUL has none."""
+    if destination is not None and "\0" in destination:
+        return []
+    rows = yield from Call(
+        LIST_OUTGOING, (context.account_id, protocol, destination, after, limit, MOST_TEXT_BYTES)
+    )
+    return [describe_outgoing(row) for row in rows]
+
+
+def opt_number_out(phone_number: str, context: Context) -> Operation[None]:
+    """Notes that a phone number is opted out. Raises OverLimit."""
+    yield from check_quota("opted_out_numbers", phone_number, context, errors.OverLimit)
+    yield from Call(OPT_OUT, (context.account_id, context.region, phone_number))
+
+
+def describe_outgoing(row: OutgoingRow) -> OutgoingMessageDescription:
+    """An outgoing message as a document."""
+    return OutgoingMessageDescription(
+        id=row.outgoing_id,
+        state=row.state,
+        error=row.error,
+        region=row.region,
+        protocol=row.protocol,
+        kind=row.kind,
+        destination=row.destination,
+        message_id=str(row.message_id),
+        topic_arn=row.topic_arn,
+        subscription_arn=row.subscription_arn,
+        subject=row.subject,
+        text=row.body,
+        attributes=None if row.attributes is None else _attributes(row.attributes),
+        created_at=format_timestamp(row.created_at_ms),
+    )

@@ -1,0 +1,30 @@
+"""Pages of messages: as many as the answer may hold."""
+
+from typing import TypeVar
+
+import msgspec
+
+from penstock import errors
+from penstock.context import Context
+from penstock.response_limit import CONTAINER_BYTES
+
+from .messages.types import StoredMessage
+
+StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
+
+
+def limit_page_bytes(context: Context) -> int:
+    """A page ends with the message by which it has so many bytes."""
+    limit = context.http.response_limit
+    return CONTAINER_BYTES if limit is None else limit.max_bytes
+
+
+def fit_page(page: list[StoredMessageT], context: Context) -> list[StoredMessageT]:
+    """The messages of a page that fit into the answer. Raises ResponseTooLarge if the first one is too long for it."""
+    limit = context.http.response_limit
+    if limit is None:
+        return page
+    fitted = page[: limit.count_fitting([msgspec.json.encode(message).decode() for message in page])]
+    if page and not fitted:
+        raise errors.ResponseTooLarge.of(limit.way)
+    return fitted

@@ -1,0 +1,40 @@
+"""Policies of users, checked before they are stored: a misspelt one would allow nothing, and say nothing."""
+
+from typing import Final
+
+import msgspec
+
+from penstock.access.keys import policy_problem
+from penstock.access.policy.patterns import Pattern
+
+from .actions import KNOWN_ACTIONS
+
+_KNOWN: Final = frozenset(name.lower() for name in KNOWN_ACTIONS)
+_SERVICES: Final = frozenset(name.partition(":")[0] for name in _KNOWN)
+
+
+def find_policy_problem(text: str) -> str | None:
+    """Why a text is no policy of a user, or which of its actions there is not; None for one that can be stored.
+
+    Actions of services that Penstock does not have are no problem: the policy may be one of AWS.
+    """
+    if problem := policy_problem(text):
+        return problem
+    if not text.startswith("{"):
+        return None
+    for name in _list_actions(msgspec.json.decode(text)):
+        service = name.partition(":")[0].lower()
+        if service in _SERVICES and not any(map(Pattern(name.lower()).matches, _KNOWN)):
+            return f"there is no action {name!r}"
+    return None
+
+
+def _list_actions(document: dict[str, object]) -> list[str]:
+    statements = document.get("Statement")
+    found: list[str] = []
+    for statement in statements if isinstance(statements, list) else [statements]:
+        if isinstance(statement, dict):
+            for element in ("Action", "NotAction"):
+                named = statement.get(element, [])
+                found += [named] if isinstance(named, str) else [one for one in named if isinstance(one, str)]
+    return found

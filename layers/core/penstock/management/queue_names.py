@@ -1,0 +1,33 @@
+"""Queues by their names: account and region are those of the request."""
+
+from collections.abc import Iterable
+
+from penstock import errors
+from penstock.access.authorization import authorize_each
+from penstock.aws.arn import ResolvedQueue, resolve_queue
+from penstock.context import Context
+from penstock.effects import Operation
+
+
+def find_queue(name: str, context: Context) -> ResolvedQueue:
+    """The queue. Raises QueueDoesNotExist if no queue can have this name."""
+    queue = resolve_queue(context.region, context.account_id, name)
+    if queue is None:
+        raise errors.QueueDoesNotExist
+    return queue
+
+
+def build_queue_arn(name: str, context: Context) -> str:
+    """The queue's ARN. Raises as `queue_of` does."""
+    return find_queue(name, context).arn
+
+
+def authorize_queues(action: str, names: Iterable[str], context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may do this with the queues that a body names.
+
+    The account's own keys may, as they may with the queue of a path. Raises QueueDoesNotExist as `arn_of` does.
+    """
+    if not context.caller.principal.is_root:
+        arns = [build_queue_arn(name, context) for name in dict.fromkeys(names)]
+        if arns:
+            yield from authorize_each("sqs", action, arns, context)

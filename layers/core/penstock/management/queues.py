@@ -1,0 +1,193 @@
+"""Queues: make, list, describe, change, pause; who receives."""
+
+from time import time
+from typing import Annotated, Any
+
+import msgspec
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Call, Operation, Wake, Woken
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIST_RECEIVERS
+from penstock.sqs import attributes, handles, queues, validation
+from penstock.sqs.types import DeleteQueueRequest
+
+from .queue_names import build_queue_arn
+from .times import format_timestamp
+
+# As on AWS every attribute is a text; a client may also send numbers, booleans and policies as JSON values.
+Attributes = Annotated[
+    dict[str, str | bool | int | dict[str, Any]],
+    msgspec.Meta(
+        extra_json_schema={
+            "propertyNames": {"enum": [*attributes.STANDARD, *attributes.FIFO, *attributes.EXTENSIONS]}
+        }
+    ),
+]
+
+
+class NewQueue(msgspec.Struct, forbid_unknown_fields=True):
+    """A queue to make. A FIFO queue's name ends in `.fifo`, or `fifo` is true and the suffix is added."""
+
+    name: str
+    fifo: bool = False
+    attributes: Attributes = {}
+    tags: dict[str, str] = {}
+
+
+class QueueName(msgspec.Struct):
+    """A queue of a list."""
+
+    name: str
+    fifo: bool
+    created_at: str
+
+
+class QueuePage(msgspec.Struct, omit_defaults=True):
+    """Queues in the order of their names; `next`, when there is one, asks for the following page."""
+
+    queues: list[QueueName]
+    next: str | None = None
+
+
+class QueueDescription(QueueName):
+    """A queue with its counts. Ages are in seconds, null when the queue is empty."""
+
+    arn: str
+    queue_length: int
+    visible: int
+    in_flight: int
+    delayed: int
+    newest_msg_age_sec: int | None
+    oldest_msg_age_sec: int | None
+    total_messages: int
+    scrape_time: str
+    attributes: dict[str, str]
+    tags: dict[str, str]
+
+
+class ReceiverDescription(msgspec.Struct):
+    """Who receives. `messages`: since `first_received_at`; `last_received_at`: also of a receive that got nothing.
+
+    `caller`: ARN of the user; where nobody is asked for a key, with the key id that the request names.
+    """
+
+    caller: str
+    user_agent: str
+    address: str
+    first_received_at: str
+    last_received_at: str
+    messages: int
+
+
+_texts = msgspec.json.Decoder(dict[str, str])
+
+
+def create_queue(new: NewQueue, context: Context) -> Operation[str]:
+    """Returns the name of the new queue. Raises QueueNameExists, also if the existing queue has the same attributes."""
+    fifo = new.fifo or new.name.endswith(".fifo")
+    name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
+    validation.check_queue_name(name, fifo=fifo)
+    supplied = attributes_as_text(new.attributes)
+    if fifo:
+        supplied["FifoQueue"] = "true"
+    checked = attributes.check_queue_attributes(supplied, fifo, creating=True, extensions=True)
+    validation.check_tags(new.tags)
+    if not (yield from queues.make_queue(name, checked, new.tags, context)):
+        raise errors.QueueNameExists(f"Queue '{name}' exists already")
+    return name
+
+
+MOST_RECEIVERS = 100
+
+
+def attributes_as_text(values: Attributes) -> dict[str, str]:
+    """Attributes as texts, as in AWS's API: true becomes "true", 60 "60", a policy its JSON text."""
+    return {
+        name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        for name, value in values.items()
+    }
+
+
+def list_queues(limit: int, after: str | None, context: Context) -> Operation[QueuePage]:
+    """A page of queues in the order of their names."""
+    last = queues.read_token(after)
+    rows = yield from Call(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
+    page = [
+        QueueName(name=row.name, fifo=row.fifo, created_at=format_timestamp(row.created_at_ms))
+        for row in rows[:limit]
+    ]
+    return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
+
+
+def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
+    """A queue with its current counts."""
+    arn = build_queue_arn(name, context)
+    rows = yield from Call(DESCRIBE_QUEUE, (arn, True))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    (queue,) = rows
+    visible, in_flight, delayed = queue.visible or 0, queue.in_flight or 0, queue.delayed or 0
+    return QueueDescription(
+        name=name,
+        arn=arn,
+        fifo=queue.fifo,
+        created_at=format_timestamp(queue.created_at_ms),
+        queue_length=visible + in_flight + delayed,
+        visible=visible,
+        in_flight=in_flight,
+        delayed=delayed,
+        newest_msg_age_sec=queue.newest_age_seconds,
+        oldest_msg_age_sec=queue.oldest_age_seconds,
+        total_messages=queue.total_messages or 0,
+        scrape_time=format_timestamp(int(time() * 1000)),
+        attributes=_texts.decode(queue.attributes),
+        tags=_texts.decode(queue.tags),
+    )
+
+
+def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
+    """Changes attributes and returns the queue: one database call writes, a second one counts."""
+    arn = build_queue_arn(name, context)
+    checked = attributes.check_queue_attributes(
+        attributes_as_text(changes), arn.endswith(".fifo"), extensions=True
+    )
+    yield from queues.change_attributes(arn, checked, context)
+    return (yield from describe_queue(name, context))
+
+
+def set_paused(name: str, *, paused: bool, context: Context) -> Operation[None]:
+    """Ends or begins the handing out of messages. Raises QueueDoesNotExist."""
+    arn = build_queue_arn(name, context)
+    yield from queues.change_attributes(arn, {"paused": "true" if paused else "false"}, context)
+    if not paused:
+        yield Wake(arn, 1, Woken.FOR_MORE)
+
+
+def delete_queue(name: str, context: Context) -> Operation[None]:
+    """Deletes a queue and its messages. Raises QueueDoesNotExist."""
+    yield from queues.delete_queue(DeleteQueueRequest(name), context)
+
+
+def purge_queue(name: str, context: Context) -> Operation[int]:
+    """Deletes every message of a queue; how many they were. Raises QueueDoesNotExist, PurgeQueueInProgress."""
+    return (yield from queues.purge(build_queue_arn(name, context), context))
+
+
+def list_receivers(name: str, context: Context) -> Operation[list[ReceiverDescription]]:
+    """Who received from a queue in the last day, up to 100, the last one first. Raises QueueDoesNotExist."""
+    arn = build_queue_arn(name, context)
+    rows = yield from Call(LIST_RECEIVERS, (arn, MOST_RECEIVERS))
+    if not rows:
+        yield from handles.check_queue(arn)
+    return [
+        ReceiverDescription(
+            caller=row.caller,
+            user_agent=row.agent,
+            address=row.address,
+            first_received_at=format_timestamp(row.first_at_ms),
+            last_received_at=format_timestamp(row.last_at_ms),
+            messages=row.received,
+        )
+        for row in rows
+    ]

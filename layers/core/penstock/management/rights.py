@@ -1,0 +1,73 @@
+"""Rights: what a route, a page or a tool asks of the caller's policies, declared together with it."""
+
+from typing import Final, Literal, NamedTuple
+
+from penstock.access.authorization import ANY, authorize_one, check_user
+from penstock.context import Context
+from penstock.effects import Operation
+
+from .actions import KNOWN_ACTIONS
+from .queue_names import build_queue_arn
+from .topics import build_topic_arn
+
+Scope = Literal["account", "queue", "topic"]
+
+
+class Right(NamedTuple):
+    """`actions`: policies must allow all of them; without any, everybody may who has a key or is signed in.
+
+    `scope`: whether they are asked for `*`, or for the one queue or topic that the request names, whose own policy
+    counts, too. `is_public`: the request needs no key.
+    """
+
+    actions: tuple[str, ...] = ()
+    scope: Scope = "account"
+    is_public: bool = False
+
+
+PUBLIC: Final = Right(is_public=True)
+SIGNED_IN: Final = Right()
+
+
+def require(*actions: str) -> Right:
+    """The right to do these in the account. Raises ValueError for an action that does not exist."""
+    return _build_right(actions, "account")
+
+
+def require_on_queue(*actions: str) -> Right:
+    """The right to do these with the queue that the request names. Raises ValueError as `require` does."""
+    return _build_right(actions, "queue")
+
+
+def require_on_topic(*actions: str) -> Right:
+    """The right to do these with the topic that the request names. Raises ValueError as `require` does."""
+    return _build_right(actions, "topic")
+
+
+def _build_right(actions: tuple[str, ...], scope: Scope) -> Right:
+    unknown = [action for action in actions if action not in KNOWN_ACTIONS]
+    if unknown or not actions:
+        raise ValueError(f"a right names actions of policies; these do not exist: {unknown}")
+    return Right(actions, scope)
+
+
+def authorize(right: Right, name: str | None, context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller has the right. `name`: of the queue or topic that the right is about.
+
+    The account's own keys have every right here, so that they can mend policies.
+    """
+    if context.caller.principal.is_root:
+        return
+    arn = _build_arn(right.scope, name, context)
+    for action in right.actions:
+        service, _, action_name = action.partition(":")
+        if right.scope == "topic" or (right.scope == "queue" and service == "sqs"):
+            yield from authorize_one(service, action_name, arn, context)
+        else:
+            check_user(service, action_name, arn, context)
+
+
+def _build_arn(scope: Scope, name: str | None, context: Context) -> str:
+    if scope == "account" or name is None:
+        return ANY
+    return build_queue_arn(name, context) if scope == "queue" else build_topic_arn(name, context)

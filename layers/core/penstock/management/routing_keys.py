@@ -1,0 +1,20 @@
+"""Routing keys of events and patterns of them (AMQP topic exchanges: `*` is one segment, `#` any number of them)."""
+
+import re
+
+_SEGMENT = "[A-Za-z0-9_-]+"
+KEY = rf"{_SEGMENT}(?:\.{_SEGMENT})*"
+PATTERN = rf"(?:{_SEGMENT}|[*#])(?:\.(?:{_SEGMENT}|[*#]))*"
+MAX_LENGTH = 255
+_is_key = re.compile(KEY).fullmatch
+_is_pattern = re.compile(PATTERN).fullmatch
+
+
+def is_routing_key(text: str) -> bool:
+    """Whether the text is 1 to 255 of `[A-Za-z0-9._-]` without a leading, trailing or double dot."""
+    return len(text) <= MAX_LENGTH and _is_key(text) is not None
+
+
+def is_pattern(text: str) -> bool:
+    """Whether the text is a routing key in which segments may be `*` or `#`."""
+    return len(text) <= MAX_LENGTH and _is_pattern(text) is not None

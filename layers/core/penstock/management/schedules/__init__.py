@@ -1,0 +1,1 @@
+"""Schedules: their documents, the checks of those, and the operations on them."""

@@ -1,0 +1,175 @@
+"""Checks schedules and makes the fields to store: columns of queue.schedule by name."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from penstock import errors
+from penstock.aws.arn import is_queue_name
+from penstock.management.errors import ScheduleConflict, ScheduleUnusable
+from penstock.management.messages.conversion import format_body
+from penstock.management.routing_keys import is_routing_key
+from penstock.management.times import parse_timestamp
+from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse, read_stored
+from penstock.scheduler.rows import Period, ScheduleRow
+from penstock.sns.filter_policy import facts as filter_facts
+from penstock.sqs import validation
+
+from .types import (
+    NAME,
+    NewSchedule,
+    NewTarget,
+    PreviewRequest,
+    SchedulePatch,
+    to_attributes,
+)
+
+EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
+# Columns that have the same name in the API are not here.
+COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
+DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
+MAX_HEADERS = validation.MAXIMUM_ATTRIBUTES - 1  # a firing adds one
+_NAME = re.compile(NAME).fullmatch
+_KNOWN_NAME = re.compile(r"[0-9a-zA-Z_.-]{1,64}").fullmatch
+Fields = dict[str, Any]
+
+
+def check_name(name: str) -> str:
+    """The name. Raises ScheduleUnusable."""
+    if _NAME(name) is None:
+        raise ScheduleUnusable("name: 1 to 64 lower-case letters, digits, '_' and '-'")
+    return name
+
+
+def may_be_schedule_name(name: str) -> bool:
+    """Whether a schedule can have this name: EventBridge Scheduler allows more names than the REST API."""
+    return _KNOWN_NAME(name) is not None
+
+
+def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
+    """The expression, and all fields to store. Raises ScheduleUnusable, InvalidParameterValue and others."""
+    expression = read_expression(new, new.timezone)
+    fields = {
+        COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS
+    } | expression_columns(expression)
+    fields |= {"start_at": parse_time("start_at", new.start_at), "end_at": parse_time("end_at", new.end_at)}
+    fields |= {"door": "native", "target": check_target(new.target)}
+    check_period(period_of(fields))
+    return expression, fields
+
+
+def change_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
+    """The fields that a change writes. Raises ScheduleConflict for changes that only EventBridge Scheduler can make."""
+    given = {name for name in changes.__struct_fields__ if getattr(changes, name) not in (None, UNSET)}
+    given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
+    if row.door == "aws" and given - {"status"}:
+        raise ScheduleConflict(
+            f"Schedule '{row.name}' was made through EventBridge Scheduler; here its status can be changed"
+        )
+    fields = {COLUMN_NAMES.get(name, name): getattr(changes, name) for name in DIRECT_FIELDS if name in given}
+    if given & {*EXPRESSION_FORMS, "timezone"}:
+        fields |= expression_columns(change_expression(row, changes))
+    for name in {"start_at", "end_at"} & given:
+        fields[name] = parse_time(name, getattr(changes, name))
+    if isinstance(changes.target, NewTarget):
+        fields["target"] = check_target(changes.target)
+    check_period(period_of(period_columns(row) | fields))
+    return fields
+
+
+def period_columns(row: ScheduleRow) -> Fields:
+    """The columns of a row that limit the period in which its expression is valid."""
+    return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
+
+
+def period_of(fields: Mapping[str, Any]) -> Period:
+    """The period that these columns describe."""
+    return Period(fields.get("start_at"), fields.get("end_at"), fields.get("anchor_at"))
+
+
+def check_period(period: Period) -> None:
+    """Raises ScheduleUnusable if the period ends before it starts."""
+    if period.start is not None and period.end is not None and period.end <= period.start:
+        raise ScheduleUnusable("end_at: must be later than start_at")
+
+
+def parse_time(name: str, text: str | None) -> datetime | None:
+    """A time of RFC 3339, in UTC. Raises ScheduleUnusable."""
+    if text is None:
+        return None
+    if (found := parse_timestamp(text)) is not None:
+        return found
+    raise ScheduleUnusable(f"{name}: not a time such as 2030-01-31T09:00:00Z")
+
+
+def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezone: str) -> Expression:
+    """Parses an expression. Raises ScheduleUnusable with the position of the error, a suggestion, and examples."""
+    try:
+        return parse(**{form: getattr(given, form) for form in EXPRESSION_FORMS}, timezone=timezone)
+    except ScheduleInvalid as invalid:
+        raise to_schedule_unusable(invalid) from invalid
+
+
+def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
+    """The API's error with all details of the parser's error."""
+    details = {
+        "position": invalid.position,
+        "suggestion": invalid.suggestion,
+        "examples": list(invalid.examples),
+    }
+    return ScheduleUnusable(invalid.message, details)
+
+
+def change_expression(row: ScheduleRow, changes: SchedulePatch) -> Expression:
+    """The new expression, or the row's expression in another time zone."""
+    timezone = changes.timezone if isinstance(changes.timezone, str) else row.timezone
+    if any(getattr(changes, form) is not None for form in EXPRESSION_FORMS):
+        return read_expression(changes, timezone)
+    return read_expression(msgspec.convert({row.form: row.expression}, SchedulePatch), timezone)
+
+
+def expression_columns(expression: Expression) -> Fields:
+    """The columns that store an expression."""
+    return {
+        "form": expression.form,
+        "expression": expression.written,
+        "canonical": expression.canonical,
+        "timezone": expression.timezone,
+    }
+
+
+def expression_after(row: ScheduleRow, fields: Fields) -> Expression:
+    """The expression of a schedule once these columns are written."""
+    return read_stored(*(fields.get(name, getattr(row, name)) for name in expression_columns(row.when)))
+
+
+def check_target(target: NewTarget) -> Fields:
+    """A target as it is stored. Raises ScheduleUnusable, InvalidParameterValue, RequestEntityTooLarge and others."""
+    if target.workflow is not UNSET or target.input is not UNSET:
+        raise ScheduleUnusable("target: workflows are not served, only a queue or a topic")
+    if (target.queue is None) == (target.topic is None):
+        raise ScheduleUnusable("target: either a queue or a topic")
+    if isinstance(target.message, msgspec.UnsetType):
+        raise ScheduleUnusable("target: a message is needed; it may be null")
+    if len(target.headers) > MAX_HEADERS:
+        raise errors.InvalidParameterValue(f"target: at most {MAX_HEADERS} headers, since a firing adds one")
+    body = format_body(target.message)
+    validation.check_message_body(body)
+    attributes = to_attributes(target.headers)
+    validation.check_message_attributes(attributes)
+    return {**destination_fields(target, body), "body": body, "attributes": attributes}
+
+
+def destination_fields(target: NewTarget, body: str) -> Fields:
+    """The fields that say where the message goes. Filter policies are compared with the facts of an event."""
+    if target.queue is not None:
+        if not is_queue_name(target.queue):
+            raise ScheduleUnusable(f"target: no queue can be called '{target.queue[:80]}'")
+        return {"queue": target.queue}
+    if not is_routing_key(target.topic or ""):
+        raise ScheduleUnusable("target: topic is a routing key: letters, digits, '_' and '-' between dots")
+    return {"topic": target.topic, "facts": filter_facts.body_facts(body)}

@@ -1,0 +1,294 @@
+"""Operations on schedules: write, read, run and preview, all in the schedule group `default`.
+
+Computing an occurrence takes up to a millisecond, so operations on many schedules pause to let other requests run.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from penstock import errors
+from penstock.access.authorization import ANY, check_user
+from penstock.access.quotas import check_quota, is_reached
+from penstock.aws.schedule_arn import DEFAULT_GROUP
+from penstock.context import Context
+from penstock.effects import Call, Operation, Pause, compute
+from penstock.management import events
+from penstock.management.errors import ScheduleConflict, ScheduleNotFound
+from penstock.management.queue_names import authorize_queues, build_queue_arn
+from penstock.management.times import format_time
+from penstock.postgres.statements.installation import DELETED_QUEUES
+from penstock.postgres.statements.schedules import (
+    DROP_SCHEDULE,
+    LIST_SCHEDULE_RUNS,
+    LIST_SCHEDULES,
+    PUT_SCHEDULE,
+    RUN_SCHEDULE,
+    SYNC_SCHEDULES,
+)
+from penstock.scheduler import rows as schedule_rows
+from penstock.scheduler.rows import ScheduleRow, read_row
+from penstock.sns.topics import as_json
+
+from .checks import (
+    change_fields,
+    check_name,
+    expression_after,
+    may_be_schedule_name,
+    new_schedule_fields,
+    period_columns,
+    period_of,
+    read_expression,
+)
+from .types import (
+    NewSchedule,
+    NewTarget,
+    Preview,
+    PreviewRequest,
+    RunPage,
+    SchedulePage,
+    SchedulePatch,
+    ShownRun,
+    ShownSchedule,
+    Synced,
+    size_of,
+)
+from .views import queue_message_ids, to_past_run, to_preview, to_shown_schedule
+
+SCHEDULES_PER_TURN = 20  # an operation computes the occurrences of so many, then lets other requests run
+
+
+class WrittenSchedule(NamedTuple):
+    """A schedule, and whether the request created it."""
+
+    schedule: ShownSchedule
+    created: bool
+
+
+class PreparedSchedule(NamedTuple):
+    """What a sync stores of a schedule: its fields as JSON, and its next occurrence."""
+
+    fields: str
+    next_fire_at: datetime | None
+
+
+def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedule]:
+    """Creates a schedule. Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
+    written = yield from put_schedule(check_name(new.name or ""), "create", new, context)
+    return written.schedule
+
+
+def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
+    """Creates or replaces a schedule. Raises ScheduleUnusable, InvalidParameterValue."""
+    if new.name not in (None, name):
+        raise errors.InvalidParameterValue("body: name is not the one of the path")
+    return (yield from put_schedule(check_name(name), "replace", new, context))
+
+
+def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
+    expression, fields = yield from compute(lambda: new_schedule_fields(new), size_of(new))
+    yield from authorize_targets([new.target], context)
+    yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
+    now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
+    next_fire_at = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
+    (written,) = yield from Call(
+        PUT_SCHEDULE, (*group_key(context), name, mode, as_json(fields), next_fire_at)
+    )
+    if written.error is not None:
+        raise ScheduleConflict(f"Schedule '{name}' exists already")
+    shown = to_shown_schedule(read_row(written.schedule), count_previews(context))
+    shown.warning = first((yield from find_warnings({name: new.target}, context)))
+    return WrittenSchedule(shown, written.created)
+
+
+def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule]:
+    """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
+    now, row = yield from find_schedule(name, context)
+    fields = yield from compute(lambda: change_fields(row, changes), size_of(changes))
+    if isinstance(changes.target, NewTarget):
+        yield from authorize_targets([changes.target], context)
+    period = period_of(period_columns(row) | fields)
+    next_fire_at = schedule_rows.next_fire(expression_after(row, fields), now, period)
+    (written,) = yield from Call(
+        PUT_SCHEDULE, (*group_key(context), name, "patch", as_json(fields), next_fire_at)
+    )
+    if written.error is not None:
+        raise ScheduleNotFound.named(name)
+    shown = to_shown_schedule(read_row(written.schedule), count_previews(context))
+    if isinstance(changes.target, NewTarget):
+        shown.warning = first((yield from find_warnings({name: changes.target}, context)))
+    return shown
+
+
+def delete_schedule(name: str, context: Context) -> Operation[None]:
+    """Deletes a schedule; it is no error if there is none of this name."""
+    if may_be_schedule_name(name):
+        yield from Call(DROP_SCHEDULE, (*group_key(context), name))
+
+
+def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) -> Operation[Synced]:
+    """Creates or replaces all schedules in one transaction. `prune`: deletes others that the REST API made."""
+    names = [check_name(new.name or "") for new in new_schedules]
+    if len(set(names)) < len(names):
+        raise errors.InvalidParameterValue("body: a name is there twice")
+    yield from authorize_targets([new.target for new in new_schedules], context)
+    if (
+        yield from is_reached("schedules", "", context, DEFAULT_GROUP)
+    ):  # then only those that are there already
+        for name in names:
+            yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
+    now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
+    fields: list[str] = []
+    next_fire_at: list[datetime | None] = []
+    for number, new in enumerate(new_schedules):
+        prepared = yield from compute(partial(_prepare, number, new, now), size_of(new))
+        fields.append(prepared.fields)
+        next_fire_at.append(prepared.next_fire_at)
+        yield from yield_to_others(number)
+    rows = yield from Call(
+        SYNC_SCHEDULES, (context.account_id, context.region, names, fields, next_fire_at, prune)
+    )
+    given = [row for row in rows if row.n is not None]
+    warnings = yield from find_warnings(
+        {name: new.target for name, new in zip(names, new_schedules, strict=True)}, context
+    )
+    return Synced(
+        created=[row.schedule["name"] for row in given if row.created],
+        updated=[row.schedule["name"] for row in given if row.changed and not row.created],
+        unchanged=[row.schedule["name"] for row in given if not row.changed],
+        deleted=sorted(row.schedule["name"] for row in rows if row.n is None),
+        warnings=warnings or UNSET,
+    )
+
+
+def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operation[list[str]]:
+    """A sentence for each schedule whose queue does not exist. `targets`: by the schedules' names."""
+    arns = {
+        name: build_queue_arn(target.queue, context)
+        for name, target in targets.items()
+        if target.queue is not None
+    }
+    missing = (
+        {row.arn for row in (yield from Call(DELETED_QUEUES, (sorted(set(arns.values())),)))}
+        if arns
+        else set()
+    )
+    return [
+        f"The queue '{targets[name].queue}' does not exist: the schedule '{name}' fails until it is created, and is "
+        "paused after `failure_threshold` failures in a row."
+        for name, arn in arns.items()
+        if arn in missing
+    ]
+
+
+def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may send what the schedules will send, as with EventBridge Scheduler."""
+    if any(target.topic is not None for target in targets):
+        check_user("penstock", "PublishEvent", ANY, context)
+    queues = (target.queue for target in targets if target.queue is not None)
+    yield from authorize_queues("SendMessage", queues, context)
+
+
+def first(warnings: list[str]) -> str | UnsetType:
+    """The only warning, or none."""
+    return warnings[0] if warnings else UNSET
+
+
+def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
+    """One schedule of a sync. Errors say which schedule they are about."""
+    try:
+        expression, fields = new_schedule_fields(new)
+    except errors.AwsError as error:
+        error.message = f"schedule {number} ('{new.name}'): {error.message}"
+        raise
+    return PreparedSchedule(as_json(fields), schedule_rows.next_fire(expression, now, period_of(fields)))
+
+
+def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow]]:
+    """Returns the database's time, and the schedule. Raises ScheduleNotFound."""
+    if not may_be_schedule_name(name):
+        raise ScheduleNotFound.named(name)
+    now, row = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
+    if row is None:
+        raise ScheduleNotFound.named(name)
+    return now, row
+
+
+def describe_schedule(name: str, context: Context) -> Operation[ShownSchedule]:
+    """A schedule as a document. Raises ScheduleNotFound."""
+    _, row = yield from find_schedule(name, context)
+    return to_shown_schedule(row, count_previews(context))
+
+
+def list_schedules(
+    status: str | None, target_kind: str | None, name_prefix: str | None, context: Context
+) -> Operation[SchedulePage]:
+    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+    if name_prefix and not may_be_schedule_name(name_prefix):
+        return SchedulePage([])
+    limit = context.environment.settings.queue_schedule_list_max
+    rows = yield from Call(
+        LIST_SCHEDULES,
+        (*group_key(context), name_prefix or None, status, target_kind, None, None, None, limit),
+    )
+    schedules = []
+    for number, row in enumerate(rows):
+        schedules.append(to_shown_schedule(read_row(row.schedule), count_previews(context)))
+        yield from yield_to_others(number)
+    return SchedulePage(schedules)
+
+
+def yield_to_others(number: int) -> Operation[None]:
+    """Lets other requests run after every SCHEDULES_PER_TURN schedules. `number`: of the current one, from 0."""
+    if number % SCHEDULES_PER_TURN == SCHEDULES_PER_TURN - 1:
+        yield from Pause(0)
+
+
+def preview_expression(request: PreviewRequest, context: Context) -> Operation[Preview]:
+    """Explains an expression and stores nothing. Raises ScheduleUnusable."""
+    expression = read_expression(request, request.timezone)
+    now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
+    return to_preview(expression, now, request.count or count_previews(context))
+
+
+def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
+    """Fires a schedule now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
+    if not may_be_schedule_name(name):
+        raise ScheduleNotFound.named(name)
+    (fired,) = yield from Call(RUN_SCHEDULE, (*group_key(context), name))
+    if fired.error == "NotFound":
+        raise ScheduleNotFound.named(name)
+    if fired.error is not None:
+        raise ScheduleConflict(f"Schedule '{name}' cannot be run: {fired.detail}")
+    queues = [one["queue_name"] for one in fired.message_ids if one["queue_name"] is not None]
+    yield from events.wake_receives(build_queue_arn(queue, context) for queue in queues)
+    return ShownRun(
+        schedule_name=name,
+        fired_at=format_time(fired.fired_at, "milliseconds"),
+        scheduled_for=format_time(fired.scheduled_for),
+        out_of_band=True,
+        msg_ids=queue_message_ids(fired.message_ids),
+    )
+
+
+def list_runs(name: str, before: int | None, limit: int, context: Context) -> Operation[RunPage]:
+    """Outcomes of a schedule's occurrences, the newest first. Raises ScheduleNotFound."""
+    given = (*group_key(context), name, before, limit + 1)
+    rows = (yield from Call(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
+    if not rows:
+        raise ScheduleNotFound.named(name)
+    past = [to_past_run(name, row.run_id, row) for row in rows[:limit] if row.run_id is not None]
+    return RunPage(past, past[-1].id if len(rows) > limit else UNSET)
+
+
+def group_key(context: Context) -> tuple[str, str, str]:
+    """Account, region and group of the schedules of the REST API."""
+    return context.account_id, context.region, DEFAULT_GROUP
+
+
+def count_previews(context: Context) -> int:
+    """How many future times the API shows of a schedule."""
+    return context.environment.settings.queue_schedule_preview_count

@@ -1,0 +1,288 @@
+"""Schedules as JSON documents: those of requests, and those of responses.
+
+Messages stay the JSON text that the client sent: the table has a target as `{"queue" | "topic", "body", "attributes",
+"facts"}`, from which SQL makes the message. A target that an application made with SQL has `message` and `headers`.
+"""
+
+import json
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from penstock import errors
+from penstock.management.decoding import MAX_MESSAGES, CountedTarget, check_length_of_one, decode_body
+from penstock.management.messages.conversion import to_attribute, to_header
+from penstock.management.messages.types import Headers
+from penstock.management.routing_keys import KEY, MAX_LENGTH
+from penstock.sqs.types import MessageAttributeValue
+
+Jitter = Annotated[int, Meta(ge=0, le=86_400)]
+Threshold = Annotated[int, Meta(ge=1, le=1_000)]
+CatchupLimit = Annotated[int, Meta(ge=1, le=1_000)]
+Count = Annotated[int, Meta(ge=1, le=100)]
+Overlap = Literal["allow", "skip"]
+Status = Literal["active", "paused"]
+NAME = "[a-z0-9_-]{1,64}"
+
+
+# Of JSON schemas alone: `checks` looks at these, and says what is wrong.
+def _exactly_one_of(
+    *names: str, besides: tuple[str, ...] = (), never: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    others = {**{name: {"not": {"type": "null"}} for name in besides}, **dict.fromkeys(never, False)}
+    return {
+        "oneOf": [
+            {"required": [name, *besides], "properties": {name: {"type": "string"}, **others}}
+            for name in names
+        ]
+    }
+
+
+_FORMS = ("cron", "every", "when", "fire_at")
+ONE_EXPRESSION = Meta(extra_json_schema=_exactly_one_of(*_FORMS))
+NAMED = Meta(extra_json_schema=_exactly_one_of(*_FORMS, besides=("name",)))
+ONE_DESTINATION = Meta(
+    extra_json_schema={"required": ["message"]}
+    | _exactly_one_of("queue", "topic", never=("workflow", "input"))
+)
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Name = Annotated[str, Meta(extra_json_schema={"pattern": f"^{NAME}$"})]
+Queue = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_-]{1,80}(\\.fifo)?$"})]
+Topic = Annotated[str, Meta(extra_json_schema={"pattern": f"^{KEY}$", "maxLength": MAX_LENGTH})]
+
+
+class NewTarget(Struct, forbid_unknown_fields=True):
+    """The message and its destination: a queue, or the bindings that match a routing key (`topic`)."""
+
+    queue: Queue | None = None
+    topic: Topic | None = None
+    message: msgspec.Raw | UnsetType = UNSET
+    headers: Headers = {}
+    workflow: msgspec.Raw | UnsetType = UNSET
+    input: msgspec.Raw | UnsetType = UNSET
+
+
+class NewSchedule(Struct, forbid_unknown_fields=True):
+    """A schedule: exactly one of `cron`, `every`, `when` and `fire_at`. Seconds; times are RFC 3339."""
+
+    target: Annotated[NewTarget, ONE_DESTINATION]
+    name: Name | None = None
+    cron: str | None = None
+    every: str | None = None
+    when: str | None = None
+    fire_at: Moment | None = None
+    timezone: str = "UTC"
+    jitter_secs: Jitter = 0
+    catchup: bool = False
+    catchup_limit: CatchupLimit = 100
+    failure_threshold: Threshold = 3
+    start_at: Moment | None = None
+    end_at: Moment | None = None
+    overlap: Overlap = "allow"
+    status: Status = "active"
+
+    def __post_init__(self) -> None:
+        """As that of NewMessage."""
+
+
+class SchedulePatch(Struct, forbid_unknown_fields=True):
+    """Changes of a schedule; absent members stay as they are. `null` removes `start_at` or `end_at`."""
+
+    cron: str | None = None
+    every: str | None = None
+    when: str | None = None
+    fire_at: Moment | None = None
+    timezone: str | UnsetType = UNSET
+    jitter_secs: Jitter | UnsetType = UNSET
+    catchup: bool | UnsetType = UNSET
+    catchup_limit: CatchupLimit | UnsetType = UNSET
+    failure_threshold: Threshold | UnsetType = UNSET
+    start_at: Moment | UnsetType | None = UNSET
+    end_at: Moment | UnsetType | None = UNSET
+    overlap: Overlap | UnsetType = UNSET
+    status: Status | UnsetType = UNSET
+    target: Annotated[NewTarget, ONE_DESTINATION] | UnsetType = UNSET
+
+
+class PreviewRequest(Struct, forbid_unknown_fields=True):
+    """An expression to preview. `count`: how many times to show."""
+
+    cron: str | None = None
+    every: str | None = None
+    when: str | None = None
+    fire_at: Moment | None = None
+    timezone: str = "UTC"
+    count: Count | None = None
+
+
+NewSchedules = Annotated[list[Annotated[NewSchedule, NAMED]], Meta(max_length=MAX_MESSAGES)]
+_new = msgspec.json.Decoder(NewSchedule)
+_many = msgspec.json.Decoder(NewSchedules)
+_patch = msgspec.json.Decoder(SchedulePatch)
+_preview = msgspec.json.Decoder(PreviewRequest)
+one_counter = msgspec.json.Decoder(CountedTarget)
+list_counter = msgspec.json.Decoder(list[CountedTarget])
+
+
+def read_schedule(body: bytes) -> NewSchedule:
+    """The schedule of a request. Raises InvalidParameterValue, RequestEntityTooLarge, as the functions below do."""
+    check_length_of_one(body)
+    return decode_body(_new, body, one_counter)
+
+
+def read_schedules(body: bytes) -> list[NewSchedule]:
+    """The schedules of a sync, up to 1,000."""
+    return decode_body(_many, body, list_counter)
+
+
+def read_patch(body: bytes) -> SchedulePatch:
+    """The changes of a request."""
+    check_length_of_one(body)
+    return decode_body(_patch, body, one_counter)
+
+
+def read_preview(body: bytes) -> PreviewRequest:
+    """The expression of a request."""
+    check_length_of_one(body)
+    return decode_body(_preview, body, one_counter)
+
+
+def size_of(schedule: NewSchedule | SchedulePatch) -> int:
+    """The length of the JSON of its message."""
+    message = schedule.target.message if isinstance(schedule.target, NewTarget) else UNSET
+    return 0 if isinstance(message, UnsetType) else memoryview(message).nbytes
+
+
+class ShownTarget(Struct, omit_defaults=True):
+    """A target. A schedule that was made through EventBridge Scheduler has `arn` and `input` instead of the others."""
+
+    queue: str | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
+    message: msgspec.Raw | UnsetType = UNSET
+    headers: dict[str, msgspec.Raw] | UnsetType = UNSET
+    arn: str | UnsetType = UNSET
+    input: str | UnsetType = UNSET
+
+
+class ShownSchedule(Struct):
+    """A schedule. `expression` as the client wrote it; `cron`, `rate` or `fire_at`: its canonical form."""
+
+    name: str
+    expression: str
+    timezone: str
+    jitter_secs: int
+    catchup: bool
+    catchup_limit: int
+    failure_threshold: int
+    overlap: str
+    start_at: str | None
+    end_at: str | None
+    target: ShownTarget
+    status: str
+    next_fire_at: str | None
+    last_fired_at: str | None
+    last_error: str | None
+    consecutive_failures: int
+    fire_count: int
+    human_readable: str
+    next_fires: list[str]
+    created_at: str
+    updated_at: str
+    cron: str | UnsetType = UNSET
+    rate: str | UnsetType = UNSET
+    fire_at: str | UnsetType = UNSET
+    warning: str | UnsetType = UNSET
+    """What is not as it should be: only in the answer to a request that writes the schedule."""
+
+
+class SchedulePage(Struct):
+    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+
+    schedules: list[ShownSchedule]
+
+
+class Synced(Struct):
+    """The names of the schedules that a sync created, updated, left as they were and deleted.
+
+    `warnings`: what is not as it should be with those that were given.
+    """
+
+    created: list[str]
+    updated: list[str]
+    unchanged: list[str]
+    deleted: list[str]
+    warnings: list[str] | UnsetType = UNSET
+
+
+class Preview(Struct):
+    """The meaning of an expression in words, and its next times."""
+
+    timezone: str
+    human_readable: str
+    next_fires: list[str]
+    cron: str | UnsetType = UNSET
+    fire_at: str | UnsetType = UNSET
+
+
+class ShownRun(Struct):
+    """A firing that a client requested, outside the schedule."""
+
+    schedule_name: str
+    fired_at: str
+    scheduled_for: str
+    out_of_band: bool
+    msg_ids: list[int]
+
+
+class PastRun(Struct):
+    """The outcome of an occurrence. `fired_at` null: it failed, or was skipped; `error` says why."""
+
+    id: int
+    schedule_name: str
+    fired_at: str | None
+    scheduled_for: str
+    out_of_band: bool
+    msg_ids: list[int]
+    attempts: int
+    error: str | None
+
+
+class RunPage(Struct):
+    """Runs, the newest first; `next`, when there is one, is the `before` of the following page."""
+
+    runs: list[PastRun]
+    next: int | UnsetType = UNSET
+
+
+SCHEDULE_HEADER = "_schedule"
+
+
+def to_attributes(headers: dict[str, msgspec.Raw]) -> dict[str, Any]:
+    """Headers as message attributes. Raises InvalidParameterValue for the header that each firing adds."""
+    if SCHEDULE_HEADER in headers:
+        raise errors.InvalidParameterValue("body: the header _schedule is set by each firing")
+    return {name: to_attribute(value) for name, value in headers.items()}
+
+
+def show_target(target: dict[str, Any]) -> ShownTarget:
+    """A stored target as a document."""
+    if "Arn" in target:
+        return ShownTarget(arn=target["Arn"], input=target.get("Input", UNSET))
+    body = target["body"] if "body" in target else _text(target.get("message"))
+    headers = {
+        name: msgspec.Raw(_text(value).encode()) for name, value in (target.get("headers") or {}).items()
+    }
+    if "attributes" in target:
+        attributes = msgspec.convert(target["attributes"], dict[str, MessageAttributeValue])
+        headers = {name: to_header(value) for name, value in attributes.items()}
+    return ShownTarget(
+        queue=target.get("queue", UNSET),
+        topic=target.get("topic", UNSET),
+        message=msgspec.Raw(body.encode()),
+        headers=headers,
+    )
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

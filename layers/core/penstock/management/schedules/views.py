@@ -1,0 +1,77 @@
+"""Schedules, runs and expressions as documents."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from penstock.management.times import format_time, to_millisecond, to_second
+from penstock.postgres.statements.schedules import FiredMessage, ScheduleRunRow
+from penstock.scheduler import rows as schedule_rows
+from penstock.scheduler.expressions.expression import Expression, occurrences
+from penstock.scheduler.rows import ScheduleRow
+
+from .types import PastRun, Preview, ShownSchedule, show_target
+
+
+def to_shown_schedule(row: ScheduleRow, count: int) -> ShownSchedule:
+    """A schedule with its next `count` times."""
+    return ShownSchedule(
+        name=row.name,
+        expression=row.expression,
+        timezone=row.timezone,
+        jitter_secs=row.jitter_seconds,
+        catchup=row.catchup,
+        catchup_limit=row.catchup_limit,
+        failure_threshold=row.failure_threshold,
+        overlap=row.overlap,
+        start_at=to_second(row.start_at),
+        end_at=to_second(row.end_at),
+        target=show_target(row.target),
+        status=row.status,
+        next_fire_at=to_second(row.next_fire_at),
+        last_fired_at=to_millisecond(row.last_fired_at),
+        last_error=row.last_error,
+        consecutive_failures=row.consecutive_failures,
+        fire_count=row.fire_count,
+        human_readable=row.when.description(),
+        next_fires=[format_time(at) for at in schedule_rows.next_fires(row, count)],
+        created_at=format_time(row.created_at, "milliseconds"),
+        updated_at=format_time(row.updated_at, "milliseconds"),
+        **canonical_fields(row.when),
+    )
+
+
+def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
+    """The meaning of an expression in words, and its next `count` times."""
+    return Preview(
+        timezone=expression.timezone,
+        human_readable=expression.description(),
+        next_fires=[format_time(at) for at in occurrences(expression, now, count)],
+        **canonical_fields(expression),
+    )
+
+
+def canonical_fields(expression: Expression) -> dict[str, str]:
+    """The canonical form of an expression, under the name of its kind: `fire_at`, `rate` or `cron`."""
+    if expression.is_one_shot:
+        moment = expression.canonical.removeprefix("at(").removesuffix(")")
+        return {"fire_at": moment}
+    return {"rate" if expression.form == "rate" else "cron": expression.canonical}
+
+
+def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
+    """An occurrence of the schedule `name`. `run_id`: the row's, which is not None."""
+    return PastRun(
+        id=run_id,
+        schedule_name=name,
+        fired_at=to_millisecond(row.fired_at),
+        scheduled_for=format_time(row.scheduled_for),
+        out_of_band=row.out_of_band,
+        msg_ids=queue_message_ids(row.message_ids),
+        attempts=row.attempts,
+        error=row.error,
+    )
+
+
+def queue_message_ids(messages: Iterable[FiredMessage]) -> list[int]:
+    """The ids of messages in queues; messages to an SNS topic have none."""
+    return [one["msg_id"] for one in messages if one["msg_id"] is not None]

@@ -1,0 +1,35 @@
+"""Times as documents have them: RFC 3339, UTC."""
+
+from datetime import UTC, datetime
+
+
+def format_timestamp(milliseconds: int) -> str:
+    """Milliseconds since 1970 as RFC 3339."""
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_timestamp(text: str) -> datetime | None:
+    """A time of RFC 3339, in UTC. None: the text is no such time, has no offset, or is not within 1970 to 9998."""
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is not None and 1970 <= found.year < 9999:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    return None
+
+
+def to_second(at: datetime | None) -> str | None:
+    """A time of a schedule, to the second."""
+    return None if at is None else format_time(at)
+
+
+def to_millisecond(at: datetime | None) -> str | None:
+    """The time of an event, to the millisecond."""
+    return None if at is None else format_time(at, "milliseconds")
+
+
+def format_time(at: datetime, precision: str = "seconds") -> str:
+    """The time in UTC."""
+    return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

@@ -1,0 +1,235 @@
+"""Topics and their subscriptions: the operations of SNS, with names instead of ARNs."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from penstock import errors
+from penstock.aws.sns_arn import TopicArn
+from penstock.context import Context
+from penstock.effects import Operation
+from penstock.sns import publish as publishing
+from penstock.sns import subscriptions as subscribing
+from penstock.sns import topics
+from penstock.sns import types as sns
+from penstock.sqs import validation
+
+from .messages.conversion import compact, to_attribute
+from .queue_names import build_queue_arn as queue_arn_of
+
+Raw = msgspec.Raw
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+
+
+class NewTopic(msgspec.Struct, forbid_unknown_fields=True):
+    """A topic to make; a name that ends in `.fifo` makes a FIFO topic. `attributes` have the names of SNS."""
+
+    name: Name
+    attributes: dict[str, str] = {}
+    tags: dict[str, str] = {}
+
+
+class ShownTopic(msgspec.Struct):
+    """A topic."""
+
+    name: str
+    arn: str
+
+
+class DescribedTopic(ShownTopic):
+    """A topic with all attributes that SNS shows, and its tags."""
+
+    attributes: dict[str, str]
+    tags: dict[str, str]
+
+
+class TopicList(msgspec.Struct, omit_defaults=True):
+    """Topics by name, 100 a page; `next` asks for the following page."""
+
+    topics: list[ShownTopic]
+    next: str | None = None
+
+
+class NewTopicMessage(msgspec.Struct, forbid_unknown_fields=True):
+    """A message to publish: a text, or any JSON, which is published as it is written, without blanks.
+
+    `headers` are message attributes: texts and numbers as such, any other value as a String of JSON.
+    """
+
+    message: Raw
+    subject: str | None = None
+    headers: dict[str, Raw] = {}
+    group_id: str | None = None
+    dedup_id: str | None = None
+
+
+class PublishedMessage(msgspec.Struct, omit_defaults=True):
+    """What SNS answers. `sequence_number`: of a FIFO topic."""
+
+    message_id: str
+    sequence_number: str | None = None
+
+
+class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
+    """A subscription to make: of a `queue` of the account (or an ARN), or a `url`, which has to confirm.
+
+    `filter`: a filter policy, compared with the message's attributes or with its body. `raw`: without envelope.
+    `dead_letters`: the queue that gets what a URL does not take.
+    """
+
+    queue: Text | None = None
+    url: Text | None = None
+    filter: dict[str, Raw] | None = None
+    filter_on: Literal["attributes", "body"] = "attributes"
+    raw: bool = False
+    dead_letters: Text | None = None
+
+
+class ShownTopicSubscription(msgspec.Struct):
+    """A subscription. `arn`: null until its endpoint has confirmed."""
+
+    arn: str | None
+    topic: str
+    protocol: str
+    endpoint: str
+    owner: str
+
+
+class TopicSubscriptionList(msgspec.Struct, omit_defaults=True):
+    """Subscriptions, 100 a page; `next` asks for the following page."""
+
+    subscriptions: list[ShownTopicSubscription]
+    next: str | None = None
+
+
+class MadeSubscription(msgspec.Struct):
+    """`arn`: null while its endpoint has not confirmed."""
+
+    arn: str | None
+
+
+_json = msgspec.json.Encoder()
+
+
+def build_topic_arn(name: str, context: Context) -> str:
+    """The ARN of a topic of the caller's account."""
+    return str(TopicArn(context.region, context.account_id, name))
+
+
+def create_topic(new: NewTopic, context: Context) -> Operation[ShownTopic]:
+    """Makes a topic, or finds an existing one that has every supplied attribute and tag."""
+    fifo = {"FifoTopic": "true"} if new.name.endswith(".fifo") else {}
+    made = yield from topics.create_topic(
+        sns.CreateTopicRequest(
+            new.name, {**new.attributes, **fifo}, [sns.Tag(key, value) for key, value in new.tags.items()]
+        ),
+        context,
+    )
+    return ShownTopic(new.name, made.topic_arn or "")
+
+
+def list_topics(after: str | None, context: Context) -> Operation[TopicList]:
+    """A page of the account's topics."""
+    page = yield from topics.list_topics(sns.ListTopicsRequest(after), context)
+    return TopicList(
+        [ShownTopic(parse_name(one.topic_arn), one.topic_arn) for one in page.topics], page.next_token
+    )
+
+
+def describe_topic(name: str, context: Context) -> Operation[DescribedTopic]:
+    """A topic. Raises NotFound."""
+    arn = build_topic_arn(name, context)
+    found = yield from topics.get_topic_attributes(sns.GetTopicAttributesRequest(arn), context)
+    tagged = yield from topics.list_tags_for_resource(sns.ListTagsForResourceRequest(arn), context)
+    return DescribedTopic(name, arn, found.attributes or {}, {tag.key: tag.value for tag in tagged.tags})
+
+
+def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operation[PublishedMessage]:
+    """Publishes a message. Raises NotFound and what SNS refuses."""
+    validation.check_number_of_attributes(len(new.headers))
+    attributes = {key: to_attribute(value) for key, value in new.headers.items()}
+    request = sns.PublishRequest(
+        read_text(new.message),
+        build_topic_arn(name, context),
+        subject=new.subject,
+        message_attributes={
+            key: sns.MessageAttributeValue(value.data_type, value.string_value)
+            for key, value in attributes.items()
+        }
+        or None,
+        message_deduplication_id=new.dedup_id,
+        message_group_id=new.group_id,
+    )
+    published = yield from publishing.publish(request, context)
+    return PublishedMessage(published.message_id or "", published.sequence_number)
+
+
+def read_text(raw: msgspec.Raw) -> str:
+    """A JSON string's text; any other JSON without blanks."""
+    text = compact(raw)
+    return msgspec.json.decode(text, type=str) if text.startswith('"') else text
+
+
+def subscribe(name: str, new: NewTopicSubscription, context: Context) -> Operation[MadeSubscription]:
+    """Subscribes a queue or a URL. Raises InvalidParameterValue, NotFound and what SNS refuses."""
+    if (new.queue is None) == (new.url is None):
+        raise errors.InvalidParameterValue("body: either queue or url")
+    attributes = {}
+    if new.filter is not None:
+        scope = "MessageBody" if new.filter_on == "body" else "MessageAttributes"
+        attributes = {"FilterPolicy": _json.encode(new.filter).decode(), "FilterPolicyScope": scope}
+    if new.raw:
+        attributes["RawMessageDelivery"] = "true"
+    if new.dead_letters is not None:
+        target = {"deadLetterTargetArn": _queue(new.dead_letters, context)}
+        attributes["RedrivePolicy"] = _json.encode(target).decode()
+    if new.queue is not None:
+        protocol, endpoint = "sqs", _queue(new.queue, context)
+    else:
+        protocol, endpoint = (new.url or "").partition(":")[0], new.url or ""
+    made = yield from subscribing.subscribe(
+        sns.SubscribeRequest(build_topic_arn(name, context), protocol, endpoint, attributes), context
+    )
+    arn = made.subscription_arn
+    return MadeSubscription(None if arn == subscribing.PENDING else arn)
+
+
+def list_subscriptions(
+    name: str | None, after: str | None, context: Context
+) -> Operation[TopicSubscriptionList]:
+    """A page of the subscriptions of a topic, or (None) of the account. Raises NotFound."""
+    page: sns.ListSubscriptionsResult
+    if name is None:
+        page = yield from subscribing.list_subscriptions(sns.ListSubscriptionsRequest(after), context)
+    else:
+        wanted = sns.ListSubscriptionsByTopicRequest(build_topic_arn(name, context), after)
+        page = yield from subscribing.list_subscriptions_by_topic(wanted, context)
+    shown = [
+        ShownTopicSubscription(
+            None if one.subscription_arn == subscribing.PENDING_IN_LISTS else one.subscription_arn,
+            parse_name(one.topic_arn), one.protocol, one.endpoint, one.owner,
+        )
+        for one in page.subscriptions
+    ]  # fmt: skip
+    return TopicSubscriptionList(shown, page.next_token)
+
+
+def delete_topic(name: str, context: Context) -> Operation[None]:
+    """Deletes a topic and its subscriptions; it is no error if no topic has this name."""
+    yield from topics.delete_topic(sns.DeleteTopicRequest(build_topic_arn(name, context)), context)
+
+
+def unsubscribe(name: str, subscription: str, context: Context) -> Operation[None]:
+    """Ends a subscription of a topic; it is no error if there is none."""
+    arn = f"{build_topic_arn(name, context)}:{subscription}"
+    yield from subscribing.unsubscribe(sns.UnsubscribeRequest(arn), context)
+
+
+def parse_name(arn: str) -> str:
+    """The name of a topic."""
+    return arn.rpartition(":")[2]
+
+
+def _queue(given: str, context: Context) -> str:
+    return given if given.startswith("arn:") else queue_arn_of(given, context)

@@ -1,0 +1,154 @@
+"""Reads minutes and facts of queues and gives verdicts."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from penstock.effects import Call, Compute, Operation
+from penstock.postgres.database import Database
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
+from penstock.postgres.statements.queues import LIST_QUEUES
+from penstock.settings import Settings
+from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, asks_for_more, judge
+
+RECENT: Final = timedelta(hours=2)
+"""The minutes that do for most verdicts."""
+KEPT: Final = timedelta(hours=25)
+"""How long minutes are kept."""
+QUEUES_A_READ: Final = {RECENT: 60, KEPT: 5}
+"""Of so many queues the minutes are read at once."""
+MOST_HISTORIES: Final = 20
+"""Of so many queues, the worst first, all minutes are read: 30,000 rows."""
+ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
+"""The worst kind first."""
+QUEUES_A_PAGE: Final = 200
+Histories = Mapping[int, Sequence[Minute]]
+
+
+def list_queue_names(database: Database, settings: Settings) -> Iterator[list[str]]:
+    """The names of all queues of the account of QUEUE_ACCOUNT_ID, in order, at most QUEUES_A_PAGE at a time."""
+    after: str | None = None
+    place = (settings.queue_account_id, settings.queue_region)
+    while rows := database.call(LIST_QUEUES, (*place, None, after, QUEUES_A_PAGE)):
+        yield [row.name for row in rows]
+        after = rows[-1].name
+
+
+def read_verdicts(
+    arns: Sequence[str], in_flight_limit: int, target_lag_seconds: int
+) -> Operation[dict[str, Verdict]]:
+    """The verdicts on queues, by ARN; those that do not exist are left out.
+
+    `in_flight_limit`: the setting QUEUE_IN_FLIGHT_LIMIT, 0 for none.
+    """
+    give = partial(verdicts_on, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
+    verdicts: dict[str, Verdict] = {}
+    for part in parts(arns, RECENT):
+        verdicts |= yield from _read_part(part, RECENT, give)
+    for part in parts(ask_for_more(verdicts), KEPT):
+        verdicts |= yield from _read_part(part, KEPT, give)
+    return verdicts
+
+
+def _read_part(
+    arns: list[str], length: timedelta, give: Callable[..., dict[str, Verdict]]
+) -> Operation[dict[str, Verdict]]:
+    facts = yield from Call(READ_VERDICT_FACTS, (arns,))
+    if not facts:
+        return {}
+    rows = yield from Call(READ_MINUTES, (arns, *span_before(facts[0].read_at, length)))
+    return (yield from Compute(partial(give, facts, rows)))
+
+
+def parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
+    """The queues whose minutes are read together: some 7,000 rows, which are decoded in ten milliseconds."""
+    size = QUEUES_A_READ[length]
+    for start in range(0, len(arns), size):
+        yield list(arns[start : start + size])
+
+
+def span_before(now: datetime, length: timedelta) -> tuple[datetime, datetime]:
+    """The start and the end of the minutes before now, and of the one that is not over."""
+    minute = now.replace(second=0, microsecond=0)
+    return minute - length, minute + timedelta(minutes=1)
+
+
+def verdicts_on(
+    facts: Iterable[VerdictFactsRow],
+    rows: Iterable[MinuteRow],
+    in_flight_limit: int,
+    target_lag_seconds: int,
+) -> dict[str, Verdict]:
+    """The verdicts on these queues, by ARN."""
+    return dict(each_verdict(facts, group_by_queue(rows), in_flight_limit, target_lag_seconds))
+
+
+def each_verdict(
+    facts: Iterable[VerdictFactsRow], histories: Histories, in_flight_limit: int, target_lag_seconds: int
+) -> Iterator[tuple[str, Verdict]]:
+    """The ARN of each queue and its verdict: one takes a few milliseconds at most."""
+    for row in facts:
+        known = read_facts(row, in_flight_limit)
+        yield row.arn, judge(histories.get(row.n, ()), known, row.read_at, target_lag_seconds)
+
+
+def group_by_queue(rows: Iterable[MinuteRow]) -> Histories:
+    """The minutes of each queue by its number."""
+    found: dict[int, list[Minute]] = {}
+    for row in rows:
+        found.setdefault(row.n, []).append(read_minute(row))
+    return found
+
+
+def read_minute(row: MinuteRow) -> Minute:
+    """The minute, without the number of its queue."""
+    return Minute(
+        row.starts_at,
+        row.sent,
+        row.received,
+        row.redelivered,
+        row.deleted,
+        row.dead_lettered,
+        row.visible,
+        row.in_flight,
+        row.delayed,
+        row.oldest_at,
+        row.last_received_at,
+    )
+
+
+def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
+    """What a verdict takes into account."""
+    gauges = None
+    if row.measured_at is not None and row.visible is not None and row.in_flight is not None:
+        gauges = Gauges(row.measured_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
+    return Facts(
+        fifo=row.fifo,
+        in_flight_limit=in_flight_limit or None,
+        dead_letters=row.dead_letters,
+        noisy_groups=row.noisy_groups,
+        top_group_share=row.top_group_share,
+        paused_endpoints=row.paused_endpoints,
+        paused=row.paused,
+        stopped_mapping=row.stopped_mapping or "",
+        failing_since=row.failing_since,
+        failing_result=row.failing_result or "",
+        now=gauges,
+    )
+
+
+def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
+    """The ARNs of the queues of which all minutes are to be read, the worst first.
+
+    Those that have long been so come last: what is usual for them changes nothing.
+    """
+    asking = [arn for arn, verdict in verdicts.items() if asks_for_more(verdict)]
+    return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[
+        :MOST_HISTORIES
+    ]
+
+
+def rank_badness(verdict: Verdict) -> tuple[int, int]:
+    """What lists are ordered by: the worst kind first, then the largest backlog."""
+    return ORDER[verdict.kind], -verdict.backlog

@@ -1,0 +1,45 @@
+"""Who may read /metrics, which names the queues of all accounts: as QUEUE_ACCESS says, or with QUEUE_METRICS_TOKEN.
+
+off       everyone; with a token set, who sends it
+presence  who sends any credentials; with a token set, who sends it
+sigv4     who sends the token, or a bearer key that may `penstock:GetMetrics`
+"""
+
+import hmac
+from typing import Final
+
+from fastapi import Request
+
+from penstock.effects import Operation
+from penstock.errors import InvalidClientTokenId, MissingAuthenticationToken
+from penstock.management.rights import require
+from penstock_web.routing.runner import OperationRunner
+
+RIGHT: Final = require("penstock:GetMetrics")
+"""Of /metrics, which tells of all accounts."""
+
+
+async def admit_scraper(request: Request) -> None:
+    """Raises the error with which a request for /metrics is refused."""
+    runner = OperationRunner(request)
+    settings = runner.context.environment.settings
+    token = settings.queue_metrics_token
+    if token and sends_token(request, token):
+        return
+    if token and settings.queue_access != "sigv4":
+        await runner.run(refuse(request))
+    await runner.admit(RIGHT)
+
+
+def sends_token(request: Request, token: str) -> bool:
+    """Whether the request has `Authorization: Bearer` with this token."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(
+        given.strip().encode("latin-1"), token.encode("utf-8", "surrogateescape")
+    )
+
+
+def refuse(request: Request) -> Operation[None]:
+    """Raises the error for a wrong token, or none. An operation, since its errors are counted."""
+    yield from ()
+    raise InvalidClientTokenId if "authorization" in request.headers else MissingAuthenticationToken

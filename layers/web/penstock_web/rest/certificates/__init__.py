@@ -1,0 +1,1 @@
+"""Certificates of SNS messages in the REST API."""

@@ -1,0 +1,119 @@
+"""/v1/deliveries: deliveries that are pending or exhausted, the log of attempts, and the endpoints."""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from fastapi import Path, Query
+
+from penstock.audit import Act
+from penstock.errors import InvalidParameterValue
+from penstock.management.decoding import build_reader
+from penstock.management.deliveries import attempts, endpoint_test, endpoints
+from penstock.management.deliveries import operations as deliveries
+from penstock.management.deliveries.attempts import URL, AttemptPage
+from penstock.management.deliveries.endpoint_test import SentTest
+from penstock.management.deliveries.endpoints import EndpointDescription
+from penstock.management.deliveries.operations import DeliveryDescription, GivenUp
+from penstock.management.errors import DeliveryNotFound, EndpointNotFound
+from penstock.management.rights import require
+from penstock_web.routing.routes import Routes, Runner
+
+from .documents import NamedEndpoint, Retried, RetriedMany
+
+routes = Routes("deliveries", prefix="/deliveries")
+
+LOOK: Final = require("penstock:ListDeliveries")
+RETRY: Final = require("penstock:RetryDelivery")
+PAUSE: Final = require("penstock:PauseEndpoint")
+
+_read_given_up = build_reader(GivenUp)
+_read_endpoint = build_reader(NamedEndpoint)
+
+
+@routes.get("", right=LOOK, answer=list[DeliveryDescription])
+async def list_deliveries(
+    runner: Runner,
+    state: Literal["pending", "exhausted"] = "pending",
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    after: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
+) -> list[DeliveryDescription]:
+    """Deliveries in the order of their ids. `after`: the id that the previous page ended with."""
+    return await runner.run(deliveries.find_deliveries(state, after, limit, runner.context))
+
+
+@routes.post("/{id}/retry", right=RETRY, status=202, answer=Retried, raises=(DeliveryNotFound,))
+async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Retried:  # noqa: A002
+    """Deliver now. A delivery that was given up gets all its attempts again; one under way is left alone."""
+    act = Act("penstock:RetryDelivery", str(id))
+    return Retried(await runner.act(act, deliveries.retry_delivery(id, runner.context), lambda _: 1))
+
+
+@routes.post("/retry", right=RETRY, status=202, body=GivenUp, answer=RetriedMany)
+async def retry_failed(runner: Runner) -> RetriedMany:
+    """Deliver again what was given up; each gets all its attempts again."""
+    wanted = await runner.read(_read_given_up)
+    act = deliveries.describe_retry(wanted)
+    operation = deliveries.retry_given_up(wanted, runner.context)
+    row = await runner.act(act, operation, lambda row: row.retried)
+    return RetriedMany(row.retried, row.last_id)
+
+
+# --- attempts --------------------------------------------------------------------------------------------------------
+@routes.get("/attempts", right=LOOK, answer=AttemptPage)
+async def list_attempts(
+    runner: Runner,
+    endpoint: Annotated[str | None, Query(pattern=URL)] = None,
+    failed: bool = False,
+    since: datetime | None = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
+) -> AttemptPage:
+    """Attempts to deliver, the newest first. `failed`: only those without success."""
+    if since is not None and since.tzinfo is None:
+        raise InvalidParameterValue("query.since: a time with an offset, such as 2030-01-31T09:00:00Z")
+    operation = attempts.list_attempts(
+        runner.context, endpoint=endpoint, failed=failed, since=since, limit=limit, before=before
+    )
+    return await runner.run(operation)
+
+
+# --- endpoints -------------------------------------------------------------------------------------------------------
+@routes.get("/endpoints", right=LOOK, answer=list[EndpointDescription])
+async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
+    """URLs of the account's newest attempts, and paused ones: up to 1,000, those with most failures first."""
+    return await runner.run(endpoints.list_endpoints(runner.context))
+
+
+@routes.post("/endpoints/pause", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
+async def pause_endpoint(runner: Runner) -> None:
+    """Nothing more goes to the URL until it is resumed; what is published to it waits. Attempts under way go on."""
+    endpoint = (await runner.read(_read_endpoint)).endpoint
+    act = Act("penstock:PauseEndpoint", endpoint, {"status": "paused"})
+    await runner.act(act, endpoints.pause_endpoint(endpoint, runner.context), lambda _: 1)
+
+
+@routes.post("/endpoints/resume", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
+async def resume_endpoint(runner: Runner) -> None:
+    """Ends a pause: what waits is delivered now."""
+    endpoint = (await runner.read(_read_endpoint)).endpoint
+    act = Act("penstock:PauseEndpoint", endpoint, {"status": "active"})
+    await runner.act(act, endpoints.resume_endpoint(endpoint, runner.context), lambda _: 1)
+
+
+@routes.post(
+    "/endpoints/test",
+    right=require("penstock:TestEndpoint"),
+    status=202,
+    body=NamedEndpoint,
+    answer=SentTest,
+    raises=(EndpointNotFound,),
+)
+async def test_endpoint(runner: Runner) -> SentTest:
+    """Send a test event to a URL of the account: signed, guarded and logged, and tried again, as any other is.
+
+    To a URL with a confirmed subscription to a topic goes a Notification of that topic, else an event with the
+    routing key `penstock.test`. If the endpoint is paused, it waits.
+    """
+    endpoint = (await runner.read(_read_endpoint)).endpoint
+    act = Act("penstock:TestEndpoint", endpoint)
+    return await runner.act(act, endpoint_test.send_test(endpoint, runner.context), lambda _: 1)

@@ -1,0 +1,16 @@
+"""Documents of /v1/events that the REST API alone has."""
+
+from typing import Final
+
+import msgspec
+
+from penstock.management.bindings import Subscription
+from penstock.management.schema_notes import build_exactly_one_of
+
+ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "endpoint"))
+
+
+class Matched(msgspec.Struct):
+    """The bindings that an event would reach."""
+
+    subscriptions: list[Subscription]

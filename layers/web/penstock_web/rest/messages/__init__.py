@@ -1,0 +1,1 @@
+"""Messages, searches, and groups of failures in the REST API."""

@@ -1,0 +1,49 @@
+"""Documents of messages that the REST API alone has."""
+
+from typing import Annotated, Final
+
+import msgspec
+
+from penstock.management.messages.search import ShownGroup
+from penstock.management.messages.types import MessageId, NewMessage, Seconds12h
+from penstock.management.schema_notes import build_exactly_one_of
+
+SendBody = NewMessage | Annotated[list[NewMessage], msgspec.Meta(min_length=1)]
+
+
+class Deletion(msgspec.Struct, forbid_unknown_fields=True):
+    """Messages to delete: by id, or by receipt."""
+
+    ids: Annotated[list[MessageId], msgspec.Meta(max_length=1_000)] | None = None
+    receipts: Annotated[list[str], msgspec.Meta(max_length=1_000)] | None = None
+
+
+EITHER: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("ids", "receipts"))
+
+
+class DeletedIds(msgspec.Struct):
+    """The ids whose messages were deleted by this request."""
+
+    deleted: list[int]
+
+
+class DeletedReceipts(msgspec.Struct):
+    """The receipts whose messages were deleted by this request."""
+
+    deleted: list[str]
+
+
+class Visibility(msgspec.Struct, forbid_unknown_fields=True):
+    """The message becomes visible `vt` seconds from now."""
+
+    vt: Seconds12h
+
+
+class FailureAnswer(msgspec.Struct):
+    """The largest groups, the largest first. `group_count`: how many there are among the messages looked at."""
+
+    groups: list[ShownGroup]
+    group_count: int
+    looked_at: int
+    of: int | None
+    next: str | None

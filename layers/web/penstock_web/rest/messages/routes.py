@@ -1,0 +1,139 @@
+"""/v1/queues/{name}/messages and /archive: send, receive, delete, hide and peek."""
+
+from typing import Annotated, Final
+
+import msgspec
+from fastapi import Path, Query
+
+from penstock import errors
+from penstock.management import transactions
+from penstock.management.decoding import build_reader
+from penstock.management.errors import MessageNotFound
+from penstock.management.messages import operations as messages
+from penstock.management.messages.conversion import is_for_later
+from penstock.management.messages.reading import read_messages
+from penstock.management.messages.types import Hidden, SentId, SentIds, State, StoredMessage
+from penstock.management.rights import require_on_queue
+from penstock.management.transactions import QueuedMessage, Transaction
+from penstock_web.routing.routes import Routes, Runner
+
+from .documents import EITHER, DeletedIds, DeletedReceipts, Deletion, SendBody, Visibility
+
+routes = Routes("messages", prefix="/queues/{name}")
+
+UNKNOWN: Final = (errors.QueueDoesNotExist,)
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+After = Annotated[int | None, Query(ge=0, lt=2**63)]
+MessageId = Annotated[int, Path(ge=0, lt=2**63)]
+Seconds12h = Annotated[int, Query(ge=0, le=43_200, description="seconds")]
+
+_read_deletion = build_reader(Deletion)
+_read_visibility = build_reader(Visibility)
+
+
+@routes.post(
+    "/messages",
+    right=require_on_queue("sqs:SendMessage"),
+    status=201,
+    body=SendBody,
+    answer=(SentId, SentIds),
+    raises=(*UNKNOWN, errors.BatchRequestTooLong),
+)
+async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId | SentIds:
+    """Send one message, or a list of them: all are stored, or none. `async_commit`: do not wait for the disk."""
+    new, is_list = await runner.read(read_messages)
+    if any(map(is_for_later, new)):
+        queued = [QueuedMessage(**msgspec.structs.asdict(message), queue=name) for message in new]
+        done = await runner.run(transactions.run_transaction(Transaction(send=queued), runner.context))
+        ids, schedules = [sent.id for sent in done.sent], [sent.schedule for sent in done.sent]
+        return SentIds(ids, schedules) if is_list else SentId(ids[0], schedules[0])
+    sent = await runner.run(messages.send(name, new, async_commit, runner.context))
+    return SentIds([*sent]) if is_list else SentId(sent[0])
+
+
+@routes.get(
+    "/messages",
+    right=require_on_queue("sqs:ReceiveMessage"),
+    answer=list[StoredMessage],
+    raises=(*UNKNOWN, errors.OverLimit),
+)
+async def receive(
+    name: str,
+    runner: Runner,
+    max: Limit = 1,  # noqa: A002
+    vt: Seconds12h | None = None,
+    wait: Annotated[int, Query(ge=0, le=20)] = 0,
+) -> list[StoredMessage]:
+    """Receive messages. `vt`: seconds until they are visible again (the queue's own when it is not given)."""
+    return await runner.run(messages.receive(name, max, vt, wait, runner.context))
+
+
+@routes.delete(
+    "/messages",
+    right=require_on_queue("sqs:DeleteMessage"),
+    body=Annotated[Deletion, EITHER],
+    answer=(DeletedIds, DeletedReceipts),
+    raises=(*UNKNOWN, errors.ReceiptHandleIsInvalid),
+)
+async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
+    """Delete messages by `ids` or by `receipts`; those that existed are in the answer."""
+    deletion = await runner.read(_read_deletion)
+    if (deletion.ids is None) == (deletion.receipts is None):
+        raise errors.InvalidParameterValue("body: either ids or receipts")
+    if deletion.ids is not None:
+        return DeletedIds(await runner.run(messages.delete_ids(name, deletion.ids, runner.context)))
+    receipts = deletion.receipts or []
+    return DeletedReceipts(await runner.run(messages.delete_receipts(name, receipts, runner.context)))
+
+
+@routes.get(
+    "/messages/peek",
+    right=require_on_queue("sqs:ReceiveMessage"),
+    answer=list[StoredMessage],
+    raises=UNKNOWN,
+)
+async def peek(
+    name: str, runner: Runner, state: State = "visible", limit: Limit = 10, after: After = None
+) -> list[StoredMessage]:
+    """Look at messages without receiving them. `after`: the id that the previous page ended with.
+
+    A page of long messages ends early, after some 4 MB or with what a function may answer; the last page is empty.
+    """
+    return await runner.run(messages.peek(name, state, after, limit, runner.context))
+
+
+@routes.delete(
+    "/messages/{id}",
+    right=require_on_queue("sqs:DeleteMessage"),
+    status=204,
+    raises=(*UNKNOWN, MessageNotFound),
+)
+async def delete_one(name: str, id: MessageId, runner: Runner) -> None:  # noqa: A002
+    """Delete one message."""
+    await runner.run(messages.delete_one(name, id, runner.context))
+
+
+@routes.patch(
+    "/messages/{id}",
+    right=require_on_queue("sqs:ChangeMessageVisibility"),
+    body=Visibility,
+    answer=Hidden,
+    raises=(*UNKNOWN, MessageNotFound),
+)
+async def change_visibility(name: str, id: MessageId, runner: Runner) -> Hidden:  # noqa: A002
+    """Hide a message for `vt` seconds from now; 0 makes it visible."""
+    seconds = (await runner.read(_read_visibility)).vt
+    return await runner.run(messages.change_visibility(name, id, seconds, runner.context))
+
+
+@routes.get(
+    "/archive", right=require_on_queue("penstock:ReadArchive"), answer=list[StoredMessage], raises=UNKNOWN
+)
+async def read_archive(
+    name: str, runner: Runner, limit: Limit = 100, after: After = None
+) -> list[StoredMessage]:
+    """Deleted messages of a queue with the attribute `archive`. `after`: the last `archive_id` of the page before.
+
+    A page of long messages ends early, after some 4 MB or with what a function may answer; the last page is empty.
+    """
+    return await runner.run(messages.read_archive(name, after, limit, runner.context))

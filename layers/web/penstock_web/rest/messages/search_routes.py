@@ -1,0 +1,46 @@
+"""/v1/queues/{name}/messages/search and /failures: look at messages without receiving them."""
+
+from typing import Annotated, Final
+
+from fastapi import Query
+
+from penstock import errors
+from penstock.management.messages import search as searching
+from penstock.management.messages.search import PLACE, SearchAnswer, SearchRequest
+from penstock.management.queue_names import build_queue_arn
+from penstock.management.rights import require_on_queue
+from penstock.search import failures as grouping
+from penstock.search.messages import MOST_SCANNED
+from penstock_web.routing.routes import Routes, Runner
+
+from .documents import FailureAnswer
+
+routes = Routes("messages", prefix="/queues/{name}")
+
+UNKNOWN: Final = (errors.QueueDoesNotExist,)
+LOOK: Final = require_on_queue("sqs:ReceiveMessage")
+
+
+@routes.post("/messages/search", right=LOOK, body=SearchRequest, answer=SearchAnswer, raises=UNKNOWN)
+async def search(name: str, runner: Runner) -> SearchAnswer:
+    """Look at messages that pass a filter, without receiving them. A search is bounded: see `looked_at` and `next`."""
+    request = await runner.read(searching.read_search)
+    return await runner.run(searching.find_messages(name, request, runner.context))
+
+
+@routes.get("/failures", right=LOOK, answer=FailureAnswer, raises=UNKNOWN)
+async def failures(
+    name: str,
+    runner: Runner,
+    by: Annotated[list[grouping.By] | None, Query(max_length=4)] = None,
+    attribute: Annotated[str | None, Query(min_length=1, max_length=256, pattern=r"^[\w.-]*$")] = None,
+    scan: Annotated[int, Query(ge=1, le=MOST_SCANNED)] = grouping.SCANNED,
+    groups: Annotated[int, Query(ge=1, le=100)] = 50,
+    after: Annotated[str | None, Query(pattern=PLACE)] = None,
+) -> FailureAnswer:
+    """Dead letters in groups, with three samples each: `by` source (queue) and shape (of the body) when not given."""
+    arn = build_queue_arn(name, runner.context)
+    wanted = grouping.Grouping(arn, by or ["source", "shape"], attribute, after, scan, groups)
+    found = await runner.run(grouping.group_failures(wanted))
+    shown = [searching.show_group(group, wanted) for group in found.groups]
+    return FailureAnswer(shown, found.group_count, found.looked_at, found.of, found.next)

@@ -1,0 +1,1 @@
+"""Moves of messages in the REST API."""

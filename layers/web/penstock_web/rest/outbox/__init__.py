@@ -1,0 +1,1 @@
+"""Outgoing messages in the REST API."""

@@ -1,0 +1,46 @@
+"""/v1/outbox: outgoing messages for phones, mobile apps, e-mail and functions, which nothing carries; and phone numbers
+whose holders want no text messages.
+"""
+
+from typing import Annotated, Literal
+
+from fastapi import Path, Query
+
+from penstock import errors
+from penstock.management import outbox
+from penstock.management.outbox import OutgoingMessageDescription
+from penstock.management.rights import require
+from penstock_web.routing.routes import Routes, Runner
+
+from .documents import OptedOut
+
+routes = Routes("outbox", prefix="/outbox")
+
+
+@routes.get("", right=require("penstock:ReadOutbox"), answer=list[OutgoingMessageDescription])
+async def list_outbox(
+    runner: Runner,
+    protocol: Literal["sms", "application", "email", "email-json", "lambda", "firehose"] | None = None,
+    destination: Annotated[str | None, Query(max_length=2_048)] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 100,
+    after: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
+) -> list[OutgoingMessageDescription]:
+    """Outgoing messages in the order of their ids. `after`: the id that the previous page ended with.
+
+    A page has at most 512 KiB of texts and attributes, but one message in any case; after the last one it is empty.
+    """
+    return await runner.run(outbox.list_outgoing(protocol, destination, after, limit, runner.context))
+
+
+@routes.put(
+    "/opted-out/{phone_number}",
+    right=require("penstock:OptOutPhoneNumber"),
+    answer=OptedOut,
+    raises=(errors.OverLimit,),
+)
+async def opt_out(
+    phone_number: Annotated[str, Path(pattern=r"^\+[1-9][0-9]{6,14}$")], runner: Runner
+) -> OptedOut:
+    """The holder wants no more text messages, as by a reply of STOP. OptInPhoneNumber of SNS ends it."""
+    await runner.run(outbox.opt_number_out(phone_number, runner.context))
+    return OptedOut(phone_number)

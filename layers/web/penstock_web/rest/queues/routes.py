@@ -1,0 +1,115 @@
+"""/v1/queues: make, list, describe, change, delete, purge."""
+
+from typing import Annotated, Final
+
+from fastapi import Query, Response
+
+from penstock import errors
+from penstock.audit import Act
+from penstock.management import queues
+from penstock.management.decoding import build_reader
+from penstock.management.queues import NewQueue, QueueDescription, QueuePage, ReceiverDescription
+from penstock.management.rights import require, require_on_queue
+from penstock_web.routing.routes import Routes, Runner, json_response
+
+from .documents import Purged, QueueChange
+
+routes = Routes("queues", prefix="/queues")
+
+UNKNOWN: Final = (errors.QueueDoesNotExist,)
+
+_read_queue = build_reader(NewQueue)
+_read_change = build_reader(QueueChange)
+
+
+@routes.post(
+    "",
+    right=require("sqs:CreateQueue"),
+    status=201,
+    body=NewQueue,
+    answer=QueueDescription,
+    raises=(errors.QueueNameExists, errors.QueueDeletedRecently, errors.OverLimit),
+)
+async def create_queue(runner: Runner) -> Response:
+    """Make a queue. A name that is taken is 409 `queue_exists`."""
+    new = await runner.read(_read_queue)
+    name = await runner.run(queues.create_queue(new, runner.context))
+    made = await runner.run(queues.describe_queue(name, runner.context))
+    return json_response(made, 201, f"/v1/queues/{name}")
+
+
+@routes.get("", right=require("sqs:ListQueues"), answer=QueuePage)
+async def list_queues(
+    runner: Runner,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    next: str | None = None,  # noqa: A002
+) -> QueuePage:
+    """Queues in the order of their names, `limit` a page; `next` of one page asks for the following one."""
+    return await runner.run(queues.list_queues(limit, next, runner.context))
+
+
+@routes.get(
+    "/{name}", right=require_on_queue("sqs:GetQueueAttributes"), answer=QueueDescription, raises=UNKNOWN
+)
+async def describe_queue(name: str, runner: Runner) -> QueueDescription:
+    """A queue, its attributes and its counts."""
+    return await runner.run(queues.describe_queue(name, runner.context))
+
+
+@routes.patch(
+    "/{name}",
+    right=require_on_queue("sqs:SetQueueAttributes"),
+    body=QueueChange,
+    answer=QueueDescription,
+    raises=UNKNOWN,
+)
+async def change_queue(name: str, runner: Runner) -> QueueDescription:
+    """Change attributes; those that are not named stay as they are."""
+    change = await runner.read(_read_change)
+    operation = queues.change_queue(name, change.attributes, runner.context)
+    act = Act("sqs:SetQueueAttributes", name, {"attributes": change.attributes})
+    return await runner.act(act, operation, lambda _: len(change.attributes))
+
+
+@routes.delete("/{name}", right=require_on_queue("sqs:DeleteQueue"), status=204, raises=UNKNOWN)
+async def delete_queue(name: str, runner: Runner) -> None:
+    """Delete a queue and its messages."""
+    operation = queues.delete_queue(name, runner.context)
+    await runner.act(Act("sqs:DeleteQueue", name), operation, lambda _: 1)
+
+
+@routes.get(
+    "/{name}/receivers",
+    right=require_on_queue("penstock:ListReceivers"),
+    answer=list[ReceiverDescription],
+    raises=UNKNOWN,
+)
+async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]:
+    """Who received from the queue in the last day, up to 100, the last one first; up to a minute old."""
+    return await runner.run(queues.list_receivers(name, runner.context))
+
+
+@routes.post(
+    "/{name}/purge",
+    right=require_on_queue("sqs:PurgeQueue"),
+    answer=Purged,
+    raises=(*UNKNOWN, errors.PurgeQueueInProgress),
+)
+async def purge_queue(name: str, runner: Runner) -> Purged:
+    """Delete every message of a queue."""
+    operation = queues.purge_queue(name, runner.context)
+    return Purged(await runner.act(Act("sqs:PurgeQueue", name), operation, int))
+
+
+@routes.post("/{name}/pause", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
+async def pause_queue(name: str, runner: Runner) -> None:
+    """From now on receives get nothing; messages are accepted, and wait. What is in flight may be deleted."""
+    operation = queues.set_paused(name, paused=True, context=runner.context)
+    await runner.act(Act("penstock:PauseQueue", name, {"status": "paused"}), operation, lambda _: 1)
+
+
+@routes.post("/{name}/resume", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
+async def resume_queue(name: str, runner: Runner) -> None:
+    """Receives get messages again. It is no error if the queue is not paused."""
+    operation = queues.set_paused(name, paused=False, context=runner.context)
+    await runner.act(Act("penstock:PauseQueue", name, {"status": "active"}), operation, lambda _: 1)

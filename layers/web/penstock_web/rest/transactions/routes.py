@@ -1,0 +1,28 @@
+"""/v1/transactions: acknowledges, sends and publishes in one transaction."""
+
+from penstock import errors
+from penstock.management import transactions
+from penstock.management.errors import StaleReceipt
+from penstock.management.rights import require
+from penstock.management.transactions import Transaction, TransactionResult
+from penstock_web.routing.routes import Routes, Runner
+
+routes = Routes("transactions")
+
+
+@routes.post(
+    "/transactions",
+    right=require("sqs:SendMessage", "sqs:DeleteMessage", "penstock:PublishEvent"),
+    body=Transaction,
+    answer=TransactionResult,
+    raises=(
+        errors.QueueDoesNotExist,
+        errors.ReceiptHandleIsInvalid,
+        errors.BatchRequestTooLong,
+        StaleReceipt,
+    ),
+)
+async def transact(runner: Runner) -> TransactionResult:
+    """Acknowledge, send and publish in one transaction. A receipt that is no longer valid fails all of it with 409."""
+    transaction = await runner.read(transactions.read_transaction)
+    return await runner.run(transactions.run_transaction(transaction, runner.context))

@@ -1,1 +1,0 @@
-"""/v1/deliveries: deliveries under way and given up, the log of attempts, and the endpoints."""

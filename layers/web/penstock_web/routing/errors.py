@@ -1,0 +1,103 @@
+"""The codes and statuses that typed errors have in the REST API and the console.
+
+ERROR_TABLE gives the typed errors of core a code and a status. A class that is not listed has the row of its nearest
+ancestor; that of AwsError is `bad_request`.
+"""
+
+from penstock import errors
+from penstock.errors import AwsError
+from penstock.event_sources.errors import (
+    NoSuchQueue,
+    ResourceConflictException,
+    ResourceNotFoundException,
+    TooManyMappings,
+)
+from penstock.management.errors import (
+    AccessIsOff,
+    DeliveryNotFound,
+    EndpointNotFound,
+    KeyNotFound,
+    MessageNotFound,
+    ScheduleConflict,
+    ScheduleNotFound,
+    ScheduleUnusable,
+    StaleReceipt,
+    SubscriptionNotFound,
+    UserNotFound,
+)
+from penstock.search.moves import MoveConflict, MoveNotFound
+from penstock.sns.errors import NotFound, Throttled
+
+
+class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the answer is
+    """A body that does not say that it is JSON. Browsers let pages of other sites send only bodies that do not."""
+
+    json_type = query_code = "UnsupportedMediaType"
+    status = 415
+    default_message = "The body must be JSON, and the header content-type must say so."
+
+
+ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
+    errors.QueueDoesNotExist: (404, "queue_not_found", "Create it with POST /v1/queues."),
+    MessageNotFound: (404, "message_not_found", "It may have been deleted, or expired."),
+    SubscriptionNotFound: (404, "subscription_not_found", None),
+    StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
+    NotFound: (404, "topic_not_found", "Create it with POST /v1/topics."),
+    Throttled: (429, "too_many_requests", None),
+    DeliveryNotFound: (404, "delivery_not_found", "It may have been delivered."),
+    UserNotFound: (404, "user_not_found", None),
+    KeyNotFound: (404, "key_not_found", None),
+    AccessIsOff: (409, "access_is_off", "penstock users and penstock keys do it in the database."),
+    EndpointNotFound: (404, "endpoint_not_found", "GET /v1/deliveries/endpoints lists them."),
+    MoveNotFound: (404, "move_not_found", "A queue keeps its last ten moves."),
+    MoveConflict: (409, "move_conflict", None),
+    UnsupportedMediaType: (415, "unsupported_media_type", "Send content-type: application/json."),
+    ScheduleNotFound: (404, "schedule_not_found", None),
+    ScheduleConflict: (409, "schedule_conflict", None),
+    NoSuchQueue: (404, "queue_not_found", "Create it with POST /v1/queues."),
+    ResourceNotFoundException: (404, "mapping_not_found", "GET /v1/mappings lists them."),
+    ResourceConflictException: (
+        409,
+        "mapping_conflict",
+        "Change the one that there is with PATCH /v1/mappings/{id}.",
+    ),
+    ScheduleUnusable: (400, "schedule_invalid", None),
+    errors.QueueNameExists: (409, "queue_exists", None),
+    errors.QueueDeletedRecently: (409, "queue_exists", "QUEUE_RECREATE_INTERVAL_SECONDS sets how long."),
+    errors.ReceiptHandleIsInvalid: (
+        400,
+        "invalid_receipt_handle",
+        "A receipt is only good for its own queue.",
+    ),
+    errors.RequestEntityTooLarge: (413, "payload_too_large", None),
+    errors.ResponseTooLarge: (400, "response_too_large", None),
+    errors.BatchRequestTooLong: (413, "payload_too_large", "Send fewer messages in one request."),
+    errors.PurgeQueueInProgress: (
+        429,
+        "too_many_requests",
+        "QUEUE_PURGE_INTERVAL_SECONDS sets the interval.",
+    ),
+    errors.OverLimit: (429, "too_many_requests", None),
+    TooManyMappings: (429, "too_many_requests", None),
+    errors.RequestThrottled: (429, "too_many_requests", None),
+    errors.RequestTimeout: (408, "request_timeout", None),
+    errors.MisdirectedRequest: (421, "misdirected_request", None),
+    errors.ServiceUnavailable: (503, "service_unavailable", None),
+    errors.InternalFailure: (500, "internal_error", None),
+    errors.MissingAuthenticationToken: (401, "unauthorized", "Send Authorization: Bearer <key>."),
+    errors.InvalidClientTokenId: (401, "unauthorized", "The key is unknown or revoked."),
+    errors.AccessDenied: (403, "unauthorized", None),
+    AwsError: (400, "bad_request", None),
+}
+"""By class: status, code, and a hint."""
+
+
+def status_and_code(kind: type[AwsError]) -> tuple[int, str]:
+    """The status and the code of a typed error."""
+    status, code, _ = find_row(kind)
+    return status, code
+
+
+def find_row(kind: type[AwsError]) -> tuple[int, str, str | None]:
+    """Status, code and hint of a typed error."""
+    return next(ERROR_TABLE[one] for one in kind.__mro__ if one in ERROR_TABLE)

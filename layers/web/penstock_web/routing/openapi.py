@@ -1,0 +1,117 @@
+"""What FastAPI cannot see of the routes, for the OpenAPI document: errors, and bodies that msgspec reads and writes.
+
+A status that is not here is in no response of a route below /v1; `make fuzz-api` looks for others.
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from inspect import cleandoc
+from typing import Any, Final
+
+import msgspec
+
+from penstock import errors
+from penstock.errors import AwsError
+
+from .errors import UnsupportedMediaType, status_and_code
+
+Responses = dict[int | str, dict[str, Any]]
+
+ERROR: Final = "ErrorAnswer"
+"""What the document calls the schema of errors."""
+UNAVAILABLE: Final = (errors.RequestTimeout, errors.InternalFailure, errors.ServiceUnavailable)
+"""Of everything that asks the database."""
+ACCESS: Final = (
+    errors.MissingAuthenticationToken, errors.InvalidClientTokenId, errors.AccessDenied, errors.MisdirectedRequest,
+    errors.RequestThrottled,
+)  # fmt: skip
+"""Of everything for which `OperationRunner.admit` checks the caller."""
+EVERY_ROUTE: Final = (
+    *ACCESS, *UNAVAILABLE, AwsError, errors.RequestEntityTooLarge, errors.ResponseTooLarge, UnsupportedMediaType
+)  # fmt: skip
+"""Of every route below /v1: a body may be too long, or not JSON, also where none is wanted."""
+
+
+class Problem(msgspec.Struct):
+    """An error; `detail` explains a message that is AWS's, `hint` says what to do about it, where that is known.
+
+    For a schedule's expression: `position` of the error, counted from 0, a `suggestion` of what was probably meant, and
+    `examples`.
+    """
+
+    code: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+    position: int | None = None
+    suggestion: str | None = None
+    examples: list[str] | None = None
+
+
+class ErrorAnswer(msgspec.Struct):
+    """The body of every response that is not 2xx."""
+
+    error: Problem
+
+
+def error_responses(*kinds: type[AwsError]) -> Responses:
+    """Errors for the document: a response for each status, whose description names the codes."""
+    codes: dict[int, list[str]] = {}
+    for status, code in sorted({status_and_code(kind) for kind in kinds}):
+        codes.setdefault(status, []).append(f"`{code}`")
+    return {
+        status: {
+            "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{ERROR}"}}},
+            "description": f"{HTTPStatus(status).phrase}: {', '.join(names)}",
+        }
+        for status, names in codes.items()
+    }
+
+
+def complete_document(document: dict[str, Any]) -> dict[str, Any]:
+    """FastAPI's document with the schema of errors, without FastAPI's own 422: such requests are answered with 400."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    schemas[ERROR] = build_schema(ErrorAnswer)
+    return document
+
+
+def build_schema(kind: object) -> dict[str, object]:
+    """The JSON schema of a msgspec type for the OpenAPI document, without references, which would not resolve there."""
+    (schema,), named = msgspec.json.schema_components((kind,), ref_template="{name}")
+    return _inline_members(schema, named)
+
+
+def _inline_members(
+    schema: Mapping[str, object], named: Mapping[str, Mapping[str, object]]
+) -> dict[str, object]:
+    """The schema with those that it refers to, and with descriptions that are not indented as in the code."""
+    inlined = {name: _inline(value, named) for name, value in schema.items() if name != "$ref"}
+    if isinstance(text := inlined.get("description"), str):
+        inlined["description"] = cleandoc(text)
+    reference = schema.get("$ref")
+    return {**_inline_members(named[reference], named), **inlined} if isinstance(reference, str) else inlined
+
+
+def _inline(part: object, named: Mapping[str, Mapping[str, object]]) -> object:
+    if isinstance(part, dict):
+        return _inline_members(part, named)
+    return [_inline(one, named) for one in part] if isinstance(part, list) else part
+
+
+def request_body_schema(kind: object) -> dict[str, object]:
+    """The schema of the request body, for the `openapi_extra` of a route that reads the body itself."""
+    return {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": build_schema(kind)}}}
+    }
+
+
+def json_answers(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
+    """The `responses` of a route that encodes its body itself: one of these msgspec types, whatever the status."""
+    schemas = [build_schema(kind) for kind in kinds]
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}

@@ -1,0 +1,30 @@
+"""The id of a request of the REST API: in `x-amzn-RequestId` of its answer, in log lines, and in the access log."""
+
+from typing import Final
+
+from starlette.types import Message, Scope, Send
+
+from penstock.environment import Environment
+
+KEY: Final = "penstock.request_id"
+HEADER: Final = b"x-amzn-requestid"
+
+
+def get_request_id(scope: Scope, environment: Environment) -> str:
+    """The id of the request with this scope, which it gets at the first call."""
+    request_id: str | None = scope.get(KEY)
+    if request_id is None:
+        request_id = scope[KEY] = environment.request_ids()
+    return request_id
+
+
+def name_request(scope: Scope, send: Send, environment: Environment) -> Send:
+    """`send`, which adds the header with the request's id to the answer."""
+    header = HEADER, get_request_id(scope, environment).encode()
+
+    async def named(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), header]}
+        await send(message)
+
+    return named

@@ -1,0 +1,196 @@
+"""Routes that admit the caller first, each declared with the right that it asks.
+
+    routes = Routes("queues", prefix="/queues")
+
+    @routes.get("/{name}", right=require_on_queue("sqs:GetQueueAttributes"), answer=QueueDescription, raises=QUEUE)
+    async def describe_queue(name: str, runner: Runner) -> QueueDescription: ...
+
+The function returns a document, which msgspec encodes, or None, or a response.
+"""
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from functools import wraps
+from typing import Annotated, Any, NamedTuple, Required, TypedDict, TypeVar, Unpack
+
+import msgspec
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.routing import APIRoute
+
+from penstock.access.request_rate import count_answer
+from penstock.errors import AwsError
+from penstock.management.rights import Right
+
+from .openapi import EVERY_ROUTE, Responses, error_responses, json_answers, request_body_schema
+from .runner import RUNNER_KEY, OperationRunner
+
+Endpoint = Callable[..., Coroutine[Any, Any, object]]
+Responding = Callable[..., Coroutine[Any, Any, Response]]
+EndpointT = TypeVar("EndpointT", bound=Endpoint)
+
+
+class RouteOptions(TypedDict, total=False):
+    """What a route declares. `raises`: errors besides those of every route.
+
+    `status`: of its answer; `statuses`: all that it may have, where it answers several. `body`, `answer`: types of the
+    documents that it reads and returns, or several types of an answer. `media`: other media types of the answer, each
+    with its schema. `in_schema`: whether the OpenAPI document has the route.
+    """
+
+    right: Required[Right]
+    raises: tuple[type[AwsError], ...]
+    status: int
+    statuses: tuple[int, ...]
+    body: object
+    answer: object
+    media: Mapping[str, object]
+    in_schema: bool
+
+
+class Declared(NamedTuple):
+    """A route as it is declared."""
+
+    method: str
+    path: str
+    name: str
+    right: Right
+    raises: tuple[type[AwsError], ...]
+
+
+class Routes:
+    """Routes of a subject. `router`: FastAPI's, which has them."""
+
+    def __init__(self, tag: str, prefix: str = "") -> None:
+        self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittingRoute)
+
+    def __iter__(self) -> Iterator[Declared]:
+        """The routes in the order of their declaration."""
+        for route in self.router.routes:
+            if isinstance(route, APIRoute):
+                yield find_declaration(route.endpoint)
+
+    def get(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[EndpointT], EndpointT]:
+        """Declares a route for GET."""
+        return self._declare("GET", path, options)
+
+    def post(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[EndpointT], EndpointT]:
+        """Declares a route for POST."""
+        return self._declare("POST", path, options)
+
+    def put(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[EndpointT], EndpointT]:
+        """Declares a route for PUT."""
+        return self._declare("PUT", path, options)
+
+    def patch(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[EndpointT], EndpointT]:
+        """Declares a route for PATCH."""
+        return self._declare("PATCH", path, options)
+
+    def delete(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[EndpointT], EndpointT]:
+        """Declares a route for DELETE."""
+        return self._declare("DELETE", path, options)
+
+    def _declare(self, method: str, path: str, options: RouteOptions) -> Callable[[EndpointT], EndpointT]:
+        if "right" not in options:
+            raise TypeError(f"{method} {self.router.prefix}{path} asks no right: declare it with right=")
+        raises, status = options.get("raises", ()), options.get("status", 200)
+
+        def add(endpoint: EndpointT) -> EndpointT:
+            encoded = encode_result(endpoint, status)
+            full_path = self.router.prefix + path
+            declared = Declared(method, full_path, endpoint.__name__, options["right"], raises)
+            encoded.__dict__[DECLARED] = declared
+            body = options.get("body")
+            self.router.add_api_route(
+                path,
+                encoded,
+                methods=[method],
+                status_code=status,
+                response_class=Response,
+                response_model=None,
+                responses={**error_responses(*EVERY_ROUTE, *raises), **describe_answers(options)},
+                openapi_extra=None if body is None else request_body_schema(body),
+                include_in_schema=options.get("in_schema", True),
+            )
+            return endpoint
+
+        return add
+
+
+DECLARED = "penstock_declared"
+
+
+def find_declaration(endpoint: Callable[..., object]) -> Declared:
+    """What a route declares. Raises TypeError for the function of a route that was made without `Routes`."""
+    declared: Declared | None = getattr(endpoint, DECLARED, None)
+    if declared is None:
+        raise TypeError(f"{endpoint.__module__}.{endpoint.__name__} asks no right: declare it with Routes")
+    return declared
+
+
+def describe_answers(options: RouteOptions) -> Responses:
+    """The answers of a route for the OpenAPI document."""
+    if "answer" not in options:
+        return {}
+    answer = options["answer"]
+    kinds = answer if isinstance(answer, tuple) else (answer,)
+    statuses = options.get("statuses", (options.get("status", 200),))
+    answers = json_answers(*kinds, statuses=statuses)
+    for described in answers.values():
+        described["content"].update(options.get("media", {}))
+    return answers
+
+
+def encode_result(endpoint: Endpoint, status: int) -> Responding:
+    """The function of a route, whose result becomes a response with this status, unless it is one."""
+
+    @wraps(endpoint)
+    async def respond(*arguments: object, **named: object) -> Response:
+        result = await endpoint(*arguments, **named)
+        if isinstance(result, Response):
+            return result
+        return Response(status_code=status) if result is None else json_response(result, status)
+
+    return respond
+
+
+class AdmittingRoute(APIRoute):
+    """A route that checks the caller's access first: a refused caller learns nothing else about the request.
+
+    A dependency would check too late: FastAPI reads parameters before it resolves dependencies. Bodies are read by the
+    functions of routes, within bounds (`penstock.management.decoding`).
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's own handler, called after QUEUE_ACCESS has admitted the caller."""
+        handle, right = super().get_route_handler(), find_declaration(self.endpoint).right
+
+        async def admit_and_handle(request: Request) -> Response:
+            runner = request.scope[RUNNER_KEY] = OperationRunner(request)
+            await runner.admit(right)
+            response = await handle(request)
+            count_answer(runner.context, len(response.body))
+            return response
+
+        return admit_and_handle
+
+
+async def run_route(route: APIRoute, request: Request) -> Response:
+    """Calls a route outside FastAPI; its function takes only the runner."""
+    runner = OperationRunner(request)
+    await runner.admit(find_declaration(route.endpoint).right)
+    response: Response = await route.endpoint(runner)
+    return response
+
+
+async def _get_runner(request: Request) -> OperationRunner:
+    """The request's runner. A coroutine, since FastAPI would call a plain function in a thread."""
+    runner: OperationRunner = request.scope[RUNNER_KEY]
+    return runner
+
+
+Runner = Annotated[OperationRunner, Depends(_get_runner)]
+
+
+def json_response(value: object, status: int = 200, location: str | None = None) -> Response:
+    """A response that msgspec encodes: the JSON text of messages goes into it unchanged. `location`: a header."""
+    headers = None if location is None else {"location": location}
+    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

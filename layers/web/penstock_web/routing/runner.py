@@ -1,0 +1,137 @@
+"""Admits requests and runs their operations: those of the REST API, the console and MCP."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+from fastapi import Request
+from starlette.types import Scope
+
+from penstock.access.authentication import AccessRule
+from penstock.access.request_rate import check_rate
+from penstock.audit import Act, record_act
+from penstock.aws.arn import is_region
+from penstock.context import Context
+from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
+from penstock.environment import Environment
+from penstock.errors import InvalidParameterValue
+from penstock.http import HttpRequest
+from penstock.lambda_runtime.events import is_host_checked, response_limit
+from penstock.management.rights import Right, authorize
+from penstock.settings import Settings
+
+from .errors import UnsupportedMediaType
+from .request_id import get_request_id
+
+T = TypeVar("T")
+RUNNER_KEY = "penstock.call"
+REGION_HEADER = b"penstock-region"
+"""Whose queues, topics and schedules a request is about, where that is not QUEUE_REGION (our choice)."""
+
+PATH_NAMES: Final = {"queue": "name", "topic": "topic"}
+"""What paths call the queue or the topic that a right is about."""
+
+
+class RunOperation(Protocol):
+    """A driver: runs an operation of the request with this scope, and returns its result."""
+
+    def __call__(self, operation: Operation[T], scope: Scope, /) -> Awaitable[T]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The environment and the driver that all routes of an application share."""
+
+    environment: Environment
+    run_operation: RunOperation
+
+
+class OperationRunner:
+    """Runs the operations of one request. `context`: the request's."""
+
+    def __init__(self, request: Request) -> None:
+        self._api: Api = request.app.state.api
+        self._request = request
+        self._scope = request.scope
+        settings = self._api.environment.settings
+        event = request.scope.get("aws.event")  # in the container there is none
+        http = HttpRequest(
+            request.method,
+            request.url.path,
+            request.scope["query_string"],
+            dict(request.scope["headers"]),
+            b"",
+            (request.client and request.client.host) or "",
+            is_host_checked(event or {}),
+            None if event is None else response_limit(event),
+        )
+        request_id = get_request_id(request.scope, self._api.environment)
+        self.context = Context(
+            settings.queue_account_id, settings.queue_region, request_id, self._api.environment, http
+        )
+
+    async def admit(self, right: Right) -> None:
+        """Sets the context's account to the caller's, if the caller has this right.
+
+        Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, AccessDenied where a user's
+        policies do, RequestThrottled, UnsupportedMediaType, and InvalidParameterValue for a region that does not exist.
+        """
+        http = self.context.http
+        self.context.environment.hosts.check(http.headers, http.host_checked)
+        self.context.region = read_region(http, self.context.environment.settings)
+        access = self.context.environment.access
+        if access is not None:
+            await self.run(self._check(access, right))
+        check_rate(self.context, len(await self._request.body()))
+        if not is_json(self._request) and await self._request.body():
+            raise UnsupportedMediaType
+
+    async def act(self, act: Act, operation: Operation[T], count: Callable[[T], int | None]) -> T:
+        """As `run`, and notes in the audit who did it, and `count` of the result: how many it was about."""
+        return await self.run(record_act(act, operation, count, self.context, self._key_id()))
+
+    def _key_id(self) -> str | None:
+        """The id of the bearer key with which the caller was admitted."""
+        if self._api.environment.access is None or self.context.user is None:
+            return None
+        header = self.context.http.headers.get(b"authorization", b"").decode("latin-1")
+        return header.partition(" ")[2].strip().partition(".")[0]
+
+    def _check(self, access: AccessRule, right: Right) -> Operation[None]:
+        yield from access.check_rest_request(self.context)
+        path = self._scope.get("path_params", {})  # transactions are routed outside FastAPI
+        name = None if right.scope == "account" else path[PATH_NAMES[right.scope]]
+        yield from authorize(right, name, self.context)
+
+    async def read(self, reader: Callable[[bytes], T]) -> T:
+        """What `reader` makes of the request's body; of a long one without holding up other requests."""
+        body = await self._request.body()
+        if len(body) <= LONG_COMPUTATION_BYTES:
+            return reader(body)
+        return await self.run(iter(Compute(lambda: reader(body))))
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
+        return await self._api.run_operation(operation, self._scope)
+
+
+def read_region(http: HttpRequest, settings: Settings) -> str:
+    """The region of the header Penstock-Region, else QUEUE_REGION. Raises InvalidParameterValue."""
+    given = http.headers.get(REGION_HEADER)
+    if given is None:
+        return settings.queue_region
+    region = given.decode("latin-1")
+    if not is_region(region) or not settings.serves(region):
+        served = (
+            f"one of QUEUE_REGIONS: {settings.queue_regions}"
+            if settings.queue_regions
+            else "such as us-east-1"
+        )
+        raise InvalidParameterValue(f"Penstock-Region: a region, {served}")
+    return region
+
+
+def is_json(request: Request) -> bool:
+    """Whether the request says that its body is JSON."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
