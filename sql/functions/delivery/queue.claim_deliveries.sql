@@ -139,6 +139,23 @@ begin
     order by w.delivery_id;
 end $$;
 
+-- queue.delivery_rate(subscription's policy, topic's): deliveries a second that the delivery policies allow; null: any
+-- number. A topic may ignore its subscriptions' own policies.
+create or replace function queue.delivery_rate(p_subscription text, p_topic text) returns int
+language sql immutable parallel safe
+return (coalesce(
+    case when (nullif(p_topic, '')::jsonb #>> '{http,disableSubscriptionOverrides}')::boolean then null
+        else nullif(p_subscription, '')::jsonb #>> '{throttlePolicy,maxReceivesPerSecond}' end,
+    nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;
+
+-- queue.delivery_share(free, busy): how many of a process's free places an account gets that has p_busy: so many that it has
+-- four times as many as then are left, and one in any case. One account alone gets four fifths of all; the more accounts
+-- have deliveries, the fewer each, and a few are left for the next one.
+-- Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
+create or replace function queue.delivery_share(p_free int, p_busy int) returns int
+language sql immutable parallel safe
+return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
+
 -- queue.claim_endpoint_deliveries(lane, limit, until): chooses up to p_limit deliveries that wait for a host or an endpoint and
 -- may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives one
 -- delivery as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth of a second's worth at once, at least one,
@@ -215,11 +232,3 @@ begin
     where l.lane = p_lane.lane;
     return v_ids;
 end $$;
-
--- queue.delivery_share(free, busy): how many of a process's free places an account gets that has p_busy: so many that it has
--- four times as many as then are left, and one in any case. One account alone gets four fifths of all; the more accounts
--- have deliveries, the fewer each, and a few are left for the next one.
--- Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
-create or replace function queue.delivery_share(p_free int, p_busy int) returns int
-language sql immutable parallel safe
-return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);

@@ -137,6 +137,15 @@ begin
     return greatest(least(p_want, p_limit - v_messages), 0);
 end $$;
 
+-- queue.refuse_long_messages(): raises QU010: a receive is undone, since a message is so long that the answer has to be
+-- measured.
+create or replace function queue.refuse_long_messages() returns void
+language plpgsql as $$
+begin
+    raise exception 'a message is so long that the answer has to be measured: queue.receive_answer does so'
+        using errcode = 'QU010';
+end $$;
+
 -- queue.take_deferred: hands out messages of noisy tenants that were skipped before, tenant by tenant, first those of
 -- the tenant with the fewest messages in flight (source: SQS Developer Guide, "How Amazon SQS fair queues work"). The
 -- receiver gets the lease that take_fair made without a receiver, or its first messages. It skips a shard that another

@@ -1,0 +1,180 @@
+-- queue.receive_answer: receive_messages, whose messages for one receiver fit together into an answer of p_answer_bytes.
+-- What does not fit is not received: it stays visible, and its receive count is as before.
+-- Parameters: as receive_messages; p_answer_bytes: null, no limit; p_answer_format: as answer_bytes. With json and xml a
+--   single message is handed out whatever its length. With other formats a message that is too long for an answer of its
+--   own is passed over (pass_over): others are handed out, of a FIFO queue those of other groups.
+-- Returns: as receive_messages; error ResponseTooLarge when every message that can be received now is passed over
+--   (passes_over_all). Nothing, without an error, when that is not certain, also when this call had to measure many of them:
+--   a MiB takes up to 100 ms to measure and to move, so it does so for two seconds at most, and the next call goes on: a
+--   call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would begin again each time.
+-- What was received is measured if the greatest growth by escapes would make it too long, and too much of it is undone
+--   before fewer are asked for: in a subtransaction, which also releases the locks.
+-- Locks: as receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
+create or replace function queue.receive_answer(
+    p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
+    p_attempt_id text, p_answer_bytes int, p_answer_format text)
+returns setof queue.received_row
+language plpgsql as $$
+declare
+    v_any boolean := p_answer_format in ('json', 'xml');
+    -- how much longer escapes make a text at most; control characters, which no interface accepts, aside
+    v_growth int := case p_answer_format when 'json' then 2 when 'xml' then 6 else 7 end;
+    v_max int := p_max;
+    v_rows queue.received_row[];
+    v_row queue.received_row;
+    v_count int;
+    v_sizes int[];
+    v_bytes bigint;
+    v_fitting int;
+    v_noted boolean;
+    v_until timestamptz := clock_timestamp() + interval '2 seconds';
+begin
+    if p_attempt_id is not null then
+        return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
+            p_attempt_id, p_answer_bytes, p_answer_format);
+        return;
+    elsif p_answer_bytes is null then
+        return query select * from queue.receive_messages(p_queue, p_max, p_lease_size, p_visibility_seconds,
+            p_in_flight_limit, p_async_commit, null);
+        return;
+    end if;
+    for v_step in 1 .. 20 loop      -- each step hands out, or asks for fewer, or passes messages over
+        begin
+            v_rows := array(
+                select r::queue.received_row from queue.receive_messages(p_queue, v_max, p_lease_size, p_visibility_seconds,
+                    p_in_flight_limit, p_async_commit, null, null, case when not v_any then p_answer_bytes end,
+                    p_answer_format) r);
+            v_count := cardinality(v_rows) - 1;
+            v_fitting := v_count;
+            if (select sum(2000 + v_growth * queue.stored_bytes(m)::bigint) > p_answer_bytes from unnest(v_rows[2:]) m) then
+                v_fitting := 0;
+                v_bytes := 0;       -- of p_lease_size messages in a row: no receiver gets more
+                v_sizes := '{}';
+                foreach v_row in array v_rows[2:] loop
+                    v_sizes := v_sizes || queue.answer_bytes(v_row, p_answer_format);
+                    v_bytes := v_bytes + v_sizes[v_fitting + 1] - coalesce(v_sizes[v_fitting + 1 - p_lease_size], 0);
+                    exit when v_bytes > p_answer_bytes and (not v_any or v_fitting > 0);
+                    v_fitting := v_fitting + 1;
+                end loop;
+            end if;
+            if v_fitting = v_count then
+                if not v_any and v_count = 0 and v_rows[1].error is null
+                    and queue.passes_over_all(p_queue, p_answer_bytes, p_answer_format)
+                then
+                    v_rows[1].error := 'ResponseTooLarge';
+                end if;
+                return query select * from unnest(v_rows);
+                return;
+            end if;
+            raise exception 'the messages are too long for one answer' using errcode = 'QU010';
+        exception when sqlstate 'QU010' then null;
+        end;
+        if v_fitting > 0 then
+            v_max := v_fitting;
+            continue;
+        end if;
+        v_noted := false;
+        foreach v_row in array v_rows[2:] loop
+            exit when v_noted and clock_timestamp() > v_until;
+            v_bytes := queue.answer_bytes(v_row, p_answer_format);
+            if v_bytes > p_answer_bytes and queue.pass_over(p_queue, v_row, p_answer_format, v_bytes::int) then
+                v_noted := true;
+            end if;
+        end loop;
+        exit when not v_noted       -- somebody else holds the next message now
+            or clock_timestamp() > v_until;
+        v_max := p_max;
+    end loop;
+    return query select * from unnest(v_rows[:1]);
+end $$;
+
+-- queue.stored_bytes(message): bytes of body and attributes, before anything is escaped.
+create or replace function queue.stored_bytes(p_message queue.received_row) returns int
+language sql immutable parallel safe as $$
+select octet_length(p_message.body) + coalesce(octet_length(p_message.attributes), 0)
+    + coalesce(octet_length(p_message.system), 0)
+$$;
+
+-- queue.passes_over_all(arn, bytes, format): after a receive that found nothing, whether the queue has messages that can be
+-- received now, and all of them are too long for such an answer. False also where another transaction may have others:
+-- those of a shard that it reads, or of a message group that it has locked, can be received again when it is undone.
+-- Index: side_visible_at; as ready_shards; fifo_ready_visible_at, as group_head. take_groups notes first (queue.passed_over)
+-- whether a FIFO queue has any that it passed over, since dead entries of the index make this search long.
+create or replace function queue.passes_over_all(p_arn text, p_answer_bytes int, p_answer_format text) returns boolean
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_queue record;
+    v_all boolean;
+begin
+    select q.queue_id, q.fifo, q.shards into v_queue from queue.queues q where q.arn = p_arn;
+    if v_queue.fifo then
+        select bool_and(not h.fits) into v_all
+        from queue.fifo_ready r
+        cross join lateral queue.group_head(r.group_key, r.first_id, p_answer_bytes, p_answer_format) h
+        where current_setting('queue.passed_over', true) = 'on'
+            and queue.time_key(r.queue_id, -2) = queue.time_key(v_queue.queue_id, -2) and r.visible_at <= v_now
+            and h.visible_at <= v_now;
+    else
+        select bool_and((s.answer_bytes ->> p_answer_format)::int > p_answer_bytes is true) into v_all
+        from queue.side s
+        where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now;
+        v_all := v_all and not exists (select from queue.ready_shards(v_queue.queue_id, v_queue.shards, v_now))
+            and not exists (select from queue.deferred d where d.queue_id = v_queue.queue_id);
+    end if;
+    return coalesce(v_all, false);
+end $$;
+
+-- queue.pass_over(arn, message, format, bytes): notes how many bytes a visible message takes in answers of this format:
+-- receive_messages then leaves it to receives whose answers may be so long. It is not received by this: it stays visible,
+-- and its receive count is as before. A message of the log moves to the slow path.
+-- Parameters: the message as it was received, before that was undone. The locks of that receive are released meanwhile, and
+--   another one may have received the message, or changed its visibility: it is passed over only in its state of before.
+-- Returns false when it has another state, or another transaction has the message, its lease, group or shard; nothing was
+--   noted then.
+-- Locks: advisory, reader of the shard, then the lease's row; or the row of the group, or of the message in the slow path.
+--   None is waited for.
+create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
+returns boolean
+language plpgsql as $$
+declare
+    v_bytes jsonb := jsonb_build_object(p_format, p_bytes);
+    v_count int := p_message.receive_count - 1;
+    v_pos bigint;
+    v_moved boolean;
+begin
+    if p_message.shard = -2 then
+        perform from queue.fifo_group g
+        where g.group_key = (select m.group_key from queue.fifo_message m where m.id = p_message.id)
+        for update skip locked;
+        if found then
+            update queue.fifo_message m set answer_bytes = coalesce(m.answer_bytes, '{}') || v_bytes
+            where m.id = p_message.id and m.receive_count = v_count and m.visible_at <= clock_timestamp();
+        end if;
+        return found;
+    end if;
+    if p_message.pos > 0 then       -- it was in the log
+        if not pg_try_advisory_xact_lock(queue.lock_key(1, p_message.queue_id, p_message.shard)) then
+            return false;
+        end if;
+        select x.pos into v_pos from queue.lease x      -- an ended one, or one that take_fair made for nobody (count 0)
+        where x.queue_id = p_message.queue_id and x.shard = p_message.shard and x.pos >= p_message.id
+            and p_message.id = any (x.ids) and x.receive_count = v_count
+        order by x.pos limit 1 for update skip locked;
+        v_moved := case when v_pos is not null
+            then queue.unlease_messages(p_message.queue_id, p_message.shard, v_pos, v_count, array[p_message.id],
+                clock_timestamp())
+            else v_count = 0 and queue.take_unreceived(p_message.queue_id, p_message.shard, p_message.id,
+                clock_timestamp(), false, false) end;
+        if v_moved then
+            perform queue.notify_watchers(p_message.queue_id, p_arn);
+        end if;
+    end if;
+    update queue.side s set answer_bytes = coalesce(s.answer_bytes, '{}') || v_bytes
+    where s.ctid = (
+        select m.ctid from queue.side m
+        where m.queue_id = p_message.queue_id and m.shard = p_message.shard and m.id = p_message.id
+            and m.receive_count = v_count and m.visible_at <= clock_timestamp()
+        for update skip locked);
+    return found;
+end $$;
