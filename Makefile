@@ -19,7 +19,7 @@ ARGS ?=
 PYTHON ?= $(or $(shell infra/local/find_python.sh),$(error no suitable Python))
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/costs infra/generate infra/local tests benchmarks examples)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/python/bin/sam
 HELM := .tools/helm/bin/helm
@@ -136,7 +136,7 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
 	@$(BIN)/ruff format $(SOURCES)
 
-generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, docs/costs.md, sql/schema.sql
+generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, sql/schema.sql
 	@$(BIN)/python -m infra.generate
 	@$(BIN)/python -m tests.support.chaos.page
 	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql

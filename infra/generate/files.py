@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from infra.costs.inputs import read_inputs
-from infra.costs.page import page as costs
 from penstock.actions import Action
 
 from .blocks import read_block, replace_blocks, wrap_list
@@ -16,7 +14,7 @@ from .sam_template import name_resource, render_functions
 from .settings.files import render_setting_texts
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
-COMPATIBILITY, COSTS = "docs/compatibility.md", "docs/costs.md"
+COMPATIBILITY = "docs/compatibility.md"
 
 # Functions that client requests invoke but that belong to no action. They have the same alarms as those of actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
@@ -32,7 +30,6 @@ def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str,
         COMPATIBILITY: replace_blocks(
             (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": render_compatibility(actions)}
         ),
-        COSTS: costs(read_inputs()),
         **render_setting_texts(root),
     }
 
