@@ -179,7 +179,10 @@ def decode(
         return decoded
 
     try:
-        if http.method == "GET" and (page := _followed_link(http, environment, request_id, read)) is not None:
+        if (
+            http.method == "GET"
+            and (page := _read_followed_link(http, environment, request_id, read)) is not None
+        ):
             return page
         environment.hosts.check(http.headers, http.host_checked)
         guard = None if access is None else access.check(http)
@@ -200,7 +203,7 @@ def decode(
     return ActionCall(decoded_action, request, context, protocol)
 
 
-def _followed_link(
+def _read_followed_link(
     http: HttpRequest, environment: Environment, request_id: str, read: Callable[[], DecodedRequest]
 ) -> PageCall | None:
     """The call of a link of an SNS message that a browser follows; None for every other GET."""
@@ -240,7 +243,7 @@ def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
         raise ValidationException.of(violation.problems) from None
     scope = (
         _header_scope(http.headers, environment)
-        or _presigned_scope(http, environment)
+        or _read_presigned_scope(http, environment)
         or _default_scope(environment)
     )
     return DecodedRequest(action, request, scope)
@@ -360,22 +363,22 @@ def _header_scope(headers: Mapping[bytes, bytes], environment: Environment) -> C
     if header is None:
         return None
     _, separator, rest = header.partition(b"Credential=")
-    return _known_scope(rest.partition(b",")[0].strip(), environment) if separator else None
+    return _parse_known_scope(rest.partition(b",")[0].strip(), environment) if separator else None
 
 
 def _query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:
     """X-Amz-Credential of a presigned URL."""
     scope = tree.get("X-Amz-Credential")
-    return _known_scope(scope.encode(), environment) if isinstance(scope, str) else None
+    return _parse_known_scope(scope.encode(), environment) if isinstance(scope, str) else None
 
 
-def _presigned_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
+def _read_presigned_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
     """X-Amz-Credential of a presigned URL of REST-JSON."""
     scope = next((value for name, value in query_pairs(http.query) if name == b"X-Amz-Credential"), None)
-    return None if scope is None else _known_scope(scope, environment)
+    return None if scope is None else _parse_known_scope(scope, environment)
 
 
-def _known_scope(scope: bytes, environment: Environment) -> CredentialScope | None:
+def _parse_known_scope(scope: bytes, environment: Environment) -> CredentialScope | None:
     """Raises SignatureDoesNotMatch for a region that is not served."""
     settings = environment.settings
     if len(scope) > LONGEST_SCOPE_BYTES:

@@ -125,7 +125,7 @@ class Application(RestApplication):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
-            address = self._limited_address(scope)
+            address = self._find_address(scope)
             long_request = LongRequest(self._reading_budget, self._processing_budget, size, address, receive)
             try:
                 await self._serve(scope, long_request.receive, send)
@@ -134,7 +134,7 @@ class Application(RestApplication):
         else:
             await self._serve(scope, receive, send)
 
-    def _limited_address(self, scope: Scope) -> str:
+    def _find_address(self, scope: Scope) -> str:
         peer, _ = scope.get("client") or ("", 0)
         settings = self.aws_application.environment.settings
         return rate_limit_key(client_address(dict(scope["headers"]), peer, settings))
@@ -200,13 +200,13 @@ class Application(RestApplication):
         """`send`, which counts the response when its head is sent: by then the route is known."""
         started = perf_counter()
 
-        async def counted(message: MutableMapping[str, Any]) -> None:
+        async def send_counted(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 seconds = perf_counter() - started
                 self._meter.count_response(scope["method"], route_template(scope), message["status"], seconds)
             await send(message)
 
-        return counted
+        return send_counted
 
     async def _run_operation(self, operation: Operation[T], scope: Scope) -> T:
         request: AsgiRequest | None = scope.get(REQUEST_KEY)
@@ -234,7 +234,7 @@ def limit_body(receive: Receive) -> Receive:
     """
     size = 0
 
-    async def counted() -> MutableMapping[str, Any]:
+    async def receive_counted() -> MutableMapping[str, Any]:
         nonlocal size
         try:
             message = await receive()
@@ -247,4 +247,4 @@ def limit_body(receive: Receive) -> Receive:
             raise HTTPException(413, RequestEntityTooLarge.default_message, {"connection": "close"})
         return message
 
-    return counted
+    return receive_counted

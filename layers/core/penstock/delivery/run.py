@@ -124,7 +124,7 @@ class DeliveryRun:
     async def _attempt(self, claimed: Claimed) -> None:
         try:
             started = monotonic()
-            outcome = await self._traced(claimed)
+            outcome = await self._carry_traced(claimed)
             seconds = monotonic() - started
             self._observer.attempted(outcome.error is None, seconds)
             self._unwritten.append(Finished(claimed, outcome, round(seconds * 1000)))
@@ -136,7 +136,7 @@ class DeliveryRun:
             if len(self._under_way) == 1 or len(self._unwritten) * 4 >= self._capacity:
                 self._signal.set()
 
-    async def _traced(self, claimed: Claimed) -> Outcome:
+    async def _carry_traced(self, claimed: Claimed) -> Outcome:
         """The outcome of an attempt, which becomes a span if the publish was one."""
         carrier = self._carrier_of(claimed.delivery.kind)
         if self._tracer is None or claimed.trace is None:

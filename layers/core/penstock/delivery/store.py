@@ -66,7 +66,7 @@ class Store:
         self._calls = TransactionExecutor(connection)
         self._watcher = watcher
         self._per_host = per_host
-        self._traced = traced
+        self._carry_traced = traced
         self._protocols = list(protocols)
         self._confirmations = confirmations
 
@@ -97,7 +97,7 @@ class Store:
         return row.handed
 
     def _read_trace(self, header: str | None) -> TraceContext | None:
-        return parse_trace_header(header) if self._traced and header is not None else None
+        return parse_trace_header(header) if self._carry_traced and header is not None else None
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
         """Writes outcomes. Returns how many there are of each kind."""

@@ -44,26 +44,26 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
     check_grant(request)
     statement = grant(arn, request)
 
-    def added(statements: Statements) -> Statements:
+    def add_statement(statements: Statements) -> Statements:
         if any(one.get("Sid") == request.label for one in statements):
             raise bad_label(request.label, "Already exists.")
         if len(statements) >= MOST_STATEMENTS:
             raise errors.OverLimit(f"{MOST_STATEMENTS} statements are the most that a policy can have.")
         return [*statements, statement]
 
-    yield from change_policy(arn, added, context)
+    yield from change_policy(arn, add_statement, context)
 
 
 def remove_permission(request: RemovePermissionRequest, context: Context) -> Operation[None]:
     """Removes the statement of that label."""
 
-    def removed(statements: Statements) -> Statements:
+    def remove_statement(statements: Statements) -> Statements:
         left = [one for one in statements if one.get("Sid") != request.label]
         if len(left) == len(statements):
             raise bad_label(request.label, "can't find label.")
         return left
 
-    yield from change_policy(context.queue_arn(request.queue_url), removed, context)
+    yield from change_policy(context.queue_arn(request.queue_url), remove_statement, context)
 
 
 def change_policy(arn: str, change: Callable[[Statements], Statements], context: Context) -> Operation[None]:

@@ -43,12 +43,12 @@ class RequestNotes:
         return self.queue_url.rpartition("/")[2] or self.topic_arn.rpartition(":")[2]
 
     def _noting(self, decoder: Callable[[], DecodedRequest]) -> Callable[[], DecodedRequest]:
-        def noted() -> DecodedRequest:
+        def decode_and_note() -> DecodedRequest:
             decoded = decoder()
             self._note(decoded.action, decoded.request)
             return decoded
 
-        return noted
+        return decode_and_note
 
     def _note(self, action: AnyAction, request: Struct) -> None:
         self.action = action

@@ -83,7 +83,7 @@ class Postgres:
         """For the service and for applications: TCP, with the password."""
         return _service_dsn(self.port, self.password, database)
 
-    def shown_dsn(self) -> str:
+    def display_dsn(self) -> str:
         """As `service_dsn`, for people and logs: libpq reads the password from the file that it names."""
         where = urlencode({"passfile": self.data.parent / _PGPASS}, quote_via=quote)
         return f"postgresql://{ROLE}@127.0.0.1:{self.port}/{DATABASE}?{where}"

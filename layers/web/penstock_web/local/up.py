@@ -169,7 +169,7 @@ def with_database(
         database_url=pooler.dsn() if pooler else server.service_dsn(),
         database_direct_url=server.socket_dsn(),
     )
-    return settings, server.shown_dsn(), place
+    return settings, server.display_dsn(), place
 
 
 def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:

@@ -59,7 +59,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
     """Adds handlers that give every error of a request the same shape."""
 
     @app.exception_handler(AwsError)
-    async def typed(request: Request, error: AwsError) -> JSONResponse:
+    async def answer_typed(request: Request, error: AwsError) -> JSONResponse:
         name = request.path_params.get("name")
         if isinstance(error, errors.QueueDoesNotExist) and name is not None:
             error.message = f"Queue '{name}' does not exist"
@@ -74,11 +74,11 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         code = HTTP_CODES.get(error.status_code, "bad_request")
         response = JSONResponse(error_body(code, str(error.detail)), error.status_code, error.headers)
         if error.status_code == 405:
-            response.headers["allow"] = ", ".join(allowed_methods(app, request.scope))
+            response.headers["allow"] = ", ".join(list_methods(app, request.scope))
         return response
 
     @app.exception_handler(Exception)
-    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+    async def answer_unexpected(request: Request, error: Exception) -> JSONResponse:
         request_id = get_request_id(request.scope, environment)
         known = {"request_id": request_id, "method": request.method, "path": request.url.path}
         _log.error("request failed", exc_info=error, extra=known)
@@ -86,7 +86,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         return JSONResponse(error_body("internal_error", message), 500, {"x-request-id": request_id})
 
 
-def allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
+def list_methods(app: FastAPI, scope: Scope) -> list[str]:
     """The methods of the path (RFC 9110, 15.5.6). Starlette's own header has those of the first of its routes only."""
     return [
         method

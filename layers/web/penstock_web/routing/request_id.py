@@ -22,9 +22,9 @@ def name_request(scope: Scope, send: Send, environment: Environment) -> Send:
     """`send`, which adds the header with the request's id to the answer."""
     header = HEADER, get_request_id(scope, environment).encode()
 
-    async def named(message: Message) -> None:
+    async def send_with_id(message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message.get("headers", ()), header]}
         await send(message)
 
-    return named
+    return send_with_id

@@ -40,7 +40,7 @@ class Noted:
         self.queue_arn = report.queue_arn
         self.caller = client.caller_arn
         agent = client.http.headers.get(b"user-agent", b"")[:LONGEST_AGENT]
-        self.agent = _FEATURES.sub(_sorted, agent.decode("latin-1").replace("\0", ""))
+        self.agent = _FEATURES.sub(_sort_features, agent.decode("latin-1").replace("\0", ""))
         self.address = client.client_address.replace("\0", "")[:64]
         self.last_at = 0.0
         self.received = 0
@@ -103,5 +103,5 @@ class Receivers:
             _log.debug("receivers were not noted", extra={"cause": str(error)})
 
 
-def _sorted(features: re.Match[str]) -> str:
+def _sort_features(features: re.Match[str]) -> str:
     return ",".join(sorted(features[0].split(",")))

@@ -26,12 +26,12 @@ def log_start(settings: Settings, database: str, postgresql: str, address: str, 
             "database": database,
             "workers": workers,
             "pid": os.getpid(),
-            "settings": chosen_settings(settings),
+            "settings": list_chosen_settings(settings),
         },
     )
 
 
-def chosen_settings(settings: Settings) -> dict[str, Value]:
+def list_chosen_settings(settings: Settings) -> dict[str, Value]:
     """The settings whose values are not their defaults; of secrets only that they are set.
 
     Those of the database are left out.

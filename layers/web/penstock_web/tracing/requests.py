@@ -70,11 +70,11 @@ class TracedApplication:
                 await self._application(scope, receive, send)
                 return
         elif not (caller.context.sampled if caller.decided else self._tracing.should_record()):
-            await self._unrecorded(caller, scope, receive, send)
+            await self._run_unrecorded(caller, scope, receive, send)
             return
-        await self._recorded(caller, scope, receive, send)
+        await self._run_recorded(caller, scope, receive, send)
 
-    async def _unrecorded(self, caller: CallerTrace, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_unrecorded(self, caller: CallerTrace, scope: Scope, receive: Receive, send: Send) -> None:
         """Runs the application without a span.
 
         Messages that it sends get a trace header that is not sampled. X-Amzn-Trace-Id is passed on unchanged.
@@ -85,7 +85,9 @@ class TracedApplication:
         finally:
             CURRENT_TRACE.reset(token)
 
-    async def _recorded(self, caller: CallerTrace | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_recorded(
+        self, caller: CallerTrace | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         parent, state = (None, "") if caller is None else (caller.context, caller.state)
         span = self._tracing.start_request_span(
             initial_span_name(scope), request_attributes(scope), parent, state

@@ -57,13 +57,13 @@ class HttpCarrier:
         except TimeoutError as error:
             outcome = judge_failure(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
         except (EndpointRefused, OSError) as error:
-            outcome = self._unreached(delivery, error)
+            outcome = self._report_unreached(delivery, error)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
             _log.exception("delivery failed", exc_info=error, extra={"delivery": delivery.delivery_id})
-            outcome = self._unreached(delivery, error)
+            outcome = self._report_unreached(delivery, error)
         return outcome, None if request is None else len(request), None
 
-    def _unreached(self, delivery: Delivery, error: Exception) -> Outcome:
+    def _report_unreached(self, delivery: Delivery, error: Exception) -> Outcome:
         if self._url is None or isinstance(error, ResolverBusyError):
             return judge_failure(delivery, error)
         # The account reads the outcome, and names within the network are not its business.

@@ -58,7 +58,7 @@ def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
     } | expression_columns(expression)
     fields |= {"start_at": parse_time("start_at", new.start_at), "end_at": parse_time("end_at", new.end_at)}
     fields |= {"door": "native", "target": check_target(new.target)}
-    check_period(period_of(fields))
+    check_period(build_period(fields))
     return expression, fields
 
 
@@ -77,7 +77,7 @@ def change_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
         fields[name] = parse_time(name, getattr(changes, name))
     if isinstance(changes.target, NewTarget):
         fields["target"] = check_target(changes.target)
-    check_period(period_of(period_columns(row) | fields))
+    check_period(build_period(period_columns(row) | fields))
     return fields
 
 
@@ -86,7 +86,7 @@ def period_columns(row: ScheduleRow) -> Fields:
     return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
 
 
-def period_of(fields: Mapping[str, Any]) -> Period:
+def build_period(fields: Mapping[str, Any]) -> Period:
     """The period that these columns describe."""
     return Period(fields.get("start_at"), fields.get("end_at"), fields.get("anchor_at"))
 

@@ -34,13 +34,13 @@ from penstock.scheduler.rows import ScheduleRow, read_row
 from penstock.sns.topics import as_json
 
 from .checks import (
+    build_period,
     change_fields,
     check_name,
     expression_after,
     may_be_schedule_name,
     new_schedule_fields,
     period_columns,
-    period_of,
     read_expression,
 )
 from .types import (
@@ -54,7 +54,7 @@ from .types import (
     ShownRun,
     ShownSchedule,
     Synced,
-    size_of,
+    measure_size,
 )
 from .views import queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
@@ -89,11 +89,11 @@ def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation
 
 
 def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
-    expression, fields = yield from compute(lambda: new_schedule_fields(new), size_of(new))
+    expression, fields = yield from compute(lambda: new_schedule_fields(new), measure_size(new))
     yield from authorize_targets([new.target], context)
     yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
-    next_fire_at = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
+    next_fire_at = schedule_rows.first_fire(mode, expression, now, build_period(fields), context)
     (written,) = yield from Call(
         PUT_SCHEDULE, (*group_key(context), name, mode, as_json(fields), next_fire_at)
     )
@@ -107,10 +107,10 @@ def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Op
 def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule]:
     """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
     now, row = yield from find_schedule(name, context)
-    fields = yield from compute(lambda: change_fields(row, changes), size_of(changes))
+    fields = yield from compute(lambda: change_fields(row, changes), measure_size(changes))
     if isinstance(changes.target, NewTarget):
         yield from authorize_targets([changes.target], context)
-    period = period_of(period_columns(row) | fields)
+    period = build_period(period_columns(row) | fields)
     next_fire_at = schedule_rows.next_fire(expression_after(row, fields), now, period)
     (written,) = yield from Call(
         PUT_SCHEDULE, (*group_key(context), name, "patch", as_json(fields), next_fire_at)
@@ -144,7 +144,7 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
     fields: list[str] = []
     next_fire_at: list[datetime | None] = []
     for number, new in enumerate(new_schedules):
-        prepared = yield from compute(partial(_prepare, number, new, now), size_of(new))
+        prepared = yield from compute(partial(_prepare, number, new, now), measure_size(new))
         fields.append(prepared.fields)
         next_fire_at.append(prepared.next_fire_at)
         yield from yield_to_others(number)
@@ -204,7 +204,7 @@ def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
     except errors.AwsError as error:
         error.message = f"schedule {number} ('{new.name}'): {error.message}"
         raise
-    return PreparedSchedule(as_json(fields), schedule_rows.next_fire(expression, now, period_of(fields)))
+    return PreparedSchedule(as_json(fields), schedule_rows.next_fire(expression, now, build_period(fields)))
 
 
 def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow]]:

@@ -27,7 +27,7 @@ NAME = "[a-z0-9_-]{1,64}"
 
 
 # Of JSON schemas alone: `checks` looks at these, and says what is wrong.
-def _exactly_one_of(
+def _build_exactly_one_of(
     *names: str, besides: tuple[str, ...] = (), never: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     others = {**{name: {"not": {"type": "null"}} for name in besides}, **dict.fromkeys(never, False)}
@@ -40,11 +40,11 @@ def _exactly_one_of(
 
 
 _FORMS = ("cron", "every", "when", "fire_at")
-ONE_EXPRESSION = Meta(extra_json_schema=_exactly_one_of(*_FORMS))
-NAMED = Meta(extra_json_schema=_exactly_one_of(*_FORMS, besides=("name",)))
+ONE_EXPRESSION = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS))
+NAMED = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS, besides=("name",)))
 ONE_DESTINATION = Meta(
     extra_json_schema={"required": ["message"]}
-    | _exactly_one_of("queue", "topic", never=("workflow", "input"))
+    | _build_exactly_one_of("queue", "topic", never=("workflow", "input"))
 )
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Name = Annotated[str, Meta(extra_json_schema={"pattern": f"^{NAME}$"})]
@@ -148,7 +148,7 @@ def read_preview(body: bytes) -> PreviewRequest:
     return decode_body(_preview, body, one_counter)
 
 
-def size_of(schedule: NewSchedule | SchedulePatch) -> int:
+def measure_size(schedule: NewSchedule | SchedulePatch) -> int:
     """The length of the JSON of its message."""
     message = schedule.target.message if isinstance(schedule.target, NewTarget) else UNSET
     return 0 if isinstance(message, UnsetType) else memoryview(message).nbytes

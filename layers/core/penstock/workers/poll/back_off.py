@@ -15,7 +15,7 @@ class BackOff:
         self._failures = 0
         self._first_seconds = 0.0
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """A batch was taken."""
         self._failures = 0
 

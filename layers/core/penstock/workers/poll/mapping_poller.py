@@ -251,7 +251,7 @@ class MappingPoller:
             self._back_off.failed(throttled=True)
             await self._note("PROBLEM: the target was not invoked")
             return []
-        self._back_off.succeeded()
+        self._back_off.record_success()
         await self._note(OK)
         return answer.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
 

@@ -11,7 +11,7 @@ from penstock_web.system_account import LocalError
 
 from .client import Client, queue_path
 from .options import Endpoint, Json, Name
-from .printing import print_json, print_messages, print_table, say, shortened
+from .printing import print_json, print_messages, print_table, say, shorten
 from .values import accept_only, json_object, whole_number
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     client = Client(endpoint)
     move = client.call("POST", queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
     if wait:
-        move = _watched(client, name, move, json)
+        move = _watch_move(client, name, move, json)
     say(move, json, f"move {move['id']}: {_progress(move)}, to {to or 'where they came from'}")
 
 
@@ -154,7 +154,7 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
     say(answer, json, f"move {move}: {_progress(answer)}")
 
 
-def _watched(client: Client, name: str, move: Document, json: bool) -> Document:
+def _watch_move(client: Client, name: str, move: Document, json: bool) -> Document:
     """The move once it has ended or waits to be continued; its progress soon, then once a second."""
     pause = _FIRST_LOOK_SECONDS
     while move["state"] == "running":
@@ -190,4 +190,4 @@ def _sample(group: Document) -> str:
     samples = group["samples"]
     if not isinstance(samples, list) or not samples:
         return ""
-    return shortened(msgspec.json.encode(samples[0]["message"]).decode(), 60)
+    return shorten(msgspec.json.encode(samples[0]["message"]).decode(), 60)

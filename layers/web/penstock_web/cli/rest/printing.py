@@ -19,12 +19,12 @@ def say(document: object, json: bool, text: str) -> None:
         print(text)
 
 
-def counted(number: object, noun: str) -> str:
+def count_noun(number: object, noun: str) -> str:
     """Such as "1 message" and "2 messages"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def shortened(text: str, signs: int) -> str:
+def shorten(text: str, signs: int) -> str:
     """At most so many characters."""
     return text if len(text) <= signs else f"{text[: signs - 1]}\u2026"
 

@@ -15,7 +15,7 @@ from penstock_web.system_account import LocalError
 
 from .client import Client, RefusedError, queue_path
 from .options import Endpoint, Json, Name, Yes, confirm
-from .printing import counted, print_described, print_json, print_messages, print_table, say, shortened
+from .printing import count_noun, print_described, print_json, print_messages, print_table, say, shorten
 from .values import accept_only, json_or_text, whole_number
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def send(
         if json:
             print_json(answer)
     if not json:
-        print(f"sent {counted(sent, 'message')} to {name}")
+        print(f"sent {count_noun(sent, 'message')} to {name}")
 
 
 @app.command("receive", help="receive messages; each is hidden from others for its visibility timeout")
@@ -216,7 +216,7 @@ def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = 
     client = Client(endpoint)
     confirm(yes, f"Delete all messages of {name}?")
     answer = client.call("POST", queue_path(name, "/purge"))
-    say(answer, json, f"deleted {counted(answer['deleted'], 'message')} of {name}")
+    say(answer, json, f"deleted {count_noun(answer['deleted'], 'message')} of {name}")
 
 
 @app.command("delete", help="delete a queue and its messages, or with --id or --receipt only some messages")
@@ -268,7 +268,7 @@ def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None
     """The last one first."""
     rows = Client(endpoint).members(queue_path(name, "/receivers"))
     if not json:
-        rows = [row | {"user_agent": shortened(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
+        rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
     print_table(rows, json, ("caller", "user_agent", "address", "last_received_at", "messages"))
 
 
@@ -284,7 +284,7 @@ def _delete_messages(client: Client, name: str, wanted: dict[str, object], json:
     number = len(deleted) if isinstance(deleted, list) else 0
     if not number:
         raise LocalError(f"{name} has no such message; nothing was deleted")
-    say(answer, json, f"deleted {counted(number, 'message')} of {name}")
+    say(answer, json, f"deleted {count_noun(number, 'message')} of {name}")
 
 
 def _same_queue(client: Client, name: str, wanted: Attributes) -> Document:

@@ -11,7 +11,7 @@ from penstock_web.system_account import LocalError
 
 from .client import Client
 from .options import Endpoint, Json
-from .printing import counted, print_fields, print_json, print_table, say
+from .printing import count_noun, print_fields, print_json, print_table, say
 from .values import json_or_text, whole_number
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     fired = Client(endpoint).call("POST", f"{_path(name)}/runs")
     ids = fired["msg_ids"]
     sent = len(ids) if isinstance(ids, list) else 0
-    say(fired, json, f"{name} sent {counted(sent, 'message')}")
+    say(fired, json, f"{name} sent {count_noun(sent, 'message')}")
 
 
 @app.command("delete", help="delete a schedule")

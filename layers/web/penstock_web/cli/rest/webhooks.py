@@ -80,7 +80,7 @@ def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """As what is delivered to it: signed, guarded and logged. Waits 20 s; fails unless it was delivered."""
     client = Client(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
-    answer = _answered(client, url, str(sent["message_id"]))
+    answer = _wait_for_attempt(client, url, str(sent["message_id"]))
     if answer is None:
         raise LocalError(f"no attempt within {_LONGEST_LOOK_SECONDS} s: is {url} paused, or delivery off?")
     if answer["outcome"] != "delivered":
@@ -114,7 +114,7 @@ def replay(
         print(f"{total} {'delivery is' if total == 1 else 'deliveries are'} due again")
 
 
-def _answered(client: Client, url: str, message_id: str) -> Document | None:
+def _wait_for_attempt(client: Client, url: str, message_id: str) -> Document | None:
     """The first attempt to deliver this message; None: there was none in 20 seconds."""
     for _ in range(round(_LONGEST_LOOK_SECONDS / _LOOK_SECONDS)):
         for attempt in _attempts(client, url, failed=False, limit=100):
