@@ -6,8 +6,8 @@ SHELL := /bin/bash
 
 # What `make test` installs. Without `metrics` and `iceberg` (PySpark, numpy, Arrow, PyIceberg: 800 MB) the tests of jobs/ cannot run.
 TEST_LOCKS := dev metrics iceberg
-# `make clients DEPLOYMENT=lambda`, or DOOR=lambda: which deployment the clients call; container, lambda, http-api or sam-local (tests/system/clients/conftest.py)
-DEPLOYMENT ?= $(or $(DOOR),container)
+# `make clients DEPLOYMENT=lambda`: which deployment the clients call; container, lambda, http-api or sam-local (tests/system/clients/conftest.py)
+DEPLOYMENT ?= container
 # `make test WORKERS=8`
 WORKERS ?= 3
 # A test of `make test` or `make test-system` that hangs fails after so long; the slowest takes half a minute on a busy machine.

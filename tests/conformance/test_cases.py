@@ -1,7 +1,7 @@
 """The table of cases (tests/support/cases): each request has the answer that AWS gives.
 
-A case runs at one door for each protocol that it exists in; every twentieth runs at all doors. A test is an action, and
-tells all differences of it. `make cases` shows the table.
+A case runs at one endpoint for each protocol that it exists in; every twentieth runs at all endpoints. A test is an
+action, and tells all differences of it. `make cases` shows the table.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import pytest
 
 from penstock.actions import ACTIONS
 from tests.support.cases.case import Case, changed
-from tests.support.cases.doors import Door, Received
+from tests.support.cases.endpoints import Endpoint, Received
 from tests.support.cases.members import members_of
+from tests.support.cases.resources import Resources
 from tests.support.cases.scheduler.members import WITHOUT as OTHER_TARGETS
 from tests.support.cases.table import BY_ACTION, EVERYWHERE, USUAL, status_of
-from tests.support.cases.world import World
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.conformance.deployments import DEFAULT, Deployments
 
@@ -26,22 +26,22 @@ PROTOCOLS = {"sqs": ("json", "query"), "sns": ("query", "json"), "scheduler": ("
 DEPLOYMENTS = ("container", "lambda")
 
 
-class Doors(NamedTuple):
+class Endpoints(NamedTuple):
     """`usual`: access is off. `signed`: only signed requests are answered."""
 
-    usual: dict[tuple[str, str], Door]
-    signed: dict[str, Door]
-    world: World
+    usual: dict[tuple[str, str], Endpoint]
+    signed: dict[str, Endpoint]
+    resources: Resources
 
 
 @pytest.fixture(scope="session")
-def doors(deployments: Deployments) -> Iterator[Doors]:
+def endpoints(deployments: Deployments) -> Iterator[Endpoints]:
     with ExitStack() as stack:
         protocols = ("json", "query", "rest")
 
-        def opened(deployment: str, protocol: str, settings: dict[str, str]) -> Door:
+        def opened(deployment: str, protocol: str, settings: dict[str, str]) -> Endpoint:
             url = deployments.endpoint_url(deployment, settings)
-            return stack.enter_context(closing(Door(deployment, protocol, url)))
+            return stack.enter_context(closing(Endpoint(deployment, protocol, url)))
 
         usual = {
             (deployment, protocol): opened(deployment, protocol, dict(DEFAULT))
@@ -49,7 +49,7 @@ def doors(deployments: Deployments) -> Iterator[Doors]:
             for protocol in protocols
         }
         signed = {protocol: opened("lambda", protocol, SIGV4) for protocol in protocols}
-        yield Doors(usual, signed, World(usual["container", "json"], usual["container", "rest"]))
+        yield Endpoints(usual, signed, Resources(usual["container", "json"], usual["container", "rest"]))
 
 
 def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
@@ -81,15 +81,16 @@ def _ordered(violation: str) -> str:
     return head + found + ", ".join(sorted(values.removesuffix("]").split(", ")))
 
 
-def ran(case: Case, door: Door, world: World) -> str:
-    """The difference of one case at one door."""
+def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
+    """The difference of one case at one endpoint."""
     members = changed(USUAL[case.service][case.action], case.given)
-    document = world.filled_in({"members": members, "form": list(case.form), "text": case.expected.text})
+    document = resources.filled_in({"members": members, "form": list(case.form), "text": case.expected.text})
     form = tuple((name, value) for name, value in document["form"])
-    answer = door.call(case.service, case.action, document["members"], form, signed=not case.unsigned)
+    answer = endpoint.call(case.service, case.action, document["members"], form, signed=not case.unsigned)
     found = difference(case, document["text"], answer)
     return (
-        found and f"{case.action} {case.parameter}: {case.case} ({door.name}; {case.source.title}): {found}"
+        found
+        and f"{case.action} {case.parameter}: {case.case} ({endpoint.name}; {case.source.title}): {found}"
     )
 
 
@@ -104,12 +105,12 @@ def test_every_action_and_each_of_its_members_has_cases() -> None:
 
 
 @pytest.mark.parametrize("action", BY_ACTION, ids=".".join)
-def test_the_answers_of(action: tuple[str, str], doors: Doors) -> None:
+def test_the_answers_of(action: tuple[str, str], endpoints: Endpoints) -> None:
     differences = []
     for case in BY_ACTION[action]:
         for place in places(case, case in EVERYWHERE):
-            door = doors.signed[place[1]] if case.unsigned else doors.usual[place]
-            differences.append(ran(case, door, doors.world))
+            endpoint = endpoints.signed[place[1]] if case.unsigned else endpoints.usual[place]
+            differences.append(ran(case, endpoint, endpoints.resources))
     told = [one for one in differences if one]
     if told:
         pytest.fail(f"{len(told)} of {len(differences)} differ:\n" + "\n".join(told), pytrace=False)

@@ -151,8 +151,8 @@ def test_a_traced_invocation_is_a_segment_without_its_answer() -> None:
 def test_without_tracing_nothing_of_it_is_imported() -> None:
     script = (
         "import sys, json; from penstock.lambda_runtime.environment import ExecutionEnvironment as E\n"
-        "world = E({'DATABASE_URL': 'postgresql://h/d', 'QUEUE_TRACING': 'false'})\n"
-        "answer = world.traced(lambda: 7, None)\n"
+        "loaded = E({'DATABASE_URL': 'postgresql://h/d', 'QUEUE_TRACING': 'false'})\n"
+        "answer = loaded.traced(lambda: 7, None)\n"
         "print(json.dumps([answer, 'aws_xray_sdk' in sys.modules, 'aws_lambda_powertools' in sys.modules]))"
     )
     assert records_of(script) == [[7, False, False]]

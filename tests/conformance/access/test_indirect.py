@@ -24,7 +24,7 @@ SOURCES = {
 }
 
 
-class World(NamedTuple):
+class Setup(NamedTuple):
     """The partner, who has a topic, a standard queue with dead letters and a schedule; the owner's queue and topic."""
 
     owner: Sns
@@ -43,7 +43,7 @@ class Way(NamedTuple):
 
     principal: str
     action: str
-    reach: Callable[[World], Any]
+    reach: Callable[[Setup], Any]
     on_topic: bool = False
 
 
@@ -51,37 +51,37 @@ def target(arn: str, **more: Any) -> dict[str, Any]:
     return {"Arn": arn, "RoleArn": ROLE, **more}
 
 
-def subscribe(world: World, **attributes: str) -> Any:
-    endpoint = "https://collector.invalid/" if attributes else world.queue_arn
-    return world.partner.client.subscribe(
-        TopicArn=world.topic,
+def subscribe(setup: Setup, **attributes: str) -> Any:
+    endpoint = "https://collector.invalid/" if attributes else setup.queue_arn
+    return setup.partner.client.subscribe(
+        TopicArn=setup.topic,
         Protocol="https" if attributes else "sqs",
         Endpoint=endpoint,
         Attributes=attributes,
     )
 
 
-def redrive(world: World) -> str:
-    return json.dumps({"deadLetterTargetArn": world.queue_arn})
+def redrive(setup: Setup) -> str:
+    return json.dumps({"deadLetterTargetArn": setup.queue_arn})
 
 
-def change_redrive(world: World) -> Any:
-    own = world.partner.sqs.arn(world.partner.sqs.create())
-    arn = world.partner.subscribe(world.topic, own)
-    return world.partner.client.set_subscription_attributes(
-        SubscriptionArn=arn, AttributeName="RedrivePolicy", AttributeValue=redrive(world)
+def change_redrive(setup: Setup) -> Any:
+    own = setup.partner.sqs.arn(setup.partner.sqs.create())
+    arn = setup.partner.subscribe(setup.topic, own)
+    return setup.partner.client.set_subscription_attributes(
+        SubscriptionArn=arn, AttributeName="RedrivePolicy", AttributeValue=redrive(setup)
     )
 
 
-def schedule(world: World, chosen: dict[str, Any]) -> Any:
-    return world.scheduler.client.create_schedule(**world.scheduler.given(Name=world.schedule, Target=chosen))
+def schedule(setup: Setup, chosen: dict[str, Any]) -> Any:
+    return setup.scheduler.client.create_schedule(**setup.scheduler.given(Name=setup.schedule, Target=chosen))
 
 
-def change_schedule(world: World) -> Any:
-    own = world.scheduler.given(Name=world.schedule, Target=target(world.partner.sqs.arn(world.dead)))
-    with suppress(world.scheduler.client.exceptions.ConflictException):  # it is there from the attempt before
-        world.scheduler.client.create_schedule(**own)
-    return world.scheduler.client.update_schedule(**{**own, "Target": target(world.queue_arn)})
+def change_schedule(setup: Setup) -> Any:
+    own = setup.scheduler.given(Name=setup.schedule, Target=target(setup.partner.sqs.arn(setup.dead)))
+    with suppress(setup.scheduler.client.exceptions.ConflictException):  # it is there from the attempt before
+        setup.scheduler.client.create_schedule(**own)
+    return setup.scheduler.client.update_schedule(**{**own, "Target": target(setup.queue_arn)})
 
 
 WAYS = {
@@ -130,16 +130,16 @@ WAYS = {
 }
 
 
-def statement(world: World, way: Way) -> dict[str, Any]:
+def statement(setup: Setup, way: Way) -> dict[str, Any]:
     """What allows exactly this."""
-    resource = world.foreign_topic if way.on_topic else world.queue_arn
+    resource = setup.foreign_topic if way.on_topic else setup.queue_arn
     allows = {"Effect": "Allow", "Action": way.action, "Resource": resource}
     if way.principal == PARTNER:
         return {**allows, "Principal": {"AWS": f"arn:aws:iam::{PARTNER}:root"}}
     source = (
-        world.topic
+        setup.topic
         if way.principal == "sns"
-        else SOURCES["scheduler"].format(account=PARTNER, name=world.schedule)
+        else SOURCES["scheduler"].format(account=PARTNER, name=setup.schedule)
     )
     return {
         **allows,
@@ -148,9 +148,9 @@ def statement(world: World, way: Way) -> dict[str, Any]:
     }
 
 
-def almost(world: World, way: Way) -> list[list[dict[str, Any]]]:
+def almost(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
     """Policies that do not allow it, though each lacks little."""
-    good = statement(world, way)
+    good = statement(setup, way)
     service = way.principal != PARTNER
     others: list[dict[str, Any]] = [
         {"Action": "sqs:PurgeQueue" if way.action.startswith("sqs") else "sns:DeleteTopic"},
@@ -182,24 +182,24 @@ def almost(world: World, way: Way) -> list[list[dict[str, Any]]]:
     return [[], *policies, [good, deny], [deny, good]]
 
 
-def set_policy(world: World, way: Way, statements: list[dict[str, Any]]) -> None:
+def set_policy(setup: Setup, way: Way, statements: list[dict[str, Any]]) -> None:
     text = json.dumps({"Version": "2012-10-17", "Statement": statements}) if statements else ""
     if way.on_topic:
-        world.owner.client.set_topic_attributes(
-            TopicArn=world.foreign_topic, AttributeName="Policy", AttributeValue=text
+        setup.owner.client.set_topic_attributes(
+            TopicArn=setup.foreign_topic, AttributeName="Policy", AttributeValue=text
         )
     else:
-        world.owner.sqs.client.set_queue_attributes(QueueUrl=world.queue, Attributes={"Policy": text})
+        setup.owner.sqs.client.set_queue_attributes(QueueUrl=setup.queue, Attributes={"Policy": text})
 
 
 @pytest.fixture
-def world(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> World:
+def setup(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Setup:
     owner, partner = (Sns(sqs.with_settings(SIGV4).with_key(*keys[account])) for account in (OWNER, PARTNER))
     dead, queue = partner.sqs.create(), owner.sqs.create()
     redrive_policy = json.dumps({"deadLetterTargetArn": partner.sqs.arn(dead), "maxReceiveCount": 1})
     partner.sqs.create(RedrivePolicy=redrive_policy)
     topics = partner.create(), owner.create()
-    return World(
+    return Setup(
         owner, partner, Scheduler(partner.sqs), topics[0], dead, partner.sqs.name(), queue, owner.sqs.arn(queue),
         topics[1],
     )  # fmt: skip
@@ -207,20 +207,20 @@ def world(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> World:
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-query"], indirect=True)
 @pytest.mark.parametrize("name", WAYS)
-def test_nothing_happens_until_the_policy_allows_it(world: World, name: str) -> None:
+def test_nothing_happens_until_the_policy_allows_it(setup: Setup, name: str) -> None:
     way = WAYS[name]
-    policies = almost(world, way)
+    policies = almost(setup, way)
     for statements in policies:
-        set_policy(world, way, statements)
+        set_policy(setup, way, statements)
         with pytest.raises(ClientError) as caught:
-            way.reach(world)
+            way.reach(setup)
         assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403, statements
         assert caught.value.response["Error"]["Code"] in {
             "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException",
         }, statements  # fmt: skip
     assert len(policies) > 20
-    set_policy(world, way, [])
-    assert world.owner.sqs.poll(world.queue) == []
-    assert world.owner.attributes(world.foreign_topic)["SubscriptionsConfirmed"] == "0"
-    set_policy(world, way, [statement(world, way)])
-    way.reach(world)
+    set_policy(setup, way, [])
+    assert setup.owner.sqs.poll(setup.queue) == []
+    assert setup.owner.attributes(setup.foreign_topic)["SubscriptionsConfirmed"] == "0"
+    set_policy(setup, way, [statement(setup, way)])
+    way.reach(setup)

@@ -233,7 +233,7 @@ def moto_client(service: str) -> Any:
 
 @cache
 def outcome_of_moto(case: Case, service: str = "sqs") -> str:
-    """In a world of its own, in this process."""
+    """Isolated, in this process."""
     from moto import mock_aws
 
     with mock_aws():

@@ -66,7 +66,7 @@ BY_ACTION = _by_action()
 
 
 class _EveryTwentieth:
-    """Cases that run at all doors."""
+    """Cases that run at all endpoints."""
 
     def __init__(self) -> None:
         self._ids = {id(case) for case in ALL[::20]}

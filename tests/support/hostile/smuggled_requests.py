@@ -14,24 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-FORM_DOOR = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-REST_DOOR = b"POST /v1/queues/none/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+FORM_HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+REST_HEAD = b"POST /v1/queues/none/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 # AWS's protocols, whose whole requests take the fast path; the REST API, whose requests take ASGI.
-DOORS = {"aws": FORM_DOOR, "rest": REST_DOOR}
+HEADS = {"aws": FORM_HEAD, "rest": REST_HEAD}
 PRIZE_QUEUE = "prize"
 PRIZE = b"GET /?Action=CreateQueue&QueueName=%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % PRIZE_QUEUE.encode()
 
 
 class Case(NamedTuple):
-    """`rest`: what follows the beginning of a request at a door (its first three lines), or all of it, if `whole`."""
+    """`rest`: the rest of a request after its first three lines, or all of it, if `whole`."""
 
     name: str
     rule: str
     rest: bytes
     whole: bool = False
 
-    def data(self, door: bytes) -> bytes:
-        return self.rest if self.whole else door + self.rest
+    def data(self, head: bytes) -> bytes:
+        return self.rest if self.whole else head + self.rest
 
 
 def refused() -> Iterator[Case]:
@@ -286,4 +286,4 @@ def twins() -> Iterator[Case]:
     yield Case(
         "an Upgrade that is ignored", "RFC 9110, 7.8", b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + body
     )
-    yield Case("empty lines before", "2.2", b"\r\n\r\n" + FORM_DOOR + body, whole=True)
+    yield Case("empty lines before", "2.2", b"\r\n\r\n" + FORM_HEAD + body, whole=True)

@@ -1,6 +1,6 @@
 """The storage as a machine of few parts, every order of whose steps can be tried.
 
-A world is a database, the copy of it that a standby or a dump has, and what clients know: handles, and what was
+A state is a database, the copy of it that a standby or a dump has, and what clients know: handles, and what was
 acknowledged to them. `steps` are all that can happen next: a send, a receive, a delete with any handle that somebody
 holds, a changed visibility, the end of a timeout, cleaning, a crash of the server (which forgets receives that no
 commit after them has brought to the disk), a failover or restore to the copy, and the jump of ids that follows it.
@@ -79,7 +79,7 @@ class Database(NamedTuple):
         return frozenset(log | {row.uid for row in (*self.side, *self.group)})
 
 
-class World(NamedTuple):
+class SystemState(NamedTuple):
     database: Database
     flushed: Database | None = None  # what a crash leaves, where receives were not flushed
     copy: Database | None = None  # of the standby, or the dump
@@ -115,14 +115,14 @@ SEND, RECEIVE, TIME_OUT, CHANGE, FAIL = range(5)
 
 
 def explore(rules: Rules) -> int:
-    """Tries every order of steps; returns how many worlds there are. Raises ViolationError with a way to a bad one."""
-    start = World(Database(), budget=rules.budget)
+    """Tries every order of steps; returns how many states there are. Raises ViolationError with a way to a bad one."""
+    start = SystemState(Database(), budget=rules.budget)
     seen = {start}
-    stack: list[tuple[World, tuple[str, ...]]] = [(start, ())]
+    stack: list[tuple[SystemState, tuple[str, ...]]] = [(start, ())]
     while stack:
-        world, path = stack.pop()
+        state, path = stack.pop()
         try:
-            following = list(steps(world, rules))
+            following = list(steps(state, rules))
             for _, after in following:
                 _check_nothing_lost(after)
         except ViolationError as error:
@@ -134,79 +134,79 @@ def explore(rules: Rules) -> int:
     return len(seen)
 
 
-def steps(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
+def steps(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
     """What can happen next."""
-    yield from _calls(world, rules)
-    if _left(world, TIME_OUT):
-        yield from _time_outs(world)
-    if _left(world, FAIL):
-        yield from _failures(world, rules)
-    if not world.noticed:
-        last = world.database.last_id + JUMP
-        yield "ids jump", world._replace(database=world.database._replace(last_id=last), noticed=True)
+    yield from _calls(state, rules)
+    if _left(state, TIME_OUT):
+        yield from _time_outs(state)
+    if _left(state, FAIL):
+        yield from _failures(state, rules)
+    if not state.noticed:
+        last = state.database.last_id + JUMP
+        yield "ids jump", state._replace(database=state.database._replace(last_id=last), noticed=True)
 
 
-def _calls(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
+def _calls(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
     """What clients can do."""
-    if _left(world, SEND):
-        yield "send", _send(world, rules)
-    if _left(world, RECEIVE):
+    if _left(state, SEND):
+        yield "send", _send(state, rules)
+    if _left(state, RECEIVE):
         for consumer, count in product(range(rules.consumers), (1, 2)):
-            yield f"{consumer} receives {count}", _receive(world, rules, consumer, count)
-    for consumer, handle in world.handles:
-        yield f"{consumer} deletes with {handle}", _delete(world, rules, consumer, handle)
-        if _left(world, CHANGE):
-            yield f"{consumer} makes visible {handle}", _make_visible(world, rules, handle)
+            yield f"{consumer} receives {count}", _receive(state, rules, consumer, count)
+    for consumer, handle in state.handles:
+        yield f"{consumer} deletes with {handle}", _delete(state, rules, consumer, handle)
+        if _left(state, CHANGE):
+            yield f"{consumer} makes visible {handle}", _make_visible(state, rules, handle)
 
 
-def _failures(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
+def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
     """The standby or dump is made, a crash, a failover or restore to what was copied."""
-    if world.copy is None:
-        yield "the copy is made", world._replace(copy=world.database)
+    if state.copy is None:
+        yield "the copy is made", state._replace(copy=state.database)
     else:
-        after = world._replace(database=world.copy, flushed=None, copy=None, holds=frozenset())
+        after = state._replace(database=state.copy, flushed=None, copy=None, holds=frozenset())
         yield "failover", _spend(after._replace(noticed=not rules.fence), FAIL)
-    if world.flushed is not None:
-        yield "crash", _spend(world._replace(database=world.flushed, flushed=None, holds=frozenset()), FAIL)
+    if state.flushed is not None:
+        yield "crash", _spend(state._replace(database=state.flushed, flushed=None, holds=frozenset()), FAIL)
 
 
 # --- what clients do -------------------------------------------------------------------------------------------------
-def _send(world: World, rules: Rules) -> World:
+def _send(state: SystemState, rules: Rules) -> SystemState:
     """Acknowledged when it is on the disk; and so is whatever was committed before it."""
-    uid, old = world.next_uid, world.database
+    uid, old = state.next_uid, state.database
     id_ = max(old.last_id, old.pos, *(id_ for id_, _ in old.log), 0) + 1
     new = old._replace(last_id=id_, sent=old.sent | {uid})
     if rules.fifo:
         new = new._replace(group=(*old.group, Row(id_, uid, 0, hidden=False)))
     else:
         new = new._replace(log=(*old.log, (id_, uid)))
-    return _spend(world._replace(database=new, flushed=None, next_uid=uid + 1), SEND)
+    return _spend(state._replace(database=new, flushed=None, next_uid=uid + 1), SEND)
 
 
-def _receive(world: World, rules: Rules, consumer: int, count: int) -> World:
+def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> SystemState:
     """Hands out messages; of standard queues not yet on the disk."""
     hand_out = _receive_group if rules.fifo else _receive_log
-    new, handles = hand_out(world, count)
+    new, handles = hand_out(state, count)
     for handle in handles:
-        if any(uid == handle.uid and holder != consumer for uid, holder in world.holds):
+        if any(uid == handle.uid and holder != consumer for uid, holder in state.holds):
             raise ViolationError(f"{handle.uid} is delivered while another consumer has it")
-        if handle.uid in world.database.deleted:
+        if handle.uid in state.database.deleted:
             raise ViolationError(f"{handle.uid} is delivered after its delete was acknowledged")
     return _spend(
-        world._replace(
+        state._replace(
             database=new,
-            flushed=None if rules.fifo else world.flushed or world.database,
-            handles=world.handles | {(consumer, handle) for handle in handles},
-            holds=world.holds | {(handle.uid, consumer) for handle in handles},
-            next_nonce=world.next_nonce + 1,
+            flushed=None if rules.fifo else state.flushed or state.database,
+            handles=state.handles | {(consumer, handle) for handle in handles},
+            holds=state.holds | {(handle.uid, consumer) for handle in handles},
+            next_nonce=state.next_nonce + 1,
         ),
         RECEIVE,
     )
 
 
-def _receive_log(world: World, count: int) -> tuple[Database, list[Handle]]:
+def _receive_log(state: SystemState, count: int) -> tuple[Database, list[Handle]]:
     """Expired leases first, then the slow path, then what was never handed out. One lease a receive."""
-    old, nonce = world.database, world.next_nonce
+    old, nonce = state.database, state.next_nonce
     for lease in old.leases:
         if lease.ids and not lease.hidden:
             again = Lease(lease.pos, lease.ids, lease.receives + 1, nonce, hidden=True)
@@ -231,9 +231,9 @@ def _of_lease(database: Database, lease: Lease, id_: int) -> Handle:
     return Handle(lease.pos, id_, lease.receives, lease.nonce, uid)
 
 
-def _receive_group(world: World, count: int) -> tuple[Database, list[Handle]]:
+def _receive_group(state: SystemState, count: int) -> tuple[Database, list[Handle]]:
     """The first messages of the group, up to the first that is hidden."""
-    old, taken = world.database, []
+    old, taken = state.database, []
     for row in old.group[:count]:
         if row.hidden:
             break
@@ -246,10 +246,10 @@ def _receive_group(world: World, count: int) -> tuple[Database, list[Handle]]:
     return new, [Handle(0, row.id, row.receives + 1, 0, row.uid) for row in taken]
 
 
-def _delete(world: World, rules: Rules, consumer: int, handle: Handle) -> World:
+def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> SystemState:
     """With any handle that a consumer holds, also an old one. It is gone from the database, or the handle is good for
     nothing; what it says of the message decides which."""
-    old = world.database
+    old = state.database
     new = _delete_from_group(old, rules, handle) if rules.fifo else _delete_from_log(old, rules, handle)
     gone = old.uids() - new.uids()
     if gone - {handle.uid}:
@@ -257,11 +257,11 @@ def _delete(world: World, rules: Rules, consumer: int, handle: Handle) -> World:
     acknowledged = gone or (
         frozenset({handle.uid}) if not rules.fifo and handle.uid in old.sent else frozenset()
     )
-    return world._replace(
+    return state._replace(
         database=new._replace(deleted=old.deleted | acknowledged),
         flushed=None,
-        handles=world.handles - {(consumer, handle)},
-        holds=frozenset(hold for hold in world.holds if hold[0] != handle.uid),
+        handles=state.handles - {(consumer, handle)},
+        holds=frozenset(hold for hold in state.holds if hold[0] != handle.uid),
     )
 
 
@@ -305,9 +305,9 @@ def _is_current(row: Row, rules: Rules, handle: Handle) -> bool:
     return same and (row.uid == handle.uid or not rules.identity)
 
 
-def _make_visible(world: World, rules: Rules, handle: Handle) -> World:
+def _make_visible(state: SystemState, rules: Rules, handle: Handle) -> SystemState:
     """ChangeMessageVisibility to 0: a message of a standard queue goes to the slow path."""
-    old = world.database
+    old = state.database
     if rules.fifo:
         rows = (row._replace(hidden=False) if _is_current(row, rules, handle) else row for row in old.group)
         new = old._replace(group=tuple(rows))
@@ -320,44 +320,44 @@ def _make_visible(world: World, rules: Rules, handle: Handle) -> World:
         changed = {uid}
     else:
         new, changed = old, set()
-    holds = frozenset(hold for hold in world.holds if hold[0] not in changed)
-    return _spend(world._replace(database=new, flushed=None, holds=holds), CHANGE)
+    holds = frozenset(hold for hold in state.holds if hold[0] not in changed)
+    return _spend(state._replace(database=new, flushed=None, holds=holds), CHANGE)
 
 
 # --- what happens to them --------------------------------------------------------------------------------------------
-def _time_outs(world: World) -> Iterator[tuple[str, World]]:
+def _time_outs(state: SystemState) -> Iterator[tuple[str, SystemState]]:
     """The timeout of one lease or message is over: anybody may get it."""
-    old = world.database
+    old = state.database
     for lease in old.leases:
         if lease.hidden and lease.ids:
             ended = lease._replace(hidden=False)
             new = old._replace(leases=tuple(ended if each == lease else each for each in old.leases))
-            yield f"{lease} ends", _release(world, new, {old.uid(id_) for id_ in lease.ids})
+            yield f"{lease} ends", _release(state, new, {old.uid(id_) for id_ in lease.ids})
     for row in (*old.side, *old.group):
         if row.hidden:
             side, group = (_visible(rows, row) for rows in (old.side, old.group))
-            yield f"{row} ends", _release(world, old._replace(side=side, group=group), {row.uid})
+            yield f"{row} ends", _release(state, old._replace(side=side, group=group), {row.uid})
 
 
 def _visible(rows: tuple[Row, ...], row: Row) -> tuple[Row, ...]:
     return tuple(each._replace(hidden=False) if each == row else each for each in rows)
 
 
-def _release(world: World, database: Database, uids: set[int | None]) -> World:
-    holds = frozenset(hold for hold in world.holds if hold[0] not in uids)
-    return _spend(world._replace(database=database, holds=holds), TIME_OUT)
+def _release(state: SystemState, database: Database, uids: set[int | None]) -> SystemState:
+    holds = frozenset(hold for hold in state.holds if hold[0] not in uids)
+    return _spend(state._replace(database=database, holds=holds), TIME_OUT)
 
 
-def _check_nothing_lost(world: World) -> None:
-    lost = world.database.sent - world.database.deleted - world.database.uids()
+def _check_nothing_lost(state: SystemState) -> None:
+    lost = state.database.sent - state.database.deleted - state.database.uids()
     if lost:
         raise ViolationError(f"{min(lost)} is lost")
 
 
-def _left(world: World, kind: int) -> bool:
-    return world.budget[kind] > 0
+def _left(state: SystemState, kind: int) -> bool:
+    return state.budget[kind] > 0
 
 
-def _spend(world: World, kind: int) -> World:
-    budget = tuple(left - (number == kind) for number, left in enumerate(world.budget))
-    return world._replace(budget=budget)
+def _spend(state: SystemState, kind: int) -> SystemState:
+    budget = tuple(left - (number == kind) for number, left in enumerate(state.budget))
+    return state._replace(budget=budget)

@@ -1,4 +1,4 @@
-"""Schedules as tests write and read them: through the SQL functions that the doors call."""
+"""Schedules as tests write and read them: through the SQL functions that both APIs call."""
 
 from __future__ import annotations
 

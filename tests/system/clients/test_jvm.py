@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.clients.sdk_story import FACTS, check_what_is_left, printed
+from tests.support.clients.sdk_scenario import FACTS, check_what_is_left, printed
 from tests.support.clients.service_client import ROOT, Deployment, client, counts, sqs_client
 from tests.support.wait import wait_until
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.clients.sdk_story import printed
+from tests.support.clients.sdk_scenario import printed
 from tests.support.clients.service_client import ROOT, Deployment, sqs_client
 
 PROGRAM = ROOT / ".tools/clients/keda/scaler"

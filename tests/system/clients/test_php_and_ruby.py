@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from tests.support.clients.sdk_story import FACTS, LEFT, check_what_is_left, printed
+from tests.support.clients.sdk_scenario import FACTS, LEFT, check_what_is_left, printed
 from tests.support.clients.service_client import ROOT, Deployment, counts, sqs_client
 
 SCRIPTS = ROOT / "tests/support/clients"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.clients.sdk_story import FACTS, check_what_is_left, printed
+from tests.support.clients.sdk_scenario import FACTS, check_what_is_left, printed
 from tests.support.clients.service_client import ROOT, Deployment
 
 PROGRAM = ROOT / ".tools/clients/rust/target/debug/penstock-client"

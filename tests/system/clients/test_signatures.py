@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.clients.sdk_story import FACTS, printed
+from tests.support.clients.sdk_scenario import FACTS, printed
 from tests.support.clients.service_client import ROOT
 from tests.support.programs.penstock_up import COMMAND, Up, running
 

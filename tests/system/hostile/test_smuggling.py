@@ -1,4 +1,4 @@
-"""No request hides within or behind another: the cases of `smuggled_requests.py`, over a socket, at both doors."""
+"""No request hides within or behind another: the cases of `smuggled_requests.py`, over a socket, in both protocols."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.database import TestServer
 from tests.support.hostile import smuggled_requests as cases
-from tests.support.hostile.smuggled_requests import DOORS, PRIZE, PRIZE_QUEUE, Case
+from tests.support.hostile.smuggled_requests import HEADS, PRIZE, PRIZE_QUEUE, Case
 from tests.support.programs.penstock_service import running_service
 
 # What ends the conversation, if the service has not.
@@ -35,9 +35,9 @@ class Target(NamedTuple):
     address: tuple[str, int]
     http: httpx.Client
 
-    def tell(self, case: Case, door: bytes, *more: bytes) -> Answers:
+    def tell(self, case: Case, head: bytes, *more: bytes) -> Answers:
         with socket.create_connection(self.address, PATIENCE_SECONDS) as connection:
-            connection.sendall(b"".join((case.data(door), *more)))
+            connection.sendall(b"".join((case.data(head), *more)))
             received = b""
             while part := self.read(connection, case):
                 received += part
@@ -54,8 +54,8 @@ class Target(NamedTuple):
         except TimeoutError as error:
             raise AssertionError(f"{case.name}: the service waits for more") from error
 
-    def tell_all(self, given: Iterable[Case], door: bytes, *more: bytes) -> list[Answers]:
-        return [self.tell(case, door, *more) for case in given]
+    def tell_all(self, given: Iterable[Case], head: bytes, *more: bytes) -> list[Answers]:
+        return [self.tell(case, head, *more) for case in given]
 
     def take_prize(self) -> bool:
         """Whether a smuggled request has made its queue, which is taken away."""
@@ -73,37 +73,37 @@ def target(postgres: TestServer) -> Iterator[Target]:
         yield Target((address.hostname or "", address.port or 0), http)
 
 
-doors = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+protocols = pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 
 
-@doors
-def test_what_is_faulty_is_refused_and_is_the_last(target: Target, door: bytes) -> None:
-    answers = target.tell_all(cases.refused(), door, PRIZE)
+@protocols
+def test_what_is_faulty_is_refused_and_is_the_last(target: Target, head: bytes) -> None:
+    answers = target.tell_all(cases.refused(), head, PRIZE)
     assert [one for one in answers if len(one.statuses) != 1 or one.statuses[0] not in REFUSALS] == []
     assert not target.take_prize()
 
 
-@doors
-def test_after_the_last_request_comes_none(target: Target, door: bytes) -> None:
-    answers = target.tell_all(cases.last(), door, PRIZE)
+@protocols
+def test_after_the_last_request_comes_none(target: Target, head: bytes) -> None:
+    answers = target.tell_all(cases.last(), head, PRIZE)
     assert [one for one in answers if len(one.statuses) != 1] == []
     assert not target.take_prize()
 
 
-@doors
-def test_a_body_is_a_body(target: Target, door: bytes) -> None:
-    answers = target.tell_all(cases.whole(), door, NEXT)
+@protocols
+def test_a_body_is_a_body(target: Target, head: bytes) -> None:
+    answers = target.tell_all(cases.whole(), head, NEXT)
     assert [
         one for one in answers if len(one.statuses) != 2 or one.statuses[0] < 400 or one.statuses[1] != 200
     ] == []
     assert not target.take_prize()
 
 
-@doors
-def test_what_is_right_is_answered_and_so_is_what_follows(target: Target, door: bytes) -> None:
+@protocols
+def test_what_is_right_is_answered_and_so_is_what_follows(target: Target, head: bytes) -> None:
     """Else the tests above would show nothing."""
     for case in cases.twins():
-        answers = target.tell(case, door, PRIZE, NEXT)
+        answers = target.tell(case, head, PRIZE, NEXT)
         assert answers.statuses[1:] == (200, 200), answers
         assert target.take_prize(), case.name
 

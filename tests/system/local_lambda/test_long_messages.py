@@ -1,4 +1,4 @@
-"""Long messages through every door with AWS's limits on: real processes of awslambdaric, and the container beside them.
+"""Long messages through every deployment with AWS's limits on: real processes of awslambdaric, and the container beside them.
 
 Limits and their sources: `penstock.response_limit`, `tests.support.local_lambda.limits`.
 """
@@ -21,16 +21,16 @@ from tests.support.sql.calls import arn_of
 
 pytestmark = pytest.mark.slow
 
-DOORS = ["container", "http_api", "balancer"]
+DEPLOYMENTS = ["container", "http_api", "balancer"]
 MIB = 1_048_576
 
 
 @pytest.fixture(scope="module")
-def doors(shared: Database, gateway: Gateway) -> Iterator[dict[str, Any]]:
-    """A client of SQS by each door; they serve the same queues."""
+def deployments(shared: Database, gateway: Gateway) -> Iterator[dict[str, Any]]:
+    """A client of SQS by each deployment; they serve the same queues."""
     with running_service(shared.pooled_dsn, shared.api_dsn) as service:
-        addresses = dict(zip(DOORS, (service.url, gateway.http_api, gateway.balancer), strict=True))
-        clients = {door: client(address) for door, address in addresses.items()}
+        addresses = dict(zip(DEPLOYMENTS, (service.url, gateway.http_api, gateway.balancer), strict=True))
+        clients = {deployment: client(address) for deployment, address in addresses.items()}
         yield clients
         for each in clients.values():
             each.close()
@@ -48,20 +48,20 @@ def client(address: str) -> Any:
 
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"], ids=["standard", "fifo"])
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
 @pytest.mark.parametrize(
     "character", ["x", '"', "\n", "漢"], ids=["letters", "quotes", "line feeds", "beyond ASCII"]
 )
 def test_none_becomes_a_dead_letter_unseen(
-    doors: dict[str, Any], door: str, character: str, suffix: str
+    deployments: dict[str, Any], deployment: str, character: str, suffix: str
 ) -> None:
     """Ten messages that are 700 KB in their requests, of which a receive counts three before it gives one up.
 
-    Each is received once; or it stays, uncounted, the receive is refused by the typed error that names the door, and
-    the container receives it.
+    Each is received once; or it stays, uncounted, the receive is refused by the typed error that names the
+    deployment, and the container receives it.
     """
-    sqs = doors[door]
-    name = f"long-{door.replace('_', '-')}-{ord(character)}"
+    sqs = deployments[deployment]
+    name = f"long-{deployment.replace('_', '-')}-{ord(character)}"
     fifo = {"FifoQueue": "true"} if suffix else {}
     dead = sqs.create_queue(QueueName=f"{name}-dead{suffix}", Attributes=fifo)["QueueUrl"]
     policy = json.dumps({"deadLetterTargetArn": arn_of(f"{name}-dead{suffix}"), "maxReceiveCount": 3})
@@ -73,7 +73,7 @@ def test_none_becomes_a_dead_letter_unseen(
         ids = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)} if suffix else {}
         sqs.send_message(QueueUrl=url, MessageBody=f"{number}{character * length}", **ids)
     too_long = (
-        door == "balancer" and character in '"\n'
+        deployment == "balancer" and character in '"\n'
     )  # four and three bytes in the answer, two in the request
     if too_long:
         for _ in range(4):
@@ -82,51 +82,52 @@ def test_none_becomes_a_dead_letter_unseen(
             assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
         assert visible(sqs, url) == 10
         sqs, url = (
-            doors["container"],
-            doors["container"].get_queue_url(QueueName=f"{name}{suffix}")["QueueUrl"],
+            deployments["container"],
+            deployments["container"].get_queue_url(QueueName=f"{name}{suffix}")["QueueUrl"],
         )
     found = received(sqs, url)
     assert sorted(found) == [(f"{number}{character}", "1") for number in range(10)]
     assert visible(sqs, dead) == visible(sqs, url) == 0
 
 
-@pytest.mark.parametrize("door", ["container", "http_api"])
+@pytest.mark.parametrize("deployment", ["container", "http_api"])
 @pytest.mark.parametrize("character", ["x", '"'], ids=["letters", "quotes"])
-def test_a_mib_goes_in_and_out(doors: dict[str, Any], door: str, character: str) -> None:
-    """The longest message that there is (SendMessage: 1 MiB), by the doors that are documented to carry it."""
-    sqs = doors[door]
-    url = sqs.create_queue(QueueName=f"mib-{door.replace('_', '-')}-{ord(character)}")["QueueUrl"]
+def test_a_mib_goes_in_and_out(deployments: dict[str, Any], deployment: str, character: str) -> None:
+    """The longest message that there is (SendMessage: 1 MiB), by the deployments that are documented to carry it."""
+    sqs = deployments[deployment]
+    url = sqs.create_queue(QueueName=f"mib-{deployment.replace('_', '-')}-{ord(character)}")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody=character * MIB)
     (message,) = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
     assert message["Body"] == character * MIB
 
 
-def test_a_mib_is_refused_by_the_load_balancer(doors: dict[str, Any]) -> None:
+def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> None:
     """With 413, as "Use Lambda functions as targets" says of bodies over 1 MB; what came otherwise is not received."""
-    sqs = doors["balancer"]
+    sqs = deployments["balancer"]
     url = sqs.create_queue(QueueName="mib-balancer")["QueueUrl"]
     with pytest.raises(ClientError) as caught:
         sqs.send_message(QueueUrl=url, MessageBody="x" * MIB)
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
-    doors["http_api"].send_message(
-        QueueUrl=doors["http_api"].get_queue_url(QueueName="mib-balancer")["QueueUrl"], MessageBody="x" * MIB
+    deployments["http_api"].send_message(
+        QueueUrl=deployments["http_api"].get_queue_url(QueueName="mib-balancer")["QueueUrl"],
+        MessageBody="x" * MIB,
     )
     with pytest.raises(ClientError, match="ResponseTooLarge"):
         sqs.receive_message(QueueUrl=url)
 
 
-@pytest.mark.parametrize(("door", "limit"), [("http_api", 6_000_000), ("balancer", 1_000_000)])
+@pytest.mark.parametrize(("deployment", "limit"), [("http_api", 6_000_000), ("balancer", 1_000_000)])
 def test_just_below_the_limit_it_comes_and_just_above_it_stays(
-    doors: dict[str, Any], door: str, limit: int
+    deployments: dict[str, Any], deployment: str, limit: int
 ) -> None:
     """Messages of one length of escapes: as many as fit come together, and with some characters more one fewer.
 
     A quote has four bytes in the answer. 3,500 bytes are for what stands around a message and around all of them.
     """
-    sqs = doors[door]
-    count = 2 if door == "http_api" else 1
+    sqs = deployments[deployment]
+    count = 2 if deployment == "http_api" else 1
     for more, expected in ((0, count), (1_000, count - 1)):
-        url = sqs.create_queue(QueueName=f"edge-{door.replace('_', '-')}-{more}")["QueueUrl"]
+        url = sqs.create_queue(QueueName=f"edge-{deployment.replace('_', '-')}-{more}")["QueueUrl"]
         quotes = (limit - 2_000) // count // 4 - 500 + more
         for _ in range(count):
             sqs.send_message(QueueUrl=url, MessageBody='"' * quotes)

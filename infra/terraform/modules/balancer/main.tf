@@ -1,4 +1,4 @@
-# The one door for clients: HTTPS only. SDKs do not follow a redirect of a POST, so there is nothing on port 80.
+# The only listener for clients: HTTPS only. SDKs do not follow a redirect of a POST, so there is nothing on port 80.
 
 resource "aws_security_group" "this" {
   name_prefix = "${var.name}-balancer-"

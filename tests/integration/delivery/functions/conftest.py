@@ -6,17 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.web.polling.conftest import World
 from tests.support.database import TestServer
-from tests.support.mappings.functions import running_functions
-from tests.support.programs.penstock_service import running_service
+from tests.support.mappings.harness import Harness, running_harness
 
 
 @pytest.fixture(scope="module")
-def world(postgres: TestServer) -> Iterator[World]:
-    with (
-        postgres.database() as database,
-        running_functions() as functions,
-        running_service(database.api_dsn, QUEUE_LAMBDA_ENDPOINT=functions.url) as service,
-    ):
-        yield World(service, functions, database.api_dsn)
+def harness(postgres: TestServer) -> Iterator[Harness]:
+    with running_harness(postgres) as harness:
+        yield harness

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.integration.web.polling.conftest import World
+from tests.support.mappings.harness import Harness
 from tests.support.sql.calls import ACCOUNT, Connection, create, receive
 from tests.support.wait import wait_until
 
@@ -26,21 +26,21 @@ SCHEDULE = {
 }  # fmt: skip
 
 
-def test_a_function_of_another_account_than_the_subscriber(world: World) -> None:
+def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> None:
     """A release that invoked no functions let any account subscribe any function."""
-    name = world.function(lambda _: None)
-    sns = world.service.client("sns")
+    name = harness.function(lambda _: None)
+    sns = harness.service.client("sns")
     topic = sns.create_topic(Name="foreign")["TopicArn"]
     arn = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:{name}"
     subscription = sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=arn)["SubscriptionArn"]
-    with psycopg.connect(world.dsn, autocommit=True) as db:
+    with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute("update queue.subscription set owner = '111122223333' where arn = %s", (subscription,))
         sns.publish(TopicArn=topic, Message="m")
         query = "select state, error from queue.outgoing where subscription_arn = %s"
         wait_until(
             lambda: db.execute(query, (subscription,)).fetchall() == [("failed", "FunctionNotAllowed")]
         )
-    assert world.invocations(name) == []
+    assert harness.invocations(name) == []
 
 
 def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:

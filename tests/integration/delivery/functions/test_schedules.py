@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.integration.web.polling.conftest import World
 from tests.support.mappings.functions import Refusal, Throttle
+from tests.support.mappings.harness import Harness
 from tests.support.wait import wait_until
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
@@ -29,35 +29,35 @@ def ignore(_: Any) -> None:
     """A function that succeeds."""
 
 
-def schedule(world: World, function: str, **target: Any) -> str:
+def schedule(harness: Harness, function: str, **target: Any) -> str:
     """A schedule that fires at once, and once: its name."""
     name = f"s{next(_numbers)}"
     arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}"
-    world.service.client("scheduler").create_schedule(
+    harness.service.client("scheduler").create_schedule(
         Name=name, ScheduleExpression=f"at({datetime.now(UTC):%Y-%m-%dT%H:%M:%S})", FlexibleTimeWindow={"Mode": "OFF"},
         Target={"Arn": arn, "RoleArn": ROLE, **target},
     )  # fmt: skip
     return name
 
 
-def make_due(world: World) -> None:
+def make_due(harness: Harness) -> None:
     """What waits for its next attempt is due, as it will be."""
-    with psycopg.connect(world.dsn, autocommit=True) as db:
+    with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() where lease is null")
         db.execute("select queue.wake_deliveries()")
 
 
-def test_the_input_is_the_event(world: World) -> None:
-    name = world.function(ignore)
+def test_the_input_is_the_event(harness: Harness) -> None:
+    name = harness.function(ignore)
     attributes = {
         "arn": "<aws.scheduler.schedule-arn>",
         "time": "<aws.scheduler.scheduled-time>",
         "id": "<aws.scheduler.execution-id>",
         "attempt": "<aws.scheduler.attempt-number>",
     }
-    made = schedule(world, name, Input=json.dumps(attributes))
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    (invocation,) = world.invocations(name)
+    made = schedule(harness, name, Input=json.dumps(attributes))
+    harness.functions.wait(lambda: bool(harness.invocations(name)))
+    (invocation,) = harness.invocations(name)
     assert invocation.headers["x-amz-invocation-type"] == "Event"
     event = invocation.event
     assert event["arn"] == f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/{made}"
@@ -66,11 +66,11 @@ def test_the_input_is_the_event(world: World) -> None:
     assert event["id"]
 
 
-def test_without_input_it_is_the_default_event(world: World) -> None:
-    name = world.function(ignore)
-    made = schedule(world, name)
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    event = world.invocations(name)[0].event
+def test_without_input_it_is_the_default_event(harness: Harness) -> None:
+    name = harness.function(ignore)
+    made = schedule(harness, name)
+    harness.functions.wait(lambda: bool(harness.invocations(name)))
+    event = harness.invocations(name)[0].event
     assert (event["source"], event["detail-type"], event["account"]) == (
         "aws.scheduler",
         "Scheduled Event",
@@ -79,44 +79,48 @@ def test_without_input_it_is_the_default_event(world: World) -> None:
     assert event["resources"] == [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/{made}"]
 
 
-def test_each_attempt_has_its_number_and_its_id(world: World) -> None:
+def test_each_attempt_has_its_number_and_its_id(harness: Harness) -> None:
     def throttles(event: Any) -> None:
         if event["attempt"] != "3":
             raise Throttle
 
-    name = world.function(throttles)
+    name = harness.function(throttles)
     schedule(
-        world,
+        harness,
         name,
         Input='{"attempt": "<aws.scheduler.attempt-number>", "id": "<aws.scheduler.execution-id>"}',
     )
 
     def is_taken() -> bool:
-        make_due(world)
-        return len(world.invocations(name)) == 3
+        make_due(harness)
+        return len(harness.invocations(name)) == 3
 
     wait_until(is_taken)
-    events = [one.event for one in world.invocations(name)]
+    events = [one.event for one in harness.invocations(name)]
     assert [one["attempt"] for one in events] == ["1", "2", "3"]
     assert len({one["id"] for one in events}) == 3
 
 
-def test_used_up_retries_end_in_the_dead_letter_queue(world: World) -> None:
+def test_used_up_retries_end_in_the_dead_letter_queue(harness: Harness) -> None:
     def is_gone(_: Any) -> None:
         raise Refusal(404, "ResourceNotFoundException")
 
-    url, dead = world.queue()
-    name = world.function(is_gone)
+    url, dead = harness.queue()
+    name = harness.function(is_gone)
     made = schedule(
-        world, name, Input='{"n": 1}', DeadLetterConfig={"Arn": dead}, RetryPolicy={"MaximumRetryAttempts": 1}
+        harness,
+        name,
+        Input='{"n": 1}',
+        DeadLetterConfig={"Arn": dead},
+        RetryPolicy={"MaximumRetryAttempts": 1},
     )
 
     def is_tried_twice() -> bool:
-        make_due(world)
-        return len(world.invocations(name)) == 2
+        make_due(harness)
+        return len(harness.invocations(name)) == 2
 
     wait_until(is_tried_twice)
-    (message,) = world.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20, MessageAttributeNames=["All"])[
+    (message,) = harness.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20, MessageAttributeNames=["All"])[
         "Messages"
     ]
     attributes = {key: value["StringValue"] for key, value in message["MessageAttributes"].items()}
@@ -134,22 +138,22 @@ def test_used_up_retries_end_in_the_dead_letter_queue(world: World) -> None:
     }
 
 
-def test_an_invocation_that_has_become_too_old(world: World) -> None:
+def test_an_invocation_that_has_become_too_old(harness: Harness) -> None:
     def throttles(_: Any) -> None:
         raise Throttle
 
-    url, dead = world.queue()
-    name = world.function(throttles)
-    schedule(world, name, DeadLetterConfig={"Arn": dead}, RetryPolicy={"MaximumEventAgeInSeconds": 60})
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    with psycopg.connect(world.dsn, autocommit=True) as db:
+    url, dead = harness.queue()
+    name = harness.function(throttles)
+    schedule(harness, name, DeadLetterConfig={"Arn": dead}, RetryPolicy={"MaximumEventAgeInSeconds": 60})
+    harness.functions.wait(lambda: bool(harness.invocations(name)))
+    with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute(
             "update queue.outgoing_delivery"
             " set subscription_policy = (subscription_policy::jsonb || '{\"Until\": 0}')::text"
             " where endpoint like %s", (f"%:{name}",),
         )  # fmt: skip
-    make_due(world)
-    (message,) = world.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20, MessageAttributeNames=["All"])[
+    make_due(harness)
+    (message,) = harness.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20, MessageAttributeNames=["All"])[
         "Messages"
     ]
     attributes = {key: value["StringValue"] for key, value in message["MessageAttributes"].items()}
@@ -166,15 +170,15 @@ def test_an_invocation_that_has_become_too_old(world: World) -> None:
         ({"SqsParameters": {"MessageGroupId": "g"}}, "be null"),
     ],
 )
-def test_what_is_refused(world: World, target: dict[str, Any], text: str) -> None:
+def test_what_is_refused(harness: Harness, target: dict[str, Any], text: str) -> None:
     with pytest.raises(ClientError, match=text) as refusal:
-        schedule(world, "f", **target)
+        schedule(harness, "f", **target)
     assert refusal.value.response["Error"]["Code"] == "ValidationException"
 
 
-def test_lists_of_the_rest_api(world: World) -> None:
-    name = world.function(ignore)
-    made = schedule(world, name)
-    with world.service.http() as http:
+def test_lists_of_the_rest_api(harness: Harness) -> None:
+    name = harness.function(ignore)
+    made = schedule(harness, name)
+    with harness.service.http() as http:
         found = http.get("/v1/schedules", params={"target_kind": "function"}).json()["schedules"]
     assert made in [one["name"] for one in found]

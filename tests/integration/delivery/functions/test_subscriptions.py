@@ -17,8 +17,8 @@ from aws_lambda_powertools.utilities.data_classes import SNSEvent
 from aws_lambda_powertools.utilities.parser.models import SnsModel
 from botocore.exceptions import ClientError
 
-from tests.integration.web.polling.conftest import World
 from tests.support.mappings.functions import Refusal, Throttle
+from tests.support.mappings.harness import Harness
 from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
 
@@ -34,9 +34,9 @@ def arn_of(function: str) -> str:
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}"
 
 
-def subscribed(world: World, function: str, **attributes: str) -> tuple[str, str]:
+def subscribed(harness: Harness, function: str, **attributes: str) -> tuple[str, str]:
     """A new topic to which the function has subscribed: its ARN, and the subscription's."""
-    sns = world.service.client("sns")
+    sns = harness.service.client("sns")
     topic = sns.create_topic(Name=f"t{next(_numbers)}")["TopicArn"]
     made = sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=arn_of(function), Attributes=attributes)
     return topic, made["SubscriptionArn"]
@@ -46,20 +46,20 @@ def redrive(arn: str) -> dict[str, str]:
     return {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn})}
 
 
-def test_the_event_has_the_fields_of_the_documentation(world: World) -> None:
+def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
     """The example of the page, field by field; its values where they do not depend on the moment."""
-    name = world.function(ignore)
-    topic, subscription = subscribed(world, name)
+    name = harness.function(ignore)
+    topic, subscription = subscribed(harness, name)
     assert subscription.startswith(f"{topic}:")  # no confirmation
-    sent = world.service.client("sns").publish(
+    sent = harness.service.client("sns").publish(
         TopicArn=topic, Message="Hello from SNS!", Subject="TestInvoke",
         MessageAttributes={
             "Test": {"DataType": "String", "StringValue": "TestString"},
             "TestBinary": {"DataType": "Binary", "BinaryValue": b"TestBinary"},
         },
     )  # fmt: skip
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    (invocation,) = world.invocations(name)
+    harness.functions.wait(lambda: bool(harness.invocations(name)))
+    (invocation,) = harness.invocations(name)
     assert invocation.headers["x-amz-invocation-type"] == "Event"
     (record,) = invocation.event["Records"]
     message = record.pop("Sns")
@@ -91,13 +91,13 @@ def test_the_event_has_the_fields_of_the_documentation(world: World) -> None:
     }
 
 
-def test_powertools_reads_the_event(world: World) -> None:
+def test_powertools_reads_the_event(harness: Harness) -> None:
     """Its data class and its pydantic model accept what we send, also without a subject and attributes."""
-    name = world.function(ignore)
-    topic, subscription = subscribed(world, name)
-    world.service.client("sns").publish(TopicArn=topic, Message='{"id": 1}')
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    event = world.invocations(name)[0].event
+    name = harness.function(ignore)
+    topic, subscription = subscribed(harness, name)
+    harness.service.client("sns").publish(TopicArn=topic, Message='{"id": 1}')
+    harness.functions.wait(lambda: bool(harness.invocations(name)))
+    event = harness.invocations(name)[0].event
     (parsed,) = SnsModel.model_validate(event).Records
     assert (parsed.EventSubscriptionArn, parsed.Sns.Message, parsed.Sns.Subject) == (
         subscription,
@@ -111,21 +111,21 @@ def test_powertools_reads_the_event(world: World) -> None:
     )
 
 
-def test_filters_and_texts_of_its_own(world: World) -> None:
+def test_filters_and_texts_of_its_own(harness: Harness) -> None:
     """FilterPolicy decides, and MessageStructure json has a text for the protocol `lambda`."""
-    name = world.function(ignore)
-    topic, _ = subscribed(world, name, FilterPolicy='{"kind": ["order"]}')
-    sns = world.service.client("sns")
+    name = harness.function(ignore)
+    topic, _ = subscribed(harness, name, FilterPolicy='{"kind": ["order"]}')
+    sns = harness.service.client("sns")
     for kind in ("bill", "order"):
         sns.publish(
             TopicArn=topic, Message=json.dumps({"default": "d", "lambda": kind}), MessageStructure="json",
             MessageAttributes={"kind": {"DataType": "String", "StringValue": kind}},
         )  # fmt: skip
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    assert [one.event["Records"][0]["Sns"]["Message"] for one in world.invocations(name)] == ["order"]
+    harness.functions.wait(lambda: bool(harness.invocations(name)))
+    assert [one.event["Records"][0]["Sns"]["Message"] for one in harness.invocations(name)] == ["order"]
 
 
-def test_a_throttled_function_is_tried_again(world: World) -> None:
+def test_a_throttled_function_is_tried_again(harness: Harness) -> None:
     """At once, three times ("Amazon SNS message delivery retries"); each attempt is in the log."""
     answers = iter([Throttle(), Refusal(500, "ServiceException")])
 
@@ -133,30 +133,30 @@ def test_a_throttled_function_is_tried_again(world: World) -> None:
         for error in answers:
             raise error
 
-    name = world.function(fails_twice)
-    topic, _ = subscribed(world, name)
-    sent = world.service.client("sns").publish(TopicArn=topic, Message="m")["MessageId"]
-    world.functions.wait(lambda: len(world.invocations(name)) == 3)
+    name = harness.function(fails_twice)
+    topic, _ = subscribed(harness, name)
+    sent = harness.service.client("sns").publish(TopicArn=topic, Message="m")["MessageId"]
+    harness.functions.wait(lambda: len(harness.invocations(name)) == 3)
     query = (
         "select outcome, status from queue.outgoing_delivery_attempt where message_id = %s order by attempt"
     )
     logged = [("retried", 429), ("retried", 500), ("delivered", 202)]
-    with psycopg.connect(world.dsn, autocommit=True) as db:
+    with psycopg.connect(harness.dsn, autocommit=True) as db:
         wait_until(lambda: db.execute(query, (sent,)).fetchall() == logged)
 
 
-def test_a_client_side_error_goes_to_the_dead_letter_queue(world: World) -> None:
+def test_a_client_side_error_goes_to_the_dead_letter_queue(harness: Harness) -> None:
     def is_gone(_: Any) -> None:
         raise Refusal(404, "ResourceNotFoundException")
 
-    url, arn = world.queue()
-    name = world.function(is_gone)
-    topic, _ = subscribed(world, name, **redrive(arn))
-    sent = world.service.client("sns").publish(TopicArn=topic, Message="m")["MessageId"]
-    (message,) = world.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+    url, arn = harness.queue()
+    name = harness.function(is_gone)
+    topic, _ = subscribed(harness, name, **redrive(arn))
+    sent = harness.service.client("sns").publish(TopicArn=topic, Message="m")["MessageId"]
+    (message,) = harness.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
     envelope = json.loads(message["Body"])
     assert (envelope["Type"], envelope["MessageId"], envelope["Message"]) == ("Notification", sent, "m")
-    assert len(world.invocations(name)) == 1
+    assert len(harness.invocations(name)) == 1
 
 
 @pytest.mark.parametrize(
@@ -167,15 +167,15 @@ def test_a_client_side_error_goes_to_the_dead_letter_queue(world: World) -> None
         ("f", "Lambda endpoint ARN"),
     ],
 )
-def test_functions_that_may_not_be_invoked(world: World, endpoint: str, text: str) -> None:
-    sns = world.service.client("sns")
+def test_functions_that_may_not_be_invoked(harness: Harness, endpoint: str, text: str) -> None:
+    sns = harness.service.client("sns")
     topic = sns.create_topic(Name="refused")["TopicArn"]
     with pytest.raises(ClientError, match=text) as refusal:
         sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=endpoint)
     assert refusal.value.response["Error"]["Code"] == "InvalidParameter"
 
 
-def test_raw_messages_are_refused(world: World) -> None:
+def test_raw_messages_are_refused(harness: Harness) -> None:
     """ "Amazon SNS raw message delivery": for queues, URLs and Firehose."""
     with pytest.raises(ClientError, match="does not support raw message delivery"):
-        subscribed(world, "f", RawMessageDelivery="true")
+        subscribed(harness, "f", RawMessageDelivery="true")

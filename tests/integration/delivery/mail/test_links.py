@@ -40,10 +40,12 @@ def functions(database: Database, variables: dict[str, str]) -> Iterator[tuple[s
         yield server.endpoint_url, lambda: server.functions.invoke("deliver", {})
 
 
-@pytest.mark.parametrize("door", [container, functions])
-def test_from_the_first_mail_to_the_last(database: Database, mail_server: MailServer, door: Any) -> None:
+@pytest.mark.parametrize("deployment", [container, functions])
+def test_from_the_first_mail_to_the_last(
+    database: Database, mail_server: MailServer, deployment: Any
+) -> None:
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
-    with door(database, variables) as (url, run_workers):
+    with deployment(database, variables) as (url, run_workers):
         sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
                            aws_secret_access_key="x")  # fmt: skip
         topic = sns.create_topic(Name="news", Attributes={"DisplayName": "The news"})["TopicArn"]
@@ -85,11 +87,11 @@ def test_from_the_first_mail_to_the_last(database: Database, mail_server: MailSe
         assert {each["state"] for each in json.loads(states.text)} == {"sent"}
 
 
-@pytest.mark.parametrize("door", [container, functions])
-def test_envelopes_by_mail(database: Database, mail_server: MailServer, door: Any) -> None:
+@pytest.mark.parametrize("deployment", [container, functions])
+def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployment: Any) -> None:
     """`email-json`: the confirmation, too, is JSON; the link in the envelope ends the subscription."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
-    with door(database, variables) as (url, run_workers):
+    with deployment(database, variables) as (url, run_workers):
         sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
                            aws_secret_access_key="x")  # fmt: skip
         topic = sns.create_topic(Name="news")["TopicArn"]

@@ -27,7 +27,7 @@ SECRET_BODY = "only the owner may read this"
 PASSWORD = "long enough"
 
 
-class World(NamedTuple):
+class Setup(NamedTuple):
     """Superuser's address, and those of two applications; ids of messages of the first one's queues."""
 
     dsn: str
@@ -54,7 +54,7 @@ def user_of(address: str) -> sql.Identifier:
 
 
 @pytest.fixture(scope="module")
-def world(postgres: TestServer) -> Iterator[World]:
+def setup(postgres: TestServer) -> Iterator[Setup]:
     with postgres.database() as database:
         victim, attacker = (login(database, account, "penstock_app") for account in (VICTIM, ATTACKER))
         ids: dict[str, int] = {}
@@ -76,7 +76,7 @@ def world(postgres: TestServer) -> Iterator[World]:
                     assert connection.execute("select * from queue.receive('orders', 40000)").fetchall()
         with psycopg.connect(attacker, autocommit=True) as connection:
             connection.execute("select queue.create('mine'), queue.create_fifo('mine')")
-        yield World(database.dsn, victim, attacker, ids)
+        yield Setup(database.dsn, victim, attacker, ids)
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             for address in (victim, attacker):
                 connection.execute(sql.SQL("drop role {}").format(user_of(address)))
@@ -123,8 +123,8 @@ BELONGINGS = (
 """What the victim has, and the keys, roles and functions of the installation."""
 
 
-def belongings(world: World) -> list[Any]:
-    with psycopg.connect(world.dsn) as connection:
+def belongings(setup: Setup) -> list[Any]:
+    with psycopg.connect(setup.dsn) as connection:
         return [connection.execute(query.encode(), {"account": VICTIM}).fetchall() for query in BELONGINGS]
 
 
@@ -194,9 +194,9 @@ DIRECT = {
 }  # fmt: skip
 
 
-def filled(text: str, world: World, *, foreign: bool) -> str:
+def filled(text: str, setup: Setup, *, foreign: bool) -> str:
     names = (QUEUE, FIFO, DEAD) if foreign else ("orders", "steps.fifo", "dead")
-    ids = {name.replace(" ", "_"): number for name, number in world.ids.items()}
+    ids = {name.replace(" ", "_"): number for name, number in setup.ids.items()}
     if foreign:
         return text.format(q=names[0], f=names[1], d=names[2], a=VICTIM, **ids)
     return text.format(q=names[0], f=names[1], d=DEAD if "RedrivePolicy" in text else names[2], **ids)
@@ -238,10 +238,10 @@ TRICKS = {
         *((what, "plainly") for what in DIRECT),
     ],
 )
-def test_an_attempt_on_another_account(world: World, what: str, trick: str) -> None:
-    before = belongings(world)
+def test_an_attempt_on_another_account(setup: Setup, what: str, trick: str) -> None:
+    before = belongings(setup)
     text = {**CALLS, **NAMELESS, **DIRECT}[what]
-    state, rows = attempt(world.attacker, filled(text, world, foreign=True), *TRICKS[trick])
+    state, rows = attempt(setup.attacker, filled(text, setup, foreign=True), *TRICKS[trick])
     if what in DIRECT:
         assert state in ("42501", "42P01", "42883"), (state, rows)
     elif what in CALLS and what != "delete_queue":
@@ -249,7 +249,7 @@ def test_an_attempt_on_another_account(world: World, what: str, trick: str) -> N
     else:
         assert VICTIM not in str(rows)
     assert SECRET_BODY not in str(rows)
-    assert belongings(world) == before
+    assert belongings(setup) == before
 
 
 @pytest.mark.parametrize("what", CALLS)
@@ -269,7 +269,7 @@ def test_the_same_on_ones_own(postgres: TestServer, what: str) -> None:
             ((in_flight, visible, fifo),) = connection.execute(sends.encode()).fetchall()
             connection.execute("select * from queue.receive('orders', 40000)")
         ids = {"in flight": in_flight, "visible": visible, "fifo": fifo}
-        state, rows = attempt(address, filled(CALLS[what], World("", "", "", ids), foreign=False))
+        state, rows = attempt(address, filled(CALLS[what], Setup("", "", "", ids), foreign=False))
         assert state is None
         assert rows
         assert rows not in ([(False,)], [(None,)])
@@ -277,9 +277,9 @@ def test_the_same_on_ones_own(postgres: TestServer, what: str) -> None:
             connection.execute(sql.SQL("drop role {}").format(user_of(address)))
 
 
-def test_events_reach_ones_own_bindings(world: World) -> None:
-    assert attempt(world.attacker, "select queue.subscribe('mine.#', 'mine')")[0] is None
-    state, rows = attempt(world.attacker, "select queue_name from queue.publish_event('mine.x', '1')")
+def test_events_reach_ones_own_bindings(setup: Setup) -> None:
+    assert attempt(setup.attacker, "select queue.subscribe('mine.#', 'mine')")[0] is None
+    state, rows = attempt(setup.attacker, "select queue_name from queue.publish_event('mine.x', '1')")
     assert (state, rows) == (None, [("mine",)])
 
 
@@ -299,10 +299,10 @@ def test_a_role_without_an_account_may_do_nothing(postgres: TestServer) -> None:
             connection.execute(sql.SQL("drop role {}").format(user_of(address)))
 
 
-def test_no_login_but_the_services_own_reads_secrets(world: World) -> None:
+def test_no_login_but_the_services_own_reads_secrets(setup: Setup) -> None:
     roles = ["penstock_app", "penstock_owner", "penstock_reader", "penstock_metrics"]
     tables = ["secret", "access_key", "bearer_key", "signing_key"]
-    with psycopg.connect(world.dsn) as connection:
+    with psycopg.connect(setup.dsn) as connection:
         readers = connection.execute(
             "select r.rolname, t.name from pg_roles r, unnest(%s::text[]) t(name) where r.rolname = any (%s::text[])"
             " and has_table_privilege(r.oid, 'queue.' || t.name, 'select, insert, update, delete')",

@@ -165,8 +165,8 @@ def test_a_get_changes_nothing() -> None:
 # --- signing in ------------------------------------------------------------------------------------------------------
 def test_a_key_signs_in_and_its_end_signs_out(installation: Installation) -> None:
     client = ConsoleClient(installation.service)
-    door = client.get("/console/queues?q=a&sort=visible")
-    assert location(door) == "/console/sign-in?to=/console/queues%3Fq%3Da%26sort%3Dvisible"
+    answer = client.get("/console/queues?q=a&sort=visible")
+    assert location(answer) == "/console/sign-in?to=/console/queues%3Fq%3Da%26sort%3Dvisible"
     key = bearer(installation.database, None)
     answer = client.post("/console/sign-in", key=key, to="/console/queues?q=a")
     assert (answer.status_code, location(answer)) == (303, "/console/queues?q=a")

@@ -15,7 +15,7 @@ import psycopg
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape
 
-from .conftest import World
+from .conftest import Harness
 
 COUNTERS = {
     "invocations": 3,
@@ -28,85 +28,85 @@ COUNTERS = {
 }
 
 
-def shown(world: World, mapping: str) -> dict[str, Any]:
+def shown(harness: Harness, mapping: str) -> dict[str, Any]:
     """The mapping of the REST API. A change of any mapping makes the poller store its counts."""
     httpx.patch(
-        f"{world.service.url}/v1/mappings/{world.map_of_nothing()}", json={"enabled": False}
+        f"{harness.service.url}/v1/mappings/{harness.map_of_nothing()}", json={"enabled": False}
     ).raise_for_status()
-    found: dict[str, Any] = httpx.get(f"{world.service.url}/v1/mappings/{mapping}").json()
+    found: dict[str, Any] = httpx.get(f"{harness.service.url}/v1/mappings/{mapping}").json()
     return found
 
 
-def until_result(world: World, mapping: str, result: str) -> None:
-    wait_until(lambda: shown(world, mapping)["last_result"] == result)
+def until_result(harness: Harness, mapping: str, result: str) -> None:
+    wait_until(lambda: shown(harness, mapping)["last_result"] == result)
 
 
-def test_messages_and_invocations(world: World) -> None:
+def test_messages_and_invocations(harness: Harness) -> None:
     """Three messages: one is handled, one fails once, and a filter leaves one out."""
-    url, arn = world.queue()
+    url, arn = harness.queue()
     failures = iter([ValueError("once")])
 
     def code(event: dict[str, Any]) -> None:
         (record,) = event["Records"]
         if record["body"] == '{"n": "bad"}' and (error := next(failures, None)) is not None:
-            world.show_again(record)
+            harness.show_again(record)
             raise error
 
-    name = world.function(code)
+    name = harness.function(code)
     pattern = json.dumps({"body": {"n": [{"exists": True}]}})
-    mapping = world.map(arn, name, BatchSize=1, FilterCriteria={"Filters": [{"Pattern": pattern}]})
+    mapping = harness.map(arn, name, BatchSize=1, FilterCriteria={"Filters": [{"Pattern": pattern}]})
     for body in ('{"n": "bad"}', '{"n": "good"}', "other"):
-        world.sqs.send_message(QueueUrl=url, MessageBody=body)
-    world.until_empty(url)
+        harness.sqs.send_message(QueueUrl=url, MessageBody=body)
+    harness.until_empty(url)
     queue = arn.rpartition(":")[2]
 
     def counted() -> dict[str, float]:
-        page = scrape(world.service.url)
+        page = scrape(harness.service.url)
         return {name: page.value(f"penstock_mapping_{name}_total", queue=queue) for name in COUNTERS}
 
     wait_until(lambda: counted() == COUNTERS)  # counted after the message was deleted
-    found = scrape(world.service.url)
+    found = scrape(harness.service.url)
     for name in ("invocation_duration_seconds", "oldest_message_age_seconds"):
         assert found.value(f"penstock_mapping_{name}_count", queue=queue) == 3
-    wait_until(lambda: shown(world, mapping)["invocations"] == 3)
-    now = shown(world, mapping)
+    wait_until(lambda: shown(harness, mapping)["invocations"] == 3)
+    now = shown(harness, mapping)
     assert (now["failed_invocations"], now["failing_since"], now["last_result"]) == (1, None, "OK")
 
 
-def test_since_when_it_fails(world: World) -> None:
+def test_since_when_it_fails(harness: Harness) -> None:
     """From the first failure on, whatever the later ones are, until a success."""
-    url, arn = world.queue()
+    url, arn = harness.queue()
     answers: list[Any] = [b"{", {"batchItemFailures": 1}, None]
-    name = world.function(lambda _: answers.pop(0))
-    mapping = world.map(arn, name, FunctionResponseTypes=["ReportBatchItemFailures"])
-    assert shown(world, mapping)["failing_since"] is None
-    world.sqs.send_message(QueueUrl=url, MessageBody="m")
+    name = harness.function(lambda _: answers.pop(0))
+    mapping = harness.map(arn, name, FunctionResponseTypes=["ReportBatchItemFailures"])
+    assert shown(harness, mapping)["failing_since"] is None
+    harness.sqs.send_message(QueueUrl=url, MessageBody="m")
     seen = []
     for result in ("PROBLEM: the answer is not JSON", "PROBLEM: batchItemFailures is not a list"):
-        until_result(world, mapping, result)
-        seen.append(shown(world, mapping)["failing_since"])
-        world.show_again(world.invocations(name)[-1].event["Records"][0])
+        until_result(harness, mapping, result)
+        seen.append(shown(harness, mapping)["failing_since"])
+        harness.show_again(harness.invocations(name)[-1].event["Records"][0])
     assert seen[0] is not None
     assert seen[1] == seen[0]
-    world.until_empty(url)
-    wait_until(lambda: shown(world, mapping)["failing_since"] is None)
-    wait_until(lambda: shown(world, mapping)["invocations"] == 3)
-    assert shown(world, mapping)["failed_invocations"] == 2
+    harness.until_empty(url)
+    wait_until(lambda: shown(harness, mapping)["failing_since"] is None)
+    wait_until(lambda: shown(harness, mapping)["invocations"] == 3)
+    assert shown(harness, mapping)["failed_invocations"] == 2
 
 
-def test_a_function_that_cannot_be_reached_is_in_the_verdict(world: World) -> None:
+def test_a_function_that_cannot_be_reached_is_in_the_verdict(harness: Harness) -> None:
     """Once no invocation has succeeded for five minutes (docs/verdicts.md)."""
-    url, arn = world.queue()
-    mapping = world.map(arn, "http://127.0.0.1:1/")
-    world.sqs.send_message(QueueUrl=url, MessageBody="m")
-    wait_until(lambda: shown(world, mapping)["failing_since"] is not None)
-    with psycopg.connect(world.dsn, autocommit=True) as connection:
+    url, arn = harness.queue()
+    mapping = harness.map(arn, "http://127.0.0.1:1/")
+    harness.sqs.send_message(QueueUrl=url, MessageBody="m")
+    wait_until(lambda: shown(harness, mapping)["failing_since"] is not None)
+    with psycopg.connect(harness.dsn, autocommit=True) as connection:
         earlier = "update queue.event_source_mapping set failing_since = failing_since - interval '5 minutes'"
         connection.execute(f"{earlier} where mapping_id = %s".encode(), (mapping,))
 
     def verdict() -> dict[str, Any]:
-        scrape(world.service.url)  # which measures the queues
-        lag = httpx.get(f"{world.service.url}/v1/metrics/lag").json()["queues"]
+        scrape(harness.service.url)  # which measures the queues
+        lag = httpx.get(f"{harness.service.url}/v1/metrics/lag").json()["queues"]
         found: dict[str, Any] = next(one["verdict"] for one in lag if one["name"] == arn.rpartition(":")[2])
         return found
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from .conftest import World
+from .conftest import Harness
 
 
 def refused(call: Any, **members: Any) -> tuple[str, int, str]:
@@ -23,17 +23,17 @@ def refused(call: Any, **members: Any) -> tuple[str, int, str]:
     return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Message"]
 
 
-def test_a_mapping_lives_and_dies(world: World) -> None:
-    _, arn = world.queue()
-    name = world.function(lambda _: None)
-    made = world.client.create_event_source_mapping(
+def test_a_mapping_lives_and_dies(harness: Harness) -> None:
+    _, arn = harness.queue()
+    name = harness.function(lambda _: None)
+    made = harness.client.create_event_source_mapping(
         EventSourceArn=arn, FunctionName=name, BatchSize=7, MaximumBatchingWindowInSeconds=1, Enabled=False,
         ScalingConfig={"MaximumConcurrency": 8}, FunctionResponseTypes=["ReportBatchItemFailures"],
         FilterCriteria={"Filters": [{"Pattern": '{"body": {"a": [1]}}'}]}, Tags={"team": "a"},
     )  # fmt: skip
     assert made["State"] == "Creating"
     assert made["ResponseMetadata"]["HTTPStatusCode"] == 202
-    shown = world.get(made["UUID"])
+    shown = harness.get(made["UUID"])
     account = arn.split(":")[4]
     assert {
         key: value for key, value in shown.items() if key not in ("ResponseMetadata", "LastModified")
@@ -51,24 +51,24 @@ def test_a_mapping_lives_and_dies(world: World) -> None:
         "LastProcessingResult": "No records processed",
         "EventSourceMappingArn": f"arn:aws:lambda:us-east-1:{account}:event-source-mapping:{made['UUID']}",
     }
-    updated = world.client.update_event_source_mapping(UUID=made["UUID"], Enabled=True, BatchSize=3)
+    updated = harness.client.update_event_source_mapping(UUID=made["UUID"], Enabled=True, BatchSize=3)
     assert (updated["State"], updated["BatchSize"]) == ("Enabling", 3)
-    shown = world.get(made["UUID"])
+    shown = harness.get(made["UUID"])
     assert (shown["State"], shown["BatchSize"], shown["ScalingConfig"]) == (
         "Enabled",
         3,
         {"MaximumConcurrency": 8},
     )
-    assert world.client.delete_event_source_mapping(UUID=made["UUID"])["State"] == "Deleting"
-    assert refused(world.client.get_event_source_mapping, UUID=made["UUID"])[:2] == (
+    assert harness.client.delete_event_source_mapping(UUID=made["UUID"])["State"] == "Deleting"
+    assert refused(harness.client.get_event_source_mapping, UUID=made["UUID"])[:2] == (
         "ResourceNotFoundException",
         404,
     )
 
 
-def test_changes_at_the_same_time_keep_each_others_members(world: World) -> None:
-    _, arn = world.queue()
-    mapping = world.map(arn, world.function(lambda _: None), Enabled=False)
+def test_changes_at_the_same_time_keep_each_others_members(harness: Harness) -> None:
+    _, arn = harness.queue()
+    mapping = harness.map(arn, harness.function(lambda _: None), Enabled=False)
     changes: list[dict[str, Any]] = [
         {"BatchSize": 3},
         {"ScalingConfig": {"MaximumConcurrency": 9}},
@@ -76,58 +76,58 @@ def test_changes_at_the_same_time_keep_each_others_members(world: World) -> None
         {"FunctionResponseTypes": ["ReportBatchItemFailures"]},
     ]
     for _ in range(5):
-        world.client.update_event_source_mapping(
+        harness.client.update_event_source_mapping(
             UUID=mapping, BatchSize=1, ScalingConfig={}, FilterCriteria={}, FunctionResponseTypes=[]
         )
         with ThreadPoolExecutor(len(changes)) as threads:
             list(
                 threads.map(
-                    lambda change: world.client.update_event_source_mapping(UUID=mapping, **change), changes
+                    lambda change: harness.client.update_event_source_mapping(UUID=mapping, **change), changes
                 )
             )
-        shown = world.get(mapping)
+        shown = harness.get(mapping)
         assert {name: shown.get(name) for change in changes for name in change} == {
             name: value for change in changes for name, value in change.items()
         }
 
 
-def test_defaults(world: World) -> None:
+def test_defaults(harness: Harness) -> None:
     """ "The default value for SQS is 10", "the default is 0 seconds", enabled."""
-    _, arn = world.queue()
-    shown = world.get(world.map(arn, world.function(lambda _: None)))
+    _, arn = harness.queue()
+    shown = harness.get(harness.map(arn, harness.function(lambda _: None)))
     assert (shown["BatchSize"], shown["MaximumBatchingWindowInSeconds"], shown["State"]) == (10, 0, "Enabled")
 
 
-def test_lists_by_queue_by_function_and_page_by_page(world: World) -> None:
-    _, arn = world.queue()
-    names = [world.function(lambda _: None) for _ in range(3)]
-    made = [world.map(arn, name) for name in names]
-    pages = world.client.get_paginator("list_event_source_mappings").paginate(
+def test_lists_by_queue_by_function_and_page_by_page(harness: Harness) -> None:
+    _, arn = harness.queue()
+    names = [harness.function(lambda _: None) for _ in range(3)]
+    made = [harness.map(arn, name) for name in names]
+    pages = harness.client.get_paginator("list_event_source_mappings").paginate(
         EventSourceArn=arn, PaginationConfig={"PageSize": 2}
     )
     assert [len(page["EventSourceMappings"]) for page in pages] == [2, 1]
-    found = world.client.list_event_source_mappings(FunctionName=names[1])["EventSourceMappings"]
+    found = harness.client.list_event_source_mappings(FunctionName=names[1])["EventSourceMappings"]
     assert [one["UUID"] for one in found] == [made[1]]
 
 
-def test_tags(world: World) -> None:
-    _, arn = world.queue()
-    made = world.map(arn, world.function(lambda _: None), Tags={"a": "1", "b": "2"})
-    resource = world.get(made)["EventSourceMappingArn"]
-    answer = world.client.tag_resource(Resource=resource, Tags={"b": "3", "c": "4"})
+def test_tags(harness: Harness) -> None:
+    _, arn = harness.queue()
+    made = harness.map(arn, harness.function(lambda _: None), Tags={"a": "1", "b": "2"})
+    resource = harness.get(made)["EventSourceMappingArn"]
+    answer = harness.client.tag_resource(Resource=resource, Tags={"b": "3", "c": "4"})
     assert answer["ResponseMetadata"]["HTTPStatusCode"] == 204
-    world.client.untag_resource(Resource=resource, TagKeys=["a"])
-    assert world.client.list_tags(Resource=resource)["Tags"] == {"b": "3", "c": "4"}
+    harness.client.untag_resource(Resource=resource, TagKeys=["a"])
+    assert harness.client.list_tags(Resource=resource)["Tags"] == {"b": "3", "c": "4"}
     other = resource[:-1] + ("0" if resource[-1] != "0" else "1")
-    assert refused(world.client.list_tags, Resource=other)[0] == "ResourceNotFoundException"
+    assert refused(harness.client.list_tags, Resource=other)[0] == "ResourceNotFoundException"
 
 
-def test_one_mapping_from_a_queue_to_a_function(world: World) -> None:
-    _, arn = world.queue()
-    name = world.function(lambda _: None)
-    made = world.map(arn, name)
+def test_one_mapping_from_a_queue_to_a_function(harness: Harness) -> None:
+    _, arn = harness.queue()
+    name = harness.function(lambda _: None)
+    made = harness.map(arn, name)
     code, status, message = refused(
-        world.client.create_event_source_mapping, EventSourceArn=arn, FunctionName=name
+        harness.client.create_event_source_mapping, EventSourceArn=arn, FunctionName=name
     )
     assert (code, status) == ("ResourceConflictException", 409)
     assert message.endswith(made)
@@ -148,10 +148,10 @@ def test_one_mapping_from_a_queue_to_a_function(world: World) -> None:
         (False, {"EventSourceArn": "arn:aws:kinesis:us-east-1:000000000000:stream/s"}),
     ],
 )
-def test_values_that_cannot_be(world: World, fifo: bool, members: dict[str, Any]) -> None:
-    _, arn = world.queue(**({"FifoQueue": "true"} if fifo else {}))
+def test_values_that_cannot_be(harness: Harness, fifo: bool, members: dict[str, Any]) -> None:
+    _, arn = harness.queue(**({"FifoQueue": "true"} if fifo else {}))
     given = {"EventSourceArn": arn, "FunctionName": "f", **members}
-    assert refused(world.client.create_event_source_mapping, **given)[:2] == (
+    assert refused(harness.client.create_event_source_mapping, **given)[:2] == (
         "InvalidParameterValueException",
         400,
     )
@@ -169,18 +169,18 @@ def test_values_that_cannot_be(world: World, fifo: bool, members: dict[str, Any]
         {"FilterCriteria": {"Filters": [{"Pattern": "x" * 4097}]}},
     ],
 )
-def test_limits_of_the_model(world: World, members: dict[str, Any]) -> None:
+def test_limits_of_the_model(harness: Harness, members: dict[str, Any]) -> None:
     """Sent as they are: botocore would refuse some itself."""
-    body = {"EventSourceArn": world.queue()[1], "FunctionName": "f", **members}
-    answer = httpx.post(f"{world.service.url}/2015-03-31/event-source-mappings/", json=body)
+    body = {"EventSourceArn": harness.queue()[1], "FunctionName": "f", **members}
+    answer = httpx.post(f"{harness.service.url}/2015-03-31/event-source-mappings/", json=body)
     assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (400, "ValidationException")
 
 
-def test_a_mapping_that_is_not_there(world: World) -> None:
+def test_a_mapping_that_is_not_there(harness: Harness) -> None:
     uuid = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
     for call in (
-        world.client.get_event_source_mapping,
-        world.client.update_event_source_mapping,
-        world.client.delete_event_source_mapping,
+        harness.client.get_event_source_mapping,
+        harness.client.update_event_source_mapping,
+        harness.client.delete_event_source_mapping,
     ):
         assert refused(call, UUID=uuid)[:2] == ("ResourceNotFoundException", 404)

@@ -24,7 +24,7 @@ from aws_lambda_powertools.utilities.parser.models import SqsModel
 
 from tests.support.wait import wait_until
 
-from .conftest import World
+from .conftest import Harness
 
 REPORTS = ["ReportBatchItemFailures"]
 
@@ -33,26 +33,26 @@ def ignore(_: Any) -> None:
     """A function that succeeds."""
 
 
-def send(world: World, url: str, *bodies: str, **members: Any) -> None:
+def send(harness: Harness, url: str, *bodies: str, **members: Any) -> None:
     for body in bodies:
-        world.sqs.send_message(QueueUrl=url, MessageBody=body, **members)
+        harness.sqs.send_message(QueueUrl=url, MessageBody=body, **members)
 
 
 # --- events ----------------------------------------------------------------------------------------------------------
-def test_the_event_has_the_fields_of_the_documentation(world: World) -> None:
+def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
     """The example "Standard queue message event", field by field; its values where they do not depend on the moment."""
-    url, arn = world.queue()
-    name = world.function(ignore)
-    world.map(arn, name)
-    sent = world.sqs.send_message(
+    url, arn = harness.queue()
+    name = harness.function(ignore)
+    harness.map(arn, name)
+    sent = harness.sqs.send_message(
         QueueUrl=url, MessageBody="Test message.",
         MessageAttributes={
             "myAttribute": {"DataType": "String", "StringValue": "myValue"},
             "bytes": {"DataType": "Binary", "BinaryValue": b"\x00\x01"},
         },
     )  # fmt: skip
-    world.until_empty(url)
-    (invocation,) = world.invocations(name)
+    harness.until_empty(url)
+    (invocation,) = harness.invocations(name)
     assert invocation.headers["x-amz-invocation-type"] == "RequestResponse"
     (record,) = invocation.event["Records"]
     attributes = record.pop("attributes")
@@ -86,29 +86,29 @@ def test_the_event_has_the_fields_of_the_documentation(world: World) -> None:
     assert attributes["ApproximateReceiveCount"] == "1"
 
 
-def test_the_event_of_a_fifo_queue(world: World) -> None:
+def test_the_event_of_a_fifo_queue(harness: Harness) -> None:
     """The attributes of the example "FIFO queue message event"."""
-    url, arn = world.queue(FifoQueue="true")
-    name = world.function(ignore)
-    world.map(arn, name)
-    send(world, url, "m", MessageGroupId="1", MessageDeduplicationId="d")
-    world.until_empty(url)
-    (record,) = world.invocations(name)[0].event["Records"]
+    url, arn = harness.queue(FifoQueue="true")
+    name = harness.function(ignore)
+    harness.map(arn, name)
+    send(harness, url, "m", MessageGroupId="1", MessageDeduplicationId="d")
+    harness.until_empty(url)
+    (record,) = harness.invocations(name)[0].event["Records"]
     assert set(record["attributes"]) == {
         "ApproximateReceiveCount", "SentTimestamp", "SequenceNumber", "MessageGroupId", "SenderId",
         "MessageDeduplicationId", "ApproximateFirstReceiveTimestamp",
     }  # fmt: skip
 
 
-def test_powertools_reads_the_event(world: World) -> None:
+def test_powertools_reads_the_event(harness: Harness) -> None:
     """Its data class and its pydantic model accept what we send."""
-    url, arn = world.queue()
-    name = world.function(ignore)
-    world.map(arn, name)
+    url, arn = harness.queue()
+    name = harness.function(ignore)
+    harness.map(arn, name)
     attribute = {"n": {"DataType": "Number", "StringValue": "7"}}
-    send(world, url, '{"id": 1}', MessageAttributes=attribute)
-    world.until_empty(url)
-    event = world.invocations(name)[0].event
+    send(harness, url, '{"id": 1}', MessageAttributes=attribute)
+    harness.until_empty(url)
+    event = harness.invocations(name)[0].event
     (record,) = list(SQSEvent(event).records)
     number = record.message_attributes["n"]
     assert number is not None
@@ -119,12 +119,12 @@ def test_powertools_reads_the_event(world: World) -> None:
 
 # --- outcomes --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["BatchProcessor", "AsyncBatchProcessor"])
-def test_powertools_reports_items_and_only_those_come_again(world: World, kind: str) -> None:
-    url, arn = world.queue()
+def test_powertools_reports_items_and_only_those_come_again(harness: Harness, kind: str) -> None:
+    url, arn = harness.queue()
 
     def one(record: Any) -> None:
         if record.body == "bad" and record.attributes.approximate_receive_count == "1":
-            world.show_again(record.raw_event)
+            harness.show_again(record.raw_event)
             raise ValueError(record.body)
 
     async def one_async(record: Any) -> None:
@@ -135,143 +135,143 @@ def test_powertools_reports_items_and_only_those_come_again(world: World, kind: 
             return process_partial_response(event, one, BatchProcessor(EventType.SQS), None)
         return async_process_partial_response(event, one_async, AsyncBatchProcessor(EventType.SQS), None)
 
-    send(world, url, "good", "bad", "fine")
-    name = world.function(code)
-    world.map(arn, name, FunctionResponseTypes=REPORTS, BatchSize=10)
-    world.until_empty(url)
-    assert sorted(world.seen(name)) == ["bad", "bad", "fine", "good"]
+    send(harness, url, "good", "bad", "fine")
+    name = harness.function(code)
+    harness.map(arn, name, FunctionResponseTypes=REPORTS, BatchSize=10)
+    harness.until_empty(url)
+    assert sorted(harness.seen(name)) == ["bad", "bad", "fine", "good"]
 
 
 @pytest.mark.parametrize(
     "answer", [b"{", {"batchItemFailures": [{"itemIdentifier": ""}]}, {"batchItemFailures": [{"itemIdentifier": None}]},
                {"batchItemFailures": [{"badKeyName": "x"}]}],
 )  # fmt: skip
-def test_an_answer_that_cannot_be_read_fails_the_batch(world: World, answer: Any) -> None:
+def test_an_answer_that_cannot_be_read_fails_the_batch(harness: Harness, answer: Any) -> None:
     """ "Lambda treats a batch as a complete failure if …"."""
-    url, arn = world.queue()
+    url, arn = harness.queue()
     answers = iter([answer])
 
     def code(event: Any) -> Any:
         if (given := next(answers, None)) is not None:
-            world.show_again(event["Records"][0])
+            harness.show_again(event["Records"][0])
         return given
 
-    name = world.function(code)
-    world.map(arn, name, FunctionResponseTypes=REPORTS)
-    send(world, url, "m")
-    world.until_empty(url)
-    assert world.seen(name) == ["m", "m"]
+    name = harness.function(code)
+    harness.map(arn, name, FunctionResponseTypes=REPORTS)
+    send(harness, url, "m")
+    harness.until_empty(url)
+    assert harness.seen(name) == ["m", "m"]
 
 
 @pytest.mark.parametrize("answer", [b"", None, {}, {"batchItemFailures": []}, {"batchItemFailures": None}])
-def test_an_answer_that_means_success(world: World, answer: Any) -> None:
+def test_an_answer_that_means_success(harness: Harness, answer: Any) -> None:
     """ "Lambda treats a batch as a complete success if …"."""
-    url, arn = world.queue()
-    name = world.function(lambda _: answer)
-    uuid = world.map(arn, name, FunctionResponseTypes=REPORTS)
-    send(world, url, "m")
-    world.until_empty(url)
-    assert world.seen(name) == ["m"]
-    wait_until(lambda: world.get(uuid)["LastProcessingResult"] == "OK")
+    url, arn = harness.queue()
+    name = harness.function(lambda _: answer)
+    uuid = harness.map(arn, name, FunctionResponseTypes=REPORTS)
+    send(harness, url, "m")
+    harness.until_empty(url)
+    assert harness.seen(name) == ["m"]
+    wait_until(lambda: harness.get(uuid)["LastProcessingResult"] == "OK")
 
 
-def test_a_batch_that_always_fails_goes_to_the_dead_letters(world: World) -> None:
-    dead_url, dead_arn = world.queue()
+def test_a_batch_that_always_fails_goes_to_the_dead_letters(harness: Harness) -> None:
+    dead_url, dead_arn = harness.queue()
     policy = json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 2})
-    url, arn = world.queue(RedrivePolicy=policy)
+    url, arn = harness.queue(RedrivePolicy=policy)
 
     def code(event: Any) -> None:
-        world.show_again(event["Records"][0])
+        harness.show_again(event["Records"][0])
         raise ValueError("always")
 
-    name = world.function(code)
-    uuid = world.map(arn, name)
-    send(world, url, "poison")
-    wait_until(lambda: world.depth(dead_url) == 1)
-    assert world.seen(name) == ["poison", "poison"]
-    assert world.get(uuid)["LastProcessingResult"] == "PROBLEM: the function failed"
+    name = harness.function(code)
+    uuid = harness.map(arn, name)
+    send(harness, url, "poison")
+    wait_until(lambda: harness.depth(dead_url) == 1)
+    assert harness.seen(name) == ["poison", "poison"]
+    assert harness.get(uuid)["LastProcessingResult"] == "PROBLEM: the function failed"
 
 
-def test_without_reports_the_answer_says_nothing(world: World) -> None:
-    url, arn = world.queue()
-    name = world.function(
+def test_without_reports_the_answer_says_nothing(harness: Harness) -> None:
+    url, arn = harness.queue()
+    name = harness.function(
         lambda event: {"batchItemFailures": [{"itemIdentifier": event["Records"][0]["messageId"]}]}
     )
-    world.map(arn, name)
-    send(world, url, "m")
-    world.until_empty(url)
-    assert world.seen(name) == ["m"]
+    harness.map(arn, name)
+    send(harness, url, "m")
+    harness.until_empty(url)
+    assert harness.seen(name) == ["m"]
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
-def test_a_window_gathers_a_batch(world: World) -> None:
+def test_a_window_gathers_a_batch(harness: Harness) -> None:
     """More than ten messages, which one receive does not bring."""
-    url, arn = world.queue()
-    name = world.function(ignore)
-    world.map(arn, name, BatchSize=25, MaximumBatchingWindowInSeconds=300)
-    send(world, url, *map(str, range(25)))
-    world.until_empty(url)
-    assert [len(one.bodies) for one in world.invocations(name)] == [25]
+    url, arn = harness.queue()
+    name = harness.function(ignore)
+    harness.map(arn, name, BatchSize=25, MaximumBatchingWindowInSeconds=300)
+    send(harness, url, *map(str, range(25)))
+    harness.until_empty(url)
+    assert [len(one.bodies) for one in harness.invocations(name)] == [25]
 
 
-def test_an_event_has_6_mb_at_most(world: World) -> None:
-    url, arn = world.queue()
-    name = world.function(ignore)
-    send(world, url, *["x" * 1_000_000] * 8)
-    world.map(arn, name, BatchSize=11, MaximumBatchingWindowInSeconds=1)
-    world.until_empty(url)
-    sizes = [len(one.bodies) for one in world.invocations(name)]
+def test_an_event_has_6_mb_at_most(harness: Harness) -> None:
+    url, arn = harness.queue()
+    name = harness.function(ignore)
+    send(harness, url, *["x" * 1_000_000] * 8)
+    harness.map(arn, name, BatchSize=11, MaximumBatchingWindowInSeconds=1)
+    harness.until_empty(url)
+    sizes = [len(one.bodies) for one in harness.invocations(name)]
     assert sum(sizes) == 8
     assert max(sizes) <= 6
 
 
-def test_concurrency_has_a_limit(world: World) -> None:
-    url, arn = world.queue()
+def test_concurrency_has_a_limit(harness: Harness) -> None:
+    url, arn = harness.queue()
     gate = threading.Event()
-    name = world.function(lambda _: gate.wait(30))
-    send(world, url, *map(str, range(6)))
-    world.functions.most_at_once = 0
-    world.map(arn, name, BatchSize=1, ScalingConfig={"MaximumConcurrency": 2})
-    world.functions.wait(lambda: len(world.invocations(name)) == 2)
+    name = harness.function(lambda _: gate.wait(30))
+    send(harness, url, *map(str, range(6)))
+    harness.functions.most_at_once = 0
+    harness.map(arn, name, BatchSize=1, ScalingConfig={"MaximumConcurrency": 2})
+    harness.functions.wait(lambda: len(harness.invocations(name)) == 2)
     gate.set()
-    world.until_empty(url)
-    assert sorted(world.seen(name)) == list("012345")
-    assert world.functions.most_at_once == 2
+    harness.until_empty(url)
+    assert sorted(harness.seen(name)) == list("012345")
+    assert harness.functions.most_at_once == 2
 
 
-def test_a_filter_deletes_what_it_leaves_out(world: World) -> None:
-    url, arn = world.queue()
-    name = world.function(ignore)
+def test_a_filter_deletes_what_it_leaves_out(harness: Harness) -> None:
+    url, arn = harness.queue()
+    name = harness.function(ignore)
     pattern = json.dumps({"body": {"kind": ["order"], "n": [{"numeric": [">", 5]}]}})
     send(
-        world,
+        harness,
         url,
         '{"kind": "order", "n": 6}',
         '{"kind": "order", "n": 5}',
         '{"kind": "other"}',
         "plain text",
     )
-    world.map(arn, name, FilterCriteria={"Filters": [{"Pattern": pattern}]})
-    world.until_empty(url)
-    assert world.seen(name) == ['{"kind": "order", "n": 6}']
+    harness.map(arn, name, FilterCriteria={"Filters": [{"Pattern": pattern}]})
+    harness.until_empty(url)
+    assert harness.seen(name) == ['{"kind": "order", "n": 6}']
 
 
-def test_a_filter_of_text_and_of_what_is_not_the_body(world: World) -> None:
-    url, arn = world.queue()
-    name = world.function(ignore)
+def test_a_filter_of_text_and_of_what_is_not_the_body(harness: Harness) -> None:
+    url, arn = harness.queue()
+    name = harness.function(ignore)
     patterns = [{"body": ["yes"]}, {"messageAttributes": {"k": {"stringValue": ["v"]}}}]
     filters = [{"Pattern": json.dumps(pattern)} for pattern in patterns]
-    world.map(arn, name, FilterCriteria={"Filters": filters})
-    send(world, url, "yes", "no")
-    send(world, url, "by attribute", MessageAttributes={"k": {"DataType": "String", "StringValue": "v"}})
-    world.until_empty(url)
-    assert sorted(world.seen(name)) == ["by attribute", "yes"]
+    harness.map(arn, name, FilterCriteria={"Filters": filters})
+    send(harness, url, "yes", "no")
+    send(harness, url, "by attribute", MessageAttributes={"k": {"DataType": "String", "StringValue": "v"}})
+    harness.until_empty(url)
+    assert sorted(harness.seen(name)) == ["by attribute", "yes"]
 
 
 # --- order -----------------------------------------------------------------------------------------------------------
-def test_fifo_groups_keep_their_order_through_failures(world: World) -> None:
+def test_fifo_groups_keep_their_order_through_failures(harness: Harness) -> None:
     """Each message succeeds in the order of its group, whatever fails meanwhile."""
-    url, arn = world.queue(FifoQueue="true", ContentBasedDeduplication="true")
+    url, arn = harness.queue(FifoQueue="true", ContentBasedDeduplication="true")
     handled: dict[str, list[int]] = defaultdict(list)
     failed: set[str] = set()
 
@@ -282,7 +282,7 @@ def test_fifo_groups_keep_their_order_through_failures(world: World) -> None:
             group, number = record["body"].split("-")
             if stopped or (int(number) % 7 == 3 and record["body"] not in failed):
                 failed.add(record["body"])
-                world.show_again(record)
+                harness.show_again(record)
                 failures.append({"itemIdentifier": record["messageId"]})
                 stopped = True
             else:
@@ -291,31 +291,31 @@ def test_fifo_groups_keep_their_order_through_failures(world: World) -> None:
 
     for number in range(12):
         for group in "abcd":
-            send(world, url, f"{group}-{number}", MessageGroupId=group)
-    world.map(
-        arn, world.function(code), FunctionResponseTypes=REPORTS, ScalingConfig={"MaximumConcurrency": 4}
+            send(harness, url, f"{group}-{number}", MessageGroupId=group)
+    harness.map(
+        arn, harness.function(code), FunctionResponseTypes=REPORTS, ScalingConfig={"MaximumConcurrency": 4}
     )
-    world.until_empty(url)
+    harness.until_empty(url)
     assert handled == {group: list(range(12)) for group in "abcd"}
 
 
 # --- targets ---------------------------------------------------------------------------------------------------------
-def test_a_url_gets_the_same_event(world: World) -> None:
-    url, arn = world.queue()
-    world.functions.functions["/hook"] = ignore
-    uuid = world.map(arn, f"{world.functions.url}/hook")
-    send(world, url, "m")
-    world.until_empty(url)
-    assert world.seen("/hook") == ["m"]
-    assert world.get(uuid)["FunctionArn"] == f"{world.functions.url}/hook"
+def test_a_url_gets_the_same_event(harness: Harness) -> None:
+    url, arn = harness.queue()
+    harness.functions.functions["/hook"] = ignore
+    uuid = harness.map(arn, f"{harness.functions.url}/hook")
+    send(harness, url, "m")
+    harness.until_empty(url)
+    assert harness.seen("/hook") == ["m"]
+    assert harness.get(uuid)["FunctionArn"] == f"{harness.functions.url}/hook"
 
 
-def test_changes_take_effect(world: World) -> None:
+def test_changes_take_effect(harness: Harness) -> None:
     """A mapping that is off gets nothing, its new function gets what the old one does not."""
-    url, arn = world.queue()
-    old, new = world.function(ignore), world.function(ignore)
-    uuid = world.map(arn, old, Enabled=False)
-    send(world, url, "m")
-    world.client.update_event_source_mapping(UUID=uuid, FunctionName=new, Enabled=True)
-    world.until_empty(url)
-    assert (world.seen(old), world.seen(new)) == ([], ["m"])
+    url, arn = harness.queue()
+    old, new = harness.function(ignore), harness.function(ignore)
+    uuid = harness.map(arn, old, Enabled=False)
+    send(harness, url, "m")
+    harness.client.update_event_source_mapping(UUID=uuid, FunctionName=new, Enabled=True)
+    harness.until_empty(url)
+    assert (harness.seen(old), harness.seen(new)) == ([], ["m"])

@@ -15,44 +15,46 @@ import pytest
 from penstock.aws.function_arn import parse_function
 from penstock.delivery.functions.configuration import read_timeout
 
-from .conftest import World
+from .conftest import Harness
 
 
-def refused(world: World, call: str, **members: Any) -> str:
-    with pytest.raises(world.client.exceptions.InvalidParameterValueException) as refusal:
-        getattr(world.client, call)(**members)
+def refused(harness: Harness, call: str, **members: Any) -> str:
+    with pytest.raises(harness.client.exceptions.InvalidParameterValueException) as refusal:
+        getattr(harness.client, call)(**members)
     return str(refusal.value.response["Error"]["Message"])
 
 
-def test_a_mapping_whose_function_may_take_longer_is_refused(world: World) -> None:
-    _, arn = world.queue(VisibilityTimeout="30")
-    _, patient = world.queue(VisibilityTimeout="60")
-    slow, quick = world.function(lambda _: None), world.function(lambda _: None)
-    world.functions.timeouts |= {slow: 60, quick: 30}
+def test_a_mapping_whose_function_may_take_longer_is_refused(harness: Harness) -> None:
+    _, arn = harness.queue(VisibilityTimeout="30")
+    _, patient = harness.queue(VisibilityTimeout="60")
+    slow, quick = harness.function(lambda _: None), harness.function(lambda _: None)
+    harness.functions.timeouts |= {slow: 60, quick: 30}
     message = "Queue visibility timeout: 30 seconds is less than Function timeout: 60 seconds"
-    assert refused(world, "create_event_source_mapping", EventSourceArn=arn, FunctionName=slow) == message
-    assert world.client.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"] == []
-    world.map(patient, slow)
-    mapping = world.map(arn, quick)
-    assert refused(world, "update_event_source_mapping", UUID=mapping, FunctionName=slow) == message
-    assert world.get(mapping)["FunctionArn"].endswith(quick)
+    assert refused(harness, "create_event_source_mapping", EventSourceArn=arn, FunctionName=slow) == message
+    assert harness.client.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"] == []
+    harness.map(patient, slow)
+    mapping = harness.map(arn, quick)
+    assert refused(harness, "update_event_source_mapping", UUID=mapping, FunctionName=slow) == message
+    assert harness.get(mapping)["FunctionArn"].endswith(quick)
 
 
-def test_a_mapping_that_would_be_refused_by_now_can_be_stopped(world: World) -> None:
-    _, arn = world.queue(VisibilityTimeout="30")
-    name = world.function(lambda _: None)
-    mapping = world.map(arn, name)
-    world.functions.timeouts[name] = 60
-    world.client.update_event_source_mapping(UUID=mapping, Enabled=False)
-    assert world.get(mapping)["State"] == "Disabled"
-    assert refused(world, "update_event_source_mapping", UUID=mapping, Enabled=True).startswith("Queue visib")
+def test_a_mapping_that_would_be_refused_by_now_can_be_stopped(harness: Harness) -> None:
+    _, arn = harness.queue(VisibilityTimeout="30")
+    name = harness.function(lambda _: None)
+    mapping = harness.map(arn, name)
+    harness.functions.timeouts[name] = 60
+    harness.client.update_event_source_mapping(UUID=mapping, Enabled=False)
+    assert harness.get(mapping)["State"] == "Disabled"
+    assert refused(harness, "update_event_source_mapping", UUID=mapping, Enabled=True).startswith(
+        "Queue visib"
+    )
 
 
-def test_the_rest_api_says_it_too(world: World) -> None:
-    url, _ = world.queue(VisibilityTimeout="10")
-    slow = world.function(lambda _: None)
-    world.functions.timeouts[slow] = 11
-    with world.service.http() as http:
+def test_the_rest_api_says_it_too(harness: Harness) -> None:
+    url, _ = harness.queue(VisibilityTimeout="10")
+    slow = harness.function(lambda _: None)
+    harness.functions.timeouts[slow] = 11
+    with harness.service.http() as http:
         answer = http.post("/v1/mappings", json={"queue": url.rpartition("/")[2], "function": slow})
     assert answer.status_code == 400
     assert answer.json()["error"]["message"].startswith("Queue visibility timeout: 10 seconds is less than")

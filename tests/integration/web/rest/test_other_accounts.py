@@ -45,7 +45,7 @@ class Account(NamedTuple):
         return answer.json() if answer.content else None
 
 
-class World(NamedTuple):
+class Setup(NamedTuple):
     """What the owner has: a queue with two messages, one of which is in flight; bindings of it and of a URL for
     `key`; a
     delivery that waits; a schedule. `other`: a queue with a message in flight that the partner has."""
@@ -89,7 +89,7 @@ def accounts(postgres: TestServer) -> Iterator[tuple[Account, Account]]:
 
 
 @pytest.fixture
-def world(accounts: tuple[Account, Account]) -> World:
+def setup(accounts: tuple[Account, Account]) -> Setup:
     owner, partner = accounts
     number = next(_numbers)
     queue, key, other = f"orders-{number}", f"shop.order-{number}", f"mine-{number}"
@@ -113,7 +113,7 @@ def world(accounts: tuple[Account, Account]) -> World:
         "target": {"queue": queue, **FORGED},
     }
     owner.do("POST", "/schedules", schedule)
-    return World(
+    return Setup(
         owner, partner, queue, message["id"], message["receipt"], key, binding["id"], delivery["id"], schedule["name"],
         other,
     )  # fmt: skip
@@ -134,25 +134,25 @@ def spellings(queue: str) -> list[str]:
     ]  # fmt: skip
 
 
-def at_queue(method: str, rest: str = "", body: Any = None) -> Callable[[World, str], Asked]:
-    return lambda world, name: (method, f"/queues/{quote(name, safe='')}{rest.format(world=world)}", body)
+def at_queue(method: str, rest: str = "", body: Any = None) -> Callable[[Setup, str], Asked]:
+    return lambda setup, name: (method, f"/queues/{quote(name, safe='')}{rest.format(setup=setup)}", body)
 
 
-def in_transaction(**parts: Any) -> Callable[[World, str], Asked]:
-    def asked(world: World, name: str) -> Asked:
+def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
+    def asked(setup: Setup, name: str) -> Asked:
         text = (
             json.dumps(parts)
             .replace('"NAME"', json.dumps(name))
-            .replace('"RECEIPT"', json.dumps(world.receipt))
+            .replace('"RECEIPT"', json.dumps(setup.receipt))
         )
-        return "POST", "/transactions", json.loads(text.replace('"OTHER"', json.dumps(world.other)))
+        return "POST", "/transactions", json.loads(text.replace('"OTHER"', json.dumps(setup.other)))
 
     return asked
 
 
 SEND, ACK = {"queue": "NAME", **FORGED}, {"queue": "NAME", "receipt": "RECEIPT"}
 # Each with the parts that the owner may ask, too: what is refused to the partner is done for him.
-BY_NAME: dict[str, Callable[[World, str], Asked]] = {
+BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
     "search": at_queue("POST", "/messages/search", {}), "failures": at_queue("GET", "/failures"),
@@ -161,17 +161,17 @@ BY_NAME: dict[str, Callable[[World, str], Asked]] = {
     "minutes": at_queue("GET", "/minutes"),
     "bindings": at_queue("GET", "/subscriptions"),
     "change": at_queue("PATCH", "", {"attributes": {"DelaySeconds": 1}}),
-    "hide": at_queue("PATCH", "/messages/{world.message}", {"vt": 0}),
-    "delete a message": at_queue("DELETE", "/messages/{world.message}"), "purge": at_queue("POST", "/purge"),
+    "hide": at_queue("PATCH", "/messages/{setup.message}", {"vt": 0}),
+    "delete a message": at_queue("DELETE", "/messages/{setup.message}"), "purge": at_queue("POST", "/purge"),
     "delete the queue": at_queue("DELETE"), "send in a transaction": in_transaction(send=[SEND]),
     "acknowledge in a transaction": in_transaction(ack=[ACK]),
     "both in a transaction": in_transaction(ack=[ACK], send=[SEND]),
     "send behind an event": in_transaction(publish=[{"routing_key": "nobody.listens", **FORGED}], send=[SEND]),
-    "bind": lambda world, name: ("POST", f"/events/{world.key}.new/subscriptions", {"queue_name": name}),
+    "bind": lambda setup, name: ("POST", f"/events/{setup.key}.new/subscriptions", {"queue_name": name}),
 }  # fmt: skip
 HALF = {"queue": "OTHER", "message": "half"}
 # What the partner does to a queue of his own in the same request is not done either.
-WITH_OWN: dict[str, Callable[[World, str], Asked]] = {
+WITH_OWN: dict[str, Callable[[Setup, str], Asked]] = {
     "own first": in_transaction(send=[HALF, SEND]),
     "own last": in_transaction(send=[SEND, HALF]),
     "own send, acknowledge": in_transaction(ack=[ACK], send=[HALF]),
@@ -180,29 +180,29 @@ WITH_OWN: dict[str, Callable[[World, str], Asked]] = {
 
 
 @pytest.mark.parametrize("way", BY_NAME)
-def test_a_queue_of_another_account_is_not_there(world: World, way: str) -> None:
-    before = world.state()
-    asked = [(name, world.partner.ask(*BY_NAME[way](world, name))) for name in spellings(world.queue)]
+def test_a_queue_of_another_account_is_not_there(setup: Setup, way: str) -> None:
+    before = setup.state()
+    asked = [(name, setup.partner.ask(*BY_NAME[way](setup, name))) for name in spellings(setup.queue)]
     assert [
         (name, answer.status_code, answer.text) for name, answer in asked if answer.status_code not in NOTHING
     ] == []
-    assert world.state() == before
-    assert world.owner.ask(*BY_NAME[way](world, world.queue)).is_success
+    assert setup.state() == before
+    assert setup.owner.ask(*BY_NAME[way](setup, setup.queue)).is_success
 
 
 @pytest.mark.parametrize("way", WITH_OWN)
-def test_nor_is_half_of_a_transaction_done(world: World, way: str) -> None:
-    before = world.state()
-    for name in spellings(world.queue):
-        answer = world.partner.ask(*WITH_OWN[way](world, name))
+def test_nor_is_half_of_a_transaction_done(setup: Setup, way: str) -> None:
+    before = setup.state()
+    for name in spellings(setup.queue):
+        answer = setup.partner.ask(*WITH_OWN[way](setup, name))
         assert answer.status_code in NOTHING, (name, answer.text)
-    assert world.state() == before
-    assert world.partner.do("GET", f"/queues/{world.other}")["queue_length"] == 1
-    world.partner.do("POST", "/transactions", {"send": [{"queue": world.other, "message": "whole"}]})
+    assert setup.state() == before
+    assert setup.partner.do("GET", f"/queues/{setup.other}")["queue_length"] == 1
+    setup.partner.do("POST", "/transactions", {"send": [{"queue": setup.other, "message": "whole"}]})
 
 
 # --- by id and receipt -----------------------------------------------------------------------------------------------
-BY_ID: dict[str, Callable[[World], Asked]] = {
+BY_ID: dict[str, Callable[[Setup], Asked]] = {
     "end a binding": lambda w: ("DELETE", f"/events/{w.key}/subscriptions/{w.binding}", None),
     "retry a delivery": lambda w: ("POST", f"/deliveries/{w.delivery}/retry", None),
     "describe a schedule": lambda w: ("GET", f"/schedules/{w.schedule}", None),
@@ -213,102 +213,102 @@ BY_ID: dict[str, Callable[[World], Asked]] = {
 
 
 @pytest.mark.parametrize("way", BY_ID)
-def test_nor_is_what_has_an_id(world: World, way: str) -> None:
-    before = world.state()
-    answer = world.partner.ask(*BY_ID[way](world))
+def test_nor_is_what_has_an_id(setup: Setup, way: str) -> None:
+    before = setup.state()
+    answer = setup.partner.ask(*BY_ID[way](setup))
     assert answer.status_code == 404, answer.text
-    assert world.state() == before
-    assert world.owner.ask(*BY_ID[way](world)).is_success
+    assert setup.state() == before
+    assert setup.owner.ask(*BY_ID[way](setup)).is_success
 
 
 @pytest.mark.parametrize("receipts", [["{0}"], ["{0}", "{0}"], ["x", "{0}"]])
-def test_a_receipt_of_another_account_is_none(world: World, receipts: list[str]) -> None:
+def test_a_receipt_of_another_account_is_none(setup: Setup, receipts: list[str]) -> None:
     """It is HMAC over the queue's ARN, in which the account is."""
-    before = world.state()
-    given = {"receipts": [one.format(world.receipt) for one in receipts]}
-    assert world.partner.ask("DELETE", f"/queues/{world.other}/messages", given).status_code in NOTHING
-    assert world.partner.ask("DELETE", f"/queues/{world.queue}/messages", given).status_code == 404
-    assert world.state() == before
-    done = world.owner.do("DELETE", f"/queues/{world.queue}/messages", {"receipts": [world.receipt]})
-    assert done == {"deleted": [world.receipt]}
+    before = setup.state()
+    given = {"receipts": [one.format(setup.receipt) for one in receipts]}
+    assert setup.partner.ask("DELETE", f"/queues/{setup.other}/messages", given).status_code in NOTHING
+    assert setup.partner.ask("DELETE", f"/queues/{setup.queue}/messages", given).status_code == 404
+    assert setup.state() == before
+    done = setup.owner.do("DELETE", f"/queues/{setup.queue}/messages", {"receipts": [setup.receipt]})
+    assert done == {"deleted": [setup.receipt]}
 
 
 # --- events ----------------------------------------------------------------------------------------------------------
-def test_an_event_reaches_the_bindings_of_its_own_account(world: World) -> None:
-    before = world.state()
-    in_a_transaction = {"publish": [{"routing_key": world.key, **FORGED}]}
-    assert world.partner.do("POST", f"/events/{world.key}", FORGED)["queues_matched"] == 0
-    assert world.partner.do("POST", f"/events/{world.key}", FORGED)["webhooks_matched"] == 0
-    (published,) = world.partner.do("POST", "/transactions", in_a_transaction)["published"]
+def test_an_event_reaches_the_bindings_of_its_own_account(setup: Setup) -> None:
+    before = setup.state()
+    in_a_transaction = {"publish": [{"routing_key": setup.key, **FORGED}]}
+    assert setup.partner.do("POST", f"/events/{setup.key}", FORGED)["queues_matched"] == 0
+    assert setup.partner.do("POST", f"/events/{setup.key}", FORGED)["webhooks_matched"] == 0
+    (published,) = setup.partner.do("POST", "/transactions", in_a_transaction)["published"]
     assert (published["queues_matched"], published["webhooks_matched"]) == (0, 0)
-    assert world.partner.do("GET", f"/events/{world.key}/matches") == {"subscriptions": []}
-    assert world.partner.do("GET", f"/events/{world.key}/subscriptions")["subscriptions"] == []
-    assert world.state() == before
-    assert world.owner.do("POST", f"/events/{world.key}", FORGED)["queues_matched"] == 1
-    (published,) = world.owner.do("POST", "/transactions", in_a_transaction)["published"]
+    assert setup.partner.do("GET", f"/events/{setup.key}/matches") == {"subscriptions": []}
+    assert setup.partner.do("GET", f"/events/{setup.key}/subscriptions")["subscriptions"] == []
+    assert setup.state() == before
+    assert setup.owner.do("POST", f"/events/{setup.key}", FORGED)["queues_matched"] == 1
+    (published,) = setup.owner.do("POST", "/transactions", in_a_transaction)["published"]
     assert (published["queues_matched"], published["webhooks_matched"]) == (1, 1)
 
 
-@pytest.mark.parametrize("pattern", ["#", "*.*", "shop.#", "{world.key}"])
-def test_a_binding_gets_the_events_of_its_own_account(world: World, pattern: str) -> None:
+@pytest.mark.parametrize("pattern", ["#", "*.*", "shop.#", "{setup.key}"])
+def test_a_binding_gets_the_events_of_its_own_account(setup: Setup, pattern: str) -> None:
     """Patterns that would get everything of everybody."""
-    pattern = quote(pattern.format(world=world), safe="")
-    made = world.partner.do("POST", f"/events/{pattern}/subscriptions", {"queue_name": world.other})
-    world.owner.do("POST", f"/events/{world.key}", {"message": "of the owner"})
-    assert world.partner.do("GET", f"/queues/{world.other}")["queue_length"] == 1
-    assert world.partner.do("POST", f"/events/{world.key}", FORGED)["queues_matched"] == 1
-    world.partner.do("DELETE", f"/events/{pattern}/subscriptions/{made['id']}")
+    pattern = quote(pattern.format(setup=setup), safe="")
+    made = setup.partner.do("POST", f"/events/{pattern}/subscriptions", {"queue_name": setup.other})
+    setup.owner.do("POST", f"/events/{setup.key}", {"message": "of the owner"})
+    assert setup.partner.do("GET", f"/queues/{setup.other}")["queue_length"] == 1
+    assert setup.partner.do("POST", f"/events/{setup.key}", FORGED)["queues_matched"] == 1
+    setup.partner.do("DELETE", f"/events/{pattern}/subscriptions/{made['id']}")
 
 
-def test_an_address_of_a_queue_is_no_url(world: World) -> None:
+def test_an_address_of_a_queue_is_no_url(setup: Setup) -> None:
     """A binding delivers to a URL or to a queue of the account."""
-    for endpoint in spellings(world.queue):
+    for endpoint in spellings(setup.queue):
         for protocol in ("queue", "http"):
             new = {"protocol": protocol, "endpoint": endpoint}
-            answer = world.partner.ask("POST", f"/events/{world.key}/subscriptions", new)
+            answer = setup.partner.ask("POST", f"/events/{setup.key}/subscriptions", new)
             assert answer.status_code in NOTHING or endpoint.startswith(f"{protocol}://"), (new, answer.text)
 
 
 # --- what would send later -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("target", [{"queue": "{0}"}, {"topic": "{1}"}])
-def test_a_schedule_sends_to_its_own_account(world: World, target: dict[str, str]) -> None:
+def test_a_schedule_sends_to_its_own_account(setup: Setup, target: dict[str, str]) -> None:
     """A queue that is not there may be a target: it may be made later, in the account of the schedule."""
-    before = world.state()
-    for number, name in enumerate(spellings(world.queue)):
-        to = {kind: text.format(name, world.key) for kind, text in target.items()}
+    before = setup.state()
+    for number, name in enumerate(spellings(setup.queue)):
+        to = {kind: text.format(name, setup.key) for kind, text in target.items()}
         schedule = {"name": f"later-{number}", "fire_at": "2099-01-01T00:00:00Z", "target": {**to, **FORGED}}
         for made in (
-            world.partner.ask("POST", "/schedules", schedule),
-            world.partner.ask("PUT", "/schedules", [schedule]),
+            setup.partner.ask("POST", "/schedules", schedule),
+            setup.partner.ask("PUT", "/schedules", [schedule]),
         ):
             if made.is_success:
-                world.partner.ask("POST", f"/schedules/later-{number}/runs")
-    assert world.state() == before
-    assert world.owner.ask("POST", f"/schedules/{world.schedule}/runs").is_success
-    assert world.owner.do("GET", f"/queues/{world.queue}")["queue_length"] == 3
+                setup.partner.ask("POST", f"/schedules/later-{number}/runs")
+    assert setup.state() == before
+    assert setup.owner.ask("POST", f"/schedules/{setup.schedule}/runs").is_success
+    assert setup.owner.do("GET", f"/queues/{setup.queue}")["queue_length"] == 3
 
 
-def test_dead_letters_stay_in_their_account(world: World) -> None:
+def test_dead_letters_stay_in_their_account(setup: Setup) -> None:
     """ "The dead-letter queue of a queue must reside in the same account and Region" (SQS Developer Guide)."""
-    before = world.state()
-    for name in spellings(world.queue):
+    before = setup.state()
+    for name in spellings(setup.queue):
         policy = {"deadLetterTargetArn": name, "maxReceiveCount": 1}
-        new = {"name": f"{world.other}-dead", "attributes": {"RedrivePolicy": policy}}
-        assert world.partner.ask("POST", "/queues", new).status_code in NOTHING, name
+        new = {"name": f"{setup.other}-dead", "attributes": {"RedrivePolicy": policy}}
+        assert setup.partner.ask("POST", "/queues", new).status_code in NOTHING, name
         change = {"attributes": {"RedrivePolicy": policy}}
-        assert world.partner.ask("PATCH", f"/queues/{world.other}", change).status_code in NOTHING, name
-    assert world.state() == before
-    arn = f"arn:aws:sqs:us-east-1:{OWNER}:{world.queue}"
+        assert setup.partner.ask("PATCH", f"/queues/{setup.other}", change).status_code in NOTHING, name
+    assert setup.state() == before
+    arn = f"arn:aws:sqs:us-east-1:{OWNER}:{setup.queue}"
     own = {"RedrivePolicy": {"deadLetterTargetArn": arn, "maxReceiveCount": 1}}
-    world.owner.do("POST", "/queues", {"name": f"{world.queue}-source", "attributes": own})
+    setup.owner.do("POST", "/queues", {"name": f"{setup.queue}-source", "attributes": own})
 
 
-def test_lists_have_what_the_account_has(world: World) -> None:
-    names = {one["name"] for one in world.partner.do("GET", "/queues?limit=1000")["queues"]}
-    assert world.other in names
-    assert world.queue not in names
-    assert world.partner.do("GET", "/deliveries?limit=1000") == []
-    assert world.schedule not in {one["name"] for one in world.partner.do("GET", "/schedules")["schedules"]}
-    assert world.queue not in {one["name"] for one in world.partner.do("GET", "/metrics/lag")["queues"]}
-    assert world.queue in {one["name"] for one in world.owner.do("GET", "/queues?limit=1000")["queues"]}
-    assert len(world.owner.do("GET", "/deliveries?limit=1000")) >= 1
+def test_lists_have_what_the_account_has(setup: Setup) -> None:
+    names = {one["name"] for one in setup.partner.do("GET", "/queues?limit=1000")["queues"]}
+    assert setup.other in names
+    assert setup.queue not in names
+    assert setup.partner.do("GET", "/deliveries?limit=1000") == []
+    assert setup.schedule not in {one["name"] for one in setup.partner.do("GET", "/schedules")["schedules"]}
+    assert setup.queue not in {one["name"] for one in setup.partner.do("GET", "/metrics/lag")["queues"]}
+    assert setup.queue in {one["name"] for one in setup.owner.do("GET", "/queues?limit=1000")["queues"]}
+    assert len(setup.owner.do("GET", "/deliveries?limit=1000")) >= 1

@@ -1,5 +1,5 @@
 <?php
-// The story of tests/support/clients/sdk_story.py with async-aws. Arguments: the address, and a name for the queues.
+// The scenario of tests/support/clients/sdk_scenario.py with async-aws. Arguments: the address, and a name for the queues.
 
 require 'AsyncAws/Sqs/autoload.php';
 require 'AsyncAws/Sns/autoload.php';

@@ -16,10 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.web.polling.conftest import World
 from tests.support.database import TestServer
-from tests.support.mappings.functions import running_functions
-from tests.support.programs.penstock_service import running_service
+from tests.support.mappings.harness import Harness, running_harness
 from tests.system.clients.test_go import built
 from tests.system.clients.test_jvm import command
 
@@ -33,46 +31,42 @@ def ignore(_: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def world(postgres: TestServer) -> Iterator[World]:
-    with (
-        postgres.database() as database,
-        running_functions() as functions,
-        running_service(database.api_dsn, QUEUE_LAMBDA_ENDPOINT=functions.url) as service,
-    ):
-        yield World(service, functions, database.api_dsn)
+def harness(postgres: TestServer) -> Iterator[Harness]:
+    with running_harness(postgres) as harness:
+        yield harness
 
 
-def first_event(world: World, name: str) -> dict[str, Any]:
+def first_event(harness: Harness, name: str) -> dict[str, Any]:
     """What a function gets first."""
-    world.functions.wait(lambda: bool(world.invocations(name)))
-    event: dict[str, Any] = world.invocations(name)[0].event
+    harness.functions.wait(lambda: bool(harness.invocations(name)))
+    event: dict[str, Any] = harness.invocations(name)[0].event
     return event
 
 
 @pytest.fixture(scope="module")
-def queue_event(world: World) -> dict[str, Any]:
+def queue_event(harness: Harness) -> dict[str, Any]:
     """The event of a mapping."""
-    url, arn = world.queue()
-    name = world.function(ignore)
-    world.map(arn, name)
+    url, arn = harness.queue()
+    name = harness.function(ignore)
+    harness.map(arn, name)
     attributes = {
         "n": {"DataType": "Number", "StringValue": "7"},
         "b": {"DataType": "Binary", "BinaryValue": b"\x00\x01"},
     }
-    world.sqs.send_message(QueueUrl=url, MessageBody=TEXT, MessageAttributes=attributes)
-    return first_event(world, name)
+    harness.sqs.send_message(QueueUrl=url, MessageBody=TEXT, MessageAttributes=attributes)
+    return first_event(harness, name)
 
 
 @pytest.fixture(scope="module")
-def topic_event(world: World) -> dict[str, Any]:
+def topic_event(harness: Harness) -> dict[str, Any]:
     """The event of a subscription."""
-    sns, name = world.service.client("sns"), world.function(ignore)
+    sns, name = harness.service.client("sns"), harness.function(ignore)
     topic = sns.create_topic(Name="news")["TopicArn"]
     arn = f"arn:aws:lambda:us-east-1:000000000000:function:{name}"
     sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=arn)
     attributes = {"n": {"DataType": "Number", "StringValue": "7"}}
     sns.publish(TopicArn=topic, Message=TEXT, Subject="s", MessageAttributes=attributes)
-    return first_event(world, name)
+    return first_event(harness, name)
 
 
 def seen(program: list[str], kind: str, event: dict[str, Any]) -> dict[str, Any]:

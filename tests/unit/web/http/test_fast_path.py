@@ -120,7 +120,7 @@ async def test_so_does_one_whose_head_came_in_two_parts() -> None:
         pytest.param((request("SendMessage", "connection: close"),), id="last request"),
         pytest.param((request("SendMessage", "expect: 100-continue"),), id="expects 100-continue"),
         pytest.param((request("SendMessage", path="/%30"),), id="escaped path"),
-        pytest.param((request("SendMessage", path="/v1/queues"),), id="other door"),
+        pytest.param((request("SendMessage", path="/v1/queues"),), id="other API"),
         pytest.param((request("SendMessage", MessageBody="x" * 65_536),), id="long"),
         pytest.param((request("SendMessage", MessageBody="&" * 1_001),), id="1,001 parameters"),
     ],

@@ -114,7 +114,7 @@ class Target:
         return b""
 
 
-class World:
+class Harness:
     """A mapping that polls. `results`: what it has reported; `lost_reports`: how many of them could not be stored."""
 
     def __init__(
@@ -146,61 +146,61 @@ class World:
         return len(self.results) > self.lost_reports
 
 
-async def polled(seconds: float, make: Callable[[], World]) -> World:
-    """The world after so many seconds."""
-    world = make()
+async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
+    """The harness after so many seconds."""
+    harness = make()
     await asyncio.sleep(seconds)
-    world.poller.abort()
-    await world.poller.ended()
-    return world
+    harness.poller.abort()
+    await harness.poller.ended()
+    return harness
 
 
 async def test_a_window_leaves_time_for_the_invocation() -> None:
     """Else the messages would be visible again at its end, each time anew."""
     options = Options(batch_size=100, maximum_batching_window_in_seconds=60)
-    world = await polled(100, lambda: World(Service(30, "a"), Target(), options))
-    assert world.target.began == [15]
-    assert world.service.deleted == [1]
+    harness = await polled(100, lambda: Harness(Service(30, "a"), Target(), options))
+    assert harness.target.began == [15]
+    assert harness.service.deleted == [1]
 
 
 @pytest.mark.parametrize("function", [FUNCTION, "http://127.0.0.1:1/"])
 async def test_messages_that_are_visible_at_once_are_not_asked_for_without_a_pause(function: str) -> None:
     bodies = [str(n) for n in range(1000)]
-    world = await polled(
-        10, lambda: World(Service(0, *bodies), Target(), Options(batch_size=1), function=function)
+    harness = await polled(
+        10, lambda: Harness(Service(0, *bodies), Target(), Options(batch_size=1), function=function)
     )
-    assert world.target.began == []
-    assert len(world.service.received) < 20
-    assert world.results == ["PROBLEM: messages were visible again before the invocation could begin"]
+    assert harness.target.began == []
+    assert len(harness.service.received) < 20
+    assert harness.results == ["PROBLEM: messages were visible again before the invocation could begin"]
 
 
 async def test_nothing_is_received_while_the_process_has_no_place() -> None:
     """Its messages would wait while they are invisible, and be visible again before they are handled."""
     options = Options(batch_size=1, scaling_config=ScalingConfig(50))
     bodies = [str(n) for n in range(60)]
-    world = await polled(55, lambda: World(Service(30, *bodies), Target(10), options, places=3))
-    assert len(world.target.began) == 12
-    assert len(world.service.received) <= 14
+    harness = await polled(55, lambda: Harness(Service(30, *bodies), Target(10), options, places=3))
+    assert len(harness.target.began) == 12
+    assert len(harness.service.received) <= 14
 
 
 async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
     """Else each message of the queue would be received in vain, as often as its redrive policy lets it."""
     bodies = [str(n) for n in range(1000)]
-    world = await polled(
-        10, lambda: World(Service(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
+    harness = await polled(
+        10, lambda: Harness(Service(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
     )
-    assert len(world.service.received) < 20
-    assert world.service.deleted == []
-    assert world.results == ["PROBLEM: the target was not invoked"]
+    assert len(harness.service.received) < 20
+    assert harness.service.deleted == []
+    assert harness.results == ["PROBLEM: the target was not invoked"]
 
 
 async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
     """Else the mapping would seem to fail until it does, after an outage of the database."""
 
-    def make() -> World:
-        world = World(Service(30, "a", "b", "c"), Target(), Options(batch_size=1))
-        world.lost_reports = 1
-        return world
+    def make() -> Harness:
+        harness = Harness(Service(30, "a", "b", "c"), Target(), Options(batch_size=1))
+        harness.lost_reports = 1
+        return harness
 
     assert (await polled(5, make)).results == ["OK", "OK"]
 
@@ -208,26 +208,26 @@ async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
 async def test_what_a_url_has_handled_is_deleted_after_an_outage() -> None:
     """Also where the request has taken longer than the queue's visibility timeout."""
 
-    def make() -> World:
-        world = World(Service(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
-        world.service.away = (35, 50)
-        return world
+    def make() -> Harness:
+        harness = Harness(Service(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
+        harness.service.away = (35, 50)
+        return harness
 
     assert (await polled(60, make)).service.deleted == [1]
 
 
 async def test_a_mapping_leaves_places_to_others() -> None:
     """Whose functions take 15 minutes, and which may have a thousand of them at once."""
-    others: list[World] = []
+    others: list[Harness] = []
 
     places, bodies = Places(200), [str(n) for n in range(1000)]
     slow = Options(batch_size=1, scaling_config=ScalingConfig(1000))
-    first = World(Service(900, *bodies), Target(900), slow, places)
+    first = Harness(Service(900, *bodies), Target(900), slow, places)
     await asyncio.sleep(1)
-    others.append(World(Service(900, "a"), Target(), Options(), places, number=2))
+    others.append(Harness(Service(900, "a"), Target(), Options(), places, number=2))
     await asyncio.sleep(1)
-    for world in (first, *others):
-        world.poller.abort()
-        await world.poller.ended()
+    for harness in (first, *others):
+        harness.poller.abort()
+        await harness.poller.ended()
     assert len(first.target.began) == 133
     assert others[0].service.deleted == [1]

@@ -1,4 +1,4 @@
-"""Runs over a real service, and the same schedules through the other door. Shapes: docs/schedules.md."""
+"""Runs over a real service, and the same schedules through the other API. Shapes: docs/schedules.md."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -88,9 +88,9 @@ def test_a_run_without_its_queue(http: httpx.Client) -> None:
     assert http.get("/v1/schedules/nightly/runs").json() == {"runs": []}
 
 
-# --- the other door --------------------------------------------------------------------------------------------------
+# --- the other API ---------------------------------------------------------------------------------------------------
 def test_schedules_of_eventbridge_scheduler_are_seen(http: httpx.Client, service: Service) -> None:
-    """A second door to the same rows."""
+    """A second API over the same rows."""
     of_aws = service.client("scheduler")
     queue = "arn:aws:sqs:us-east-1:000000000000:orders"
     given = {

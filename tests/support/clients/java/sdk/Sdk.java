@@ -21,7 +21,7 @@ import software.amazon.awssdk.services.sqs.SqsClient;
 import software.amazon.awssdk.services.sqs.model.*;
 
 /**
- * The story of tests/support/clients/sdk_story.py with the SDK for Java 2.
+ * The scenario of tests/support/clients/sdk_scenario.py with the SDK for Java 2.
  *
  * <p>Arguments: the address, a name for the queues, and the client: sync, async, or batch for SqsAsyncBatchManager.
  */
@@ -44,8 +44,8 @@ public final class Sdk {
         SqsAsyncClient asynchronous = configured(SqsAsyncClient.builder(), address).build()) {
       Object facts =
           switch (arguments[2]) {
-            case "sync" -> new Sdk(address, new Blocking(blocking)).story(arguments[1]);
-            case "async" -> new Sdk(address, new Joined(asynchronous)).story(arguments[1]);
+            case "sync" -> new Sdk(address, new Blocking(blocking)).scenario(arguments[1]);
+            case "async" -> new Sdk(address, new Joined(asynchronous)).scenario(arguments[1]);
             default -> batchManager(asynchronous, arguments[1]);
           };
       System.out.println(Facts.json(facts));
@@ -66,7 +66,7 @@ public final class Sdk {
     return System.getenv().getOrDefault(name, "x");
   }
 
-  private Map<String, Object> story(String name) {
+  private Map<String, Object> scenario(String name) {
     Map<String, Object> facts = standard(name);
     facts.put("fifo", fifo(name + ".fifo"));
     facts.put("topic", topic(name));
@@ -312,7 +312,7 @@ public final class Sdk {
     return message.attributes().get(MessageSystemAttributeName.MESSAGE_GROUP_ID);
   }
 
-  /** The calls that the story makes, which the two clients of the SDK have in common but for their results. */
+  /** The calls that the scenario makes, which the two clients of the SDK have in common but for their results. */
   private interface Sqs {
     CreateQueueResponse create(CreateQueueRequest request);
 

@@ -1,4 +1,4 @@
-//! The story of tests/support/clients/sdk_story.py with the SDK for Rust. Arguments: the address, and a name for the queues.
+//! The scenario of tests/support/clients/sdk_scenario.py with the SDK for Rust. Arguments: the address, and a name for the queues.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -19,7 +19,7 @@ type Told<T> = Result<T, Box<dyn Error>>;
 const BODY: &str = "grüße, 世界 <&>";
 const VISIBILITY_SECONDS: i32 = 600;
 
-struct Story {
+struct Scenario {
     sqs: aws_sdk_sqs::Client,
     sns: aws_sdk_sns::Client,
 }
@@ -42,15 +42,15 @@ async fn main() -> Told<()> {
         .credentials_provider(credentials)
         .http_client(http)
         .build();
-    let story = Story { sqs: aws_sdk_sqs::Client::from_conf(sqs), sns: aws_sdk_sns::Client::from_conf(sns) };
-    let mut facts = story.standard(name).await?;
-    facts["fifo"] = story.fifo(&format!("{name}.fifo")).await?;
-    facts["topic"] = story.topic(name).await?;
+    let scenario = Scenario { sqs: aws_sdk_sqs::Client::from_conf(sqs), sns: aws_sdk_sns::Client::from_conf(sns) };
+    let mut facts = scenario.standard(name).await?;
+    facts["fifo"] = scenario.fifo(&format!("{name}.fifo")).await?;
+    facts["topic"] = scenario.topic(name).await?;
     println!("{facts}");
     Ok(())
 }
 
-impl Story {
+impl Scenario {
     async fn standard(&self, name: &str) -> Told<Value> {
         let url = self.create(name, false).await?;
         let (awaited, sent) = tokio::join!(self.receive(&url, 1), self.send(&url, "awaited", false));

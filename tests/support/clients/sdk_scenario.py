@@ -66,7 +66,7 @@ def printed(command: Sequence[str], **variables: str) -> Any:
 
 
 def check_what_is_left(up: Deployment, name: str) -> None:
-    """What the service has, asked by another client, once a program has told the story under a name."""
+    """What the service has, asked by another client, once a program has told the scenario under a name."""
     assert counts(up, name) == ["1", "0", "0"]
     assert counts(up, f"{name}.fifo") == ["0", "1", "0"]
     assert counts(up, f"{name}-topic") == ["0", "0", "0"]

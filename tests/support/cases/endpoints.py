@@ -1,4 +1,4 @@
-"""The doors of the service, and requests to them as bytes: AWS JSON, Query, REST-JSON, in the container and on Lambda.
+"""The endpoints of the service, and requests to them as bytes: AWS JSON, Query, REST-JSON, in the container and on Lambda.
 
 botocore checks nothing here: a member may be of any type. Access is off, so signatures are not computed; their scope
 says who calls.
@@ -33,7 +33,7 @@ class Received(NamedTuple):
     body: bytes
 
 
-class Door:
+class Endpoint:
     """One deployment, in one protocol: json, query or rest."""
 
     def __init__(self, deployment: str, protocol: str, endpoint_url: str) -> None:

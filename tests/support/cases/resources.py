@@ -12,18 +12,18 @@ from itertools import count
 from typing import Any
 
 from tests.support.cases.case import Members
-from tests.support.cases.doors import ACCOUNT, Door
+from tests.support.cases.endpoints import ACCOUNT, Endpoint
 from tests.support.conformance.sdk_clients import REGION
 
 _NAMED = re.compile(r"<([a-z0-9-]+)>")
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/scheduler"
 
 
-class World:
+class Resources:
     """Makes resources by SQS and SNS in JSON, and by Scheduler's REST."""
 
-    def __init__(self, door: Door, rest: Door) -> None:
-        self._door, self._rest = door, rest
+    def __init__(self, endpoint: Endpoint, rest: Endpoint) -> None:
+        self._endpoint, self._rest = endpoint, rest
         self._made: dict[str, str] = {}
         self._numbers = count(1)
 
@@ -54,17 +54,17 @@ class World:
 
     # --- makers ------------------------------------------------------------------------------------------------------
     def sqs(self, action: str, **members: Any) -> dict[str, Any]:
-        return self._call(self._door, "sqs", action, members)
+        return self._call(self._endpoint, "sqs", action, members)
 
     def sns(self, action: str, **members: Any) -> dict[str, Any]:
-        return self._call(self._door, "sns", action, members)
+        return self._call(self._endpoint, "sns", action, members)
 
     def scheduler(self, action: str, **members: Any) -> dict[str, Any]:
         return self._call(self._rest, "scheduler", action, members)
 
     @staticmethod
-    def _call(door: Door, service: str, action: str, members: Members) -> dict[str, Any]:
-        answer = door.call(service, action, members)
+    def _call(endpoint: Endpoint, service: str, action: str, members: Members) -> dict[str, Any]:
+        answer = endpoint.call(service, action, members)
         assert answer.status == 200, (action, members, answer)
         return dict(json.loads(answer.body)) if answer.body else {}
 
@@ -166,60 +166,70 @@ def _replaced(members: Members, one: Callable[[re.Match[str]], str]) -> str:
 
 
 SHORT_TEXT = {"DisplayName": "short"}
-MAKERS: dict[str, Callable[[World], str]] = {
-    "queue": lambda world: world.queue(),
-    "fifo-queue": lambda world: world.queue(".fifo", FifoQueue="true"),
-    "content-queue": lambda world: world.queue(".fifo", FifoQueue="true", ContentBasedDeduplication="true"),
-    "queue-arn": lambda world: world.queue_arn(world.named("queue")),
-    "fifo-queue-arn": lambda world: world.queue_arn(world.named("fifo-queue")),
-    "new-queue": lambda world: world.queue(),
-    "new-queue-arn": lambda world: world.queue_arn(world.queue()),
-    "new-queue-name": lambda world: world.queue().rpartition("/")[2],
-    "queue-name": lambda world: world.named("queue").rpartition("/")[2],
-    "handle": lambda world: world.received(world.named("queue")),
-    "new-handle": lambda world: world.received(world.named("queue")),
-    "dead-letters": World.dead_letter_queue,
-    "new-dead-letters": World.dead_letter_queue,
-    "topic": lambda world: world.topic(),
-    "topic-name": lambda world: world.named("topic").rpartition(":")[2],
-    "new-topic": lambda world: world.topic(),
-    "fifo-topic": lambda world: world.topic(".fifo", FifoTopic="true"),
-    "content-topic": lambda world: world.topic(".fifo", FifoTopic="true", ContentBasedDeduplication="true"),
-    "subscription": lambda world: world.subscription(world.named("topic")),
-    "new-subscription": lambda world: world.subscription(world.topic()),
-    "https-subscription": lambda world: world.subscription(
-        world.named("topic"), "https", "https://example.invalid/a"
+MAKERS: dict[str, Callable[[Resources], str]] = {
+    "queue": lambda resources: resources.queue(),
+    "fifo-queue": lambda resources: resources.queue(".fifo", FifoQueue="true"),
+    "content-queue": lambda resources: resources.queue(
+        ".fifo", FifoQueue="true", ContentBasedDeduplication="true"
     ),
-    "email-subscription": lambda world: world.subscription(world.named("topic"), "email", "a@example.com"),
-    "purged-queue": lambda world: world.after("PurgeQueue", QueueUrl=world.queue()),
-    "deleted-queue": lambda world: world.after("DeleteQueue", QueueUrl=world.queue()),
-    "deleted-queue-name": lambda world: world.named("deleted-queue").rpartition("/")[2],
-    "deleted-topic": lambda world: world.after("DeleteTopic", TopicArn=world.topic()),
-    "deleted-subscription": lambda world: world.after(
-        "Unsubscribe", SubscriptionArn=world.subscription(world.topic())
+    "queue-arn": lambda resources: resources.queue_arn(resources.named("queue")),
+    "fifo-queue-arn": lambda resources: resources.queue_arn(resources.named("fifo-queue")),
+    "new-queue": lambda resources: resources.queue(),
+    "new-queue-arn": lambda resources: resources.queue_arn(resources.queue()),
+    "new-queue-name": lambda resources: resources.queue().rpartition("/")[2],
+    "queue-name": lambda resources: resources.named("queue").rpartition("/")[2],
+    "handle": lambda resources: resources.received(resources.named("queue")),
+    "new-handle": lambda resources: resources.received(resources.named("queue")),
+    "dead-letters": Resources.dead_letter_queue,
+    "new-dead-letters": Resources.dead_letter_queue,
+    "topic": lambda resources: resources.topic(),
+    "topic-name": lambda resources: resources.named("topic").rpartition(":")[2],
+    "new-topic": lambda resources: resources.topic(),
+    "fifo-topic": lambda resources: resources.topic(".fifo", FifoTopic="true"),
+    "content-topic": lambda resources: resources.topic(
+        ".fifo", FifoTopic="true", ContentBasedDeduplication="true"
     ),
-    "deleted-application": lambda world: world.after(
-        "DeletePlatformApplication", PlatformApplicationArn=world.application()
+    "subscription": lambda resources: resources.subscription(resources.named("topic")),
+    "new-subscription": lambda resources: resources.subscription(resources.topic()),
+    "https-subscription": lambda resources: resources.subscription(
+        resources.named("topic"), "https", "https://example.invalid/a"
     ),
-    "deleted-endpoint": lambda world: world.after(
-        "DeleteEndpoint", EndpointArn=world.endpoint(world.named("application"))
+    "email-subscription": lambda resources: resources.subscription(
+        resources.named("topic"), "email", "a@example.com"
     ),
-    "deleted-schedule": lambda world: world.after("DeleteSchedule", Name=world.schedule()),
-    "new-deleted-schedule": lambda world: world.after("DeleteSchedule", Name=world.schedule()),
-    "deleted-group": lambda world: world.after("DeleteScheduleGroup", Name=world.group()),
-    "subscribed-queue-arn": World.subscribed_queue,
-    "label": World.label,
-    "new-label": World.label,
-    "disabled-endpoint": lambda world: world.endpoint(world.named("application"), enabled="false"),
-    "endpoint-of-a-disabled-application": World.endpoint_of_a_disabled_application,
-    "tokened-endpoint": lambda world: world.endpoint(world.named("application"), token="a-token"),
-    "application": lambda world: world.application(),
-    "new-application": lambda world: world.application(),
-    "endpoint": lambda world: world.endpoint(world.named("application")),
-    "new-endpoint": lambda world: world.endpoint(world.named("application")),
-    "schedule": World.schedule,
-    "new-schedule": World.schedule,
-    "group": World.group,
-    "new-group": World.group,
-    "group-arn": lambda world: f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group/{world.named('group')}",
+    "purged-queue": lambda resources: resources.after("PurgeQueue", QueueUrl=resources.queue()),
+    "deleted-queue": lambda resources: resources.after("DeleteQueue", QueueUrl=resources.queue()),
+    "deleted-queue-name": lambda resources: resources.named("deleted-queue").rpartition("/")[2],
+    "deleted-topic": lambda resources: resources.after("DeleteTopic", TopicArn=resources.topic()),
+    "deleted-subscription": lambda resources: resources.after(
+        "Unsubscribe", SubscriptionArn=resources.subscription(resources.topic())
+    ),
+    "deleted-application": lambda resources: resources.after(
+        "DeletePlatformApplication", PlatformApplicationArn=resources.application()
+    ),
+    "deleted-endpoint": lambda resources: resources.after(
+        "DeleteEndpoint", EndpointArn=resources.endpoint(resources.named("application"))
+    ),
+    "deleted-schedule": lambda resources: resources.after("DeleteSchedule", Name=resources.schedule()),
+    "new-deleted-schedule": lambda resources: resources.after("DeleteSchedule", Name=resources.schedule()),
+    "deleted-group": lambda resources: resources.after("DeleteScheduleGroup", Name=resources.group()),
+    "subscribed-queue-arn": Resources.subscribed_queue,
+    "label": Resources.label,
+    "new-label": Resources.label,
+    "disabled-endpoint": lambda resources: resources.endpoint(
+        resources.named("application"), enabled="false"
+    ),
+    "endpoint-of-a-disabled-application": Resources.endpoint_of_a_disabled_application,
+    "tokened-endpoint": lambda resources: resources.endpoint(resources.named("application"), token="a-token"),
+    "application": lambda resources: resources.application(),
+    "new-application": lambda resources: resources.application(),
+    "endpoint": lambda resources: resources.endpoint(resources.named("application")),
+    "new-endpoint": lambda resources: resources.endpoint(resources.named("application")),
+    "schedule": Resources.schedule,
+    "new-schedule": Resources.schedule,
+    "group": Resources.group,
+    "new-group": Resources.group,
+    "group-arn": lambda resources: (
+        f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group/{resources.named('group')}"
+    ),
 }
