@@ -1,4 +1,4 @@
-"""The endpoints of the service, and requests to them as bytes: AWS JSON, Query, REST-JSON, in the container and on Lambda.
+"""The service's endpoints, and requests to them as bytes: AWS JSON, Query, REST-JSON, in the container and on Lambda.
 
 botocore checks nothing here: a member may be of any type. Access is off, so signatures are not computed; their scope
 says who calls.

@@ -19,6 +19,7 @@ import uvloop
 import penstock
 import penstock_web
 from penstock.actions import load_operations
+from penstock.effects import Statement
 from penstock.environment import Environment
 from penstock.settings import Settings
 from penstock_web import server
@@ -28,8 +29,6 @@ from tests.support.database import Database
 _LAYERS = Path(penstock.__file__).parents[2]
 _ROOTS = tuple(str(Path(package.__file__ or "").parent) for package in (penstock, penstock_web))
 _DEPTH = 8
-# What the event loop calls by itself, now and then: no request passes these, but they come while one is under way.
-_PERIODIC = frozenset(("_sweep", "_watch", "_forget", "maintain_metrics", "run"))
 
 
 class Function(NamedTuple):
@@ -45,11 +44,15 @@ class Function(NamedTuple):
 
 @dataclass
 class Walk:
-    """What one request passed through, in order. `carriers`: the functions whose arguments held one of `texts`."""
+    """What one request passed through, in order, and what the event loop did by itself meanwhile.
+
+    `carriers`: the functions whose arguments held one of `texts`. `statements`: those that any function got.
+    """
 
     texts: tuple[bytes, ...]
     functions: dict[Function, None] = field(default_factory=dict)
     carriers: dict[Function, None] = field(default_factory=dict)
+    statements: list[Statement[Any]] = field(default_factory=list)
 
     def enter(self, frame: FrameType) -> None:
         """Notes a call."""
@@ -60,6 +63,7 @@ class Walk:
         self.functions[function] = None
         count = code.co_argcount + code.co_kwonlyargcount
         arguments = [frame.f_locals.get(name) for name in code.co_varnames[:count] if name != "self"]
+        self.statements += [argument for argument in arguments if isinstance(argument, Statement)]
         if any(holds(argument, self.texts) for argument in arguments):
             self.carriers[function] = None
 
@@ -87,16 +91,6 @@ def _parts(value: object) -> list[Any]:
     return []
 
 
-def _caller(frame: FrameType) -> str:
-    """The name of the outermost function below layers/ that led to this call."""
-    name, caller = "", frame
-    while caller is not None:
-        if caller.f_code.co_filename.startswith(_ROOTS) and caller.f_code.co_filename != server.__file__:
-            name = caller.f_code.co_name
-        caller = caller.f_back  # type: ignore[assignment]
-    return name
-
-
 class Recorder:
     """Records walks in a thread. `expected`: what the next request that the service reads is recognized by."""
 
@@ -112,13 +106,12 @@ class Recorder:
             return
         if self._walk is None and self.expected and code.co_name == "data_received":
             self._walk, self.expected = Walk(self.expected), ()
-        if self._walk is not None and _caller(frame) not in _PERIODIC:
+        if self._walk is not None:
             self._walk.enter(frame)
 
-    def has_passed(self, name: str) -> bool:
-        """Whether the request that is being recorded has passed a function of this name."""
-        walk = self._walk
-        return walk is not None and any(function.name == name for function in tuple(walk.functions))
+    def has_called(self, statement: Statement[Any]) -> bool:
+        """Whether the request that is being recorded has called the database with this statement."""
+        return self._walk is not None and statement in self._walk.statements
 
     def end(self) -> None:
         """The response is being written."""

@@ -1,4 +1,4 @@
-"""Long messages through every deployment with AWS's limits on: real processes of awslambdaric, and the container beside them.
+"""Long messages through every deployment with AWS's limits on: real processes of awslambdaric, and the container.
 
 Limits and their sources: `penstock.response_limit`, `tests.support.local_lambda.limits`.
 """

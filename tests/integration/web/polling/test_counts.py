@@ -12,10 +12,9 @@ from typing import Any
 import httpx
 import psycopg
 
+from tests.support.mappings.harness import Harness
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape
-
-from .conftest import Harness
 
 COUNTERS = {
     "invocations": 3,

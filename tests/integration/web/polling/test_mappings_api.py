@@ -13,7 +13,7 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from .conftest import Harness
+from tests.support.mappings.harness import Harness
 
 
 def refused(call: Any, **members: Any) -> tuple[str, int, str]:

@@ -22,9 +22,8 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes import SQSEvent
 from aws_lambda_powertools.utilities.parser.models import SqsModel
 
+from tests.support.mappings.harness import Harness
 from tests.support.wait import wait_until
-
-from .conftest import Harness
 
 REPORTS = ["ReportBatchItemFailures"]
 

@@ -9,9 +9,8 @@ import psycopg
 import pytest
 
 from tests.support.mappings.functions import Refusal
+from tests.support.mappings.harness import Harness
 from tests.support.wait import wait_until
-
-from .conftest import Harness
 
 HIDDEN_SECONDS = """select min(extract(epoch from m.visible_at - clock_timestamp()))
     from queue.live_message m join queue.queues q using (queue_id) where q.name = %s and m.state = 'in_flight'"""

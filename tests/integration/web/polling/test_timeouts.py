@@ -14,8 +14,7 @@ import pytest
 
 from penstock.aws.function_arn import parse_function
 from penstock.delivery.functions.configuration import read_timeout
-
-from .conftest import Harness
+from tests.support.mappings.harness import Harness
 
 
 def refused(harness: Harness, call: str, **members: Any) -> str:
