@@ -572,7 +572,7 @@ create table queue.outgoing (
     unsubscribe_url text
 );
 comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
-comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a delivery to a gateway does.';
+comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a delivery does.';
 comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
 comment on column queue.outgoing.envelope is 'What that queue gets when a gateway cannot deliver the message; null: there is none.';
 comment on column queue.outgoing.unsubscribe_url is 'The link in a mail that ends the subscription.';
@@ -699,13 +699,14 @@ create index binding_wildcard on queue.binding (account_id, region) where not li
 create index binding_endpoint on queue.binding (endpoint);
 
 
--- Deliveries: messages on their way to URLs, a notice a publish, a delivery a URL. The worker `deliver` sends them --------
+-- Deliveries: messages on their way out, a notice a publish, a delivery an endpoint. The worker `deliver` sends them -----
 
--- What is delivered, once for all URLs that get the same text: notifications and confirmations of SNS, routed events.
+-- What is delivered, once for all endpoints that get the same text: notifications and confirmations of SNS, routed events,
+-- what the gateway and mail servers get, invocations of functions.
 create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
-    kind text not null,             -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event
+    kind text not null,             -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event, gateway, …
     topic_arn text,                 -- of SNS; of an event, what stands for it in an envelope
     routing_key text,               -- of an event
     message_id uuid not null,
@@ -717,10 +718,11 @@ create table queue.notice (
     trace text                      -- docs/tracing.md
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
-comment on table queue.notice is 'What a publish says to URLs; goes with the last of its deliveries.';
+comment on table queue.notice is 'What a publish says to its endpoints; goes with the last of its deliveries.';
 comment on column queue.notice.trace is 'The X-Ray trace header of the request that published it, if it was traced.';
 
--- One URL that is to get a notice. The row is deleted when it has been delivered; exhausted ones stay.
+-- One endpoint that is to get a notice: a URL, a function, or a name for the gateway or the mail server. The row is deleted
+-- when it has been delivered; exhausted ones stay.
 create table queue.outgoing_delivery (
     delivery_id bigint generated always as identity primary key,
     notice_id bigint not null,
@@ -738,7 +740,7 @@ create table queue.outgoing_delivery (
     due_at timestamptz not null default clock_timestamp(), -- the next attempt; leased: when the lease ends
     lease uuid,                     -- the claim that holds it: only its holder may write the outcome
     waiting boolean not null default false, -- set aside: its endpoint is paused, slow or throttled, or its host is busy
-    -- Deliveries that delay each other: those to one URL; a throttled subscription has a lane of its own.
+    -- Deliveries that delay each other: those to one endpoint; a throttled subscription has a lane of its own.
     lane text not null generated always as (endpoint || case
         when position('maxReceivesPerSecond' in coalesce(subscription_policy, '') || coalesce(topic_policy, '')) > 0
         then ' ' || coalesce(subscription_arn, '') else '' end) stored,
@@ -754,7 +756,7 @@ create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id,
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
 comment on table queue.outgoing_delivery is 'Deliveries under way and given up; one that succeeded is deleted.';
 comment on column queue.outgoing_delivery.waits_for is 'While it waits: the row of queue.lane that it waits for.';
-comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that it carries to a gateway.';
+comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that it carries.';
 
 -- Deliveries that may not be sent now wait for their host or for their endpoint, either of one account. A healthy endpoint, a
 -- host with few requests, has no row.
@@ -796,7 +798,7 @@ create table queue.outgoing_delivery_history (
 ) partition by range (recorded_at);
 create table queue.outgoing_delivery_history_default partition of queue.outgoing_delivery_history default;
 create index outgoing_delivery_history_recorded_at on queue.outgoing_delivery_history using brin (recorded_at);
-comment on table queue.outgoing_delivery_history is 'Deliveries to URLs that ended at recorded_at, without bodies, for metrics.';
+comment on table queue.outgoing_delivery_history is 'Deliveries that ended at recorded_at, without bodies, for metrics.';
 
 
 -- The log of attempts to deliver.

@@ -1,4 +1,4 @@
--- queue.finished_delivery: deliveries to URLs that ended, a row each; outcome: delivered, exhausted, dead_lettered.
+-- queue.finished_delivery: deliveries that ended, a row each; outcome: delivered, exhausted, dead_lettered.
 -- finished_at: when the worker wrote the outcome. Queries should limit recorded_at, as for queue.finished_message.
 -- A delivery that was given up and then tried again by hand appears a second time. Read by: the metrics job.
 create or replace view queue.finished_delivery as

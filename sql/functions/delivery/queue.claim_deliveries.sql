@@ -1,14 +1,15 @@
--- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are due: until
+-- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are due:
+-- until
 -- p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
--- p_limit: the places that the process has free. p_endpoints and p_busy: the column `lane` of deliveries that it posts at
--- present, and how many. It gets at most p_per_host deliveries for a host of an account, those included, and an account at
+-- p_limit: the places that the process has free. p_endpoints and p_busy: the column `lane` of deliveries that it has
+-- under way, and how many. It gets at most p_per_host deliveries for a host of an account, those included, and an account at
 -- most its share of the process (queue.delivery_share). Accounts take turns, in a new order each time: one whose hosts are
 -- slow, and which has many deliveries due, takes no more of what becomes free than any other.
 -- Deliveries that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it
 -- is paused or throttled), so that later claims do not read them (queue.lane). Half of p_limit is for such hosts and
 -- endpoints, when one of them is due.
--- Returns a row a delivery. `lane` names its endpoint and its account. The policy of an invocation by a schedule says how many
--- seconds are left of its age. trace: the trace header of the publish, if it was traced.
+-- Returns a row a delivery. `lane` names its endpoint and its account. The policy of an invocation by a schedule says how
+-- many seconds are left of its age. trace: the trace header of the publish, if it was traced.
 -- Locks: deliveries and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
 -- order of their names. Index: outgoing_delivery_account_due, outgoing_delivery_waits_for, lane_account_next_at.
 create or replace function queue.claim_deliveries(
@@ -41,22 +42,22 @@ begin
     end if;
     -- Four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
     with recursive accounts as (    -- one step in the index for each
-        (select w.account_id from queue.outgoing_delivery w where w.state = 'pending' and not w.waiting
-         order by w.account_id limit 1)
+        (select d.account_id from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting
+         order by d.account_id limit 1)
         union all
-        select (select w.account_id from queue.outgoing_delivery w
-                where w.state = 'pending' and not w.waiting and w.account_id > a.account_id
-                order by w.account_id limit 1)
+        select (select d.account_id from queue.outgoing_delivery d
+                where d.state = 'pending' and not d.waiting and d.account_id > a.account_id
+                order by d.account_id limit 1)
         from accounts a where a.account_id is not null),
     due as materialized (
         select c.*, b.busy from accounts a
         cross join lateral (
-            select w.delivery_id, w.account_id, w.account_id || ' ' || w.lane as endpoint,
-                queue.delivery_host(w.account_id, w.endpoint) as host,
-                queue.delivery_rate(w.subscription_policy, w.topic_policy) is not null as throttled
-            from queue.outgoing_delivery w
-            where w.state = 'pending' and not w.waiting and w.account_id = a.account_id and w.due_at <= v_now
-            order by w.due_at, w.delivery_id
+            select d.delivery_id, d.account_id, d.account_id || ' ' || d.lane as endpoint,
+                queue.delivery_host(d.account_id, d.endpoint) as host,
+                queue.delivery_rate(d.subscription_policy, d.topic_policy) is not null as throttled
+            from queue.outgoing_delivery d
+            where d.state = 'pending' and not d.waiting and d.account_id = a.account_id and d.due_at <= v_now
+            order by d.due_at, d.delivery_id
             limit greatest(1, p_limit * 4 / (select count(*) - 1 from accounts)::int) for update skip locked) c
         cross join lateral (
             select count(*)::int as busy from unnest(v_busy) h where split_part(h, ' ', 1) = a.account_id) b),
@@ -86,9 +87,9 @@ begin
     v_busy := v_busy || v_hosts;
     if v_aside is not null then
         with aside as (
-            update queue.outgoing_delivery w set waiting = true, waits_for = u.lane
-            from unnest(v_aside, v_lanes) u(delivery_id, lane) where w.delivery_id = u.delivery_id
-            returning w.waits_for, w.account_id, w.endpoint)
+            update queue.outgoing_delivery d set waiting = true, waits_for = u.lane
+            from unnest(v_aside, v_lanes) u(delivery_id, lane) where d.delivery_id = u.delivery_id
+            returning d.waits_for, d.account_id, d.endpoint)
         insert into queue.lane (lane, next_at, account_id, host)    -- where it is missing, so that a claim finds it
         select d.waits_for, clock_timestamp(), d.account_id, d.host
         from (
@@ -126,17 +127,17 @@ begin
     end loop;
     return query
     with leased as (
-        update queue.outgoing_delivery w set lease = p_lease, due_at = v_until, waiting = false, waits_for = null
-        where w.delivery_id = any (v_ids)
-        returning w.*)
-    select w.delivery_id, w.account_id || ' ' || w.lane, w.endpoint, n.kind, n.message_id, n.topic_arn, w.subscription_arn,
-        w.raw, case when n.kind <> 'schedule' then w.subscription_policy else (w.subscription_policy::jsonb || jsonb_build_object(
-            'SecondsLeft', (w.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
-        w.topic_policy, w.attempts, case when n.kind = 'schedule' then queue.function_input(n, w.attempts + 1)
-            else queue.delivery_body(w.raw, w.subscription_arn, n) end,
-        w.account_id, n.trace
-    from leased w join queue.notice n on n.notice_id = w.notice_id
-    order by w.delivery_id;
+        update queue.outgoing_delivery d set lease = p_lease, due_at = v_until, waiting = false, waits_for = null
+        where d.delivery_id = any (v_ids)
+        returning d.*)
+    select d.delivery_id, d.account_id || ' ' || d.lane, d.endpoint, n.kind, n.message_id, n.topic_arn, d.subscription_arn,
+        d.raw, case when n.kind <> 'schedule' then d.subscription_policy else (d.subscription_policy::jsonb || jsonb_build_object(
+            'SecondsLeft', (d.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
+        d.topic_policy, d.attempts, case when n.kind = 'schedule' then queue.function_input(n, d.attempts + 1)
+            else queue.delivery_body(d.raw, d.subscription_arn, n) end,
+        d.account_id, n.trace
+    from leased d join queue.notice n on n.notice_id = d.notice_id
+    order by d.delivery_id;
 end $$;
 
 -- queue.delivery_rate(subscription's policy, topic's): deliveries a second that the delivery policies allow; null: any
@@ -156,12 +157,14 @@ create or replace function queue.delivery_share(p_free int, p_busy int) returns 
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
--- queue.claim_endpoint_deliveries(lane, limit, until): chooses up to p_limit deliveries that wait for a host or an endpoint and
--- may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives one
--- delivery as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth of a second's worth at once, at least one,
--- then deliveries in proportion to the time. Of a host's deliveries those whose endpoint is paused wait for the endpoint.
--- The caller holds the row of queue.lane and leases the deliveries. Returns their ids; {} when there are none.
--- Locks: deliveries and, of a host, rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for, lane_paused.
+-- queue.claim_endpoint_deliveries(lane, limit, until): chooses up to p_limit deliveries that wait for a host or an endpoint
+-- and may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives
+-- one delivery as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth
+-- of a second's worth at once, at least one, then deliveries in proportion to the time. Of a host's deliveries those whose
+-- endpoint is paused wait for the endpoint. The caller holds the row of queue.lane and leases the deliveries. Returns their
+-- ids; {} when there are none.
+-- Locks: deliveries and, of a host, rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for,
+-- lane_paused.
 create or replace function queue.claim_endpoint_deliveries(p_lane queue.lane, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare
@@ -191,14 +194,14 @@ begin
             select l.lane from queue.lane l
             where l.host = p_lane.host and l.paused_until is not null for update skip locked),
         first as materialized (
-            select w.delivery_id, w.account_id || ' ' || w.lane as endpoint from queue.outgoing_delivery w
-            where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting
-            order by w.due_at, w.delivery_id limit 1000 for update skip locked)
-        update queue.outgoing_delivery w set waits_for = p.lane
-        from first f join paused p on p.lane = f.endpoint where w.delivery_id = f.delivery_id;
+            select d.delivery_id, d.account_id || ' ' || d.lane as endpoint from queue.outgoing_delivery d
+            where d.waits_for = p_lane.lane and d.state = 'pending' and d.waiting
+            order by d.due_at, d.delivery_id limit 1000 for update skip locked)
+        update queue.outgoing_delivery d set waits_for = p.lane
+        from first f join paused p on p.lane = f.endpoint where d.delivery_id = f.delivery_id;
     end if;
-    select queue.delivery_rate(w.subscription_policy, w.topic_policy) into v_rate from queue.outgoing_delivery w
-    where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting order by w.due_at limit 1;
+    select queue.delivery_rate(d.subscription_policy, d.topic_policy) into v_rate from queue.outgoing_delivery d
+    where d.waits_for = p_lane.lane and d.state = 'pending' and d.waiting order by d.due_at limit 1;
     if v_rate is not null then
         v_paced_at := greatest(v_paced_at, v_now - greatest(1, v_rate / 10) * interval '1 second' / v_rate);
         v_limit := least(v_limit, floor(extract(epoch from v_now - v_paced_at) * v_rate + 0.001)::int);
@@ -207,18 +210,18 @@ begin
         v_limit := least(v_limit, 1);
     end if;
     v_ids := array(
-        select w.delivery_id from queue.outgoing_delivery w
-        where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting and w.due_at <= v_now
-        order by w.due_at, w.delivery_id limit v_limit for update skip locked);
+        select d.delivery_id from queue.outgoing_delivery d
+        where d.waits_for = p_lane.lane and d.state = 'pending' and d.waiting and d.due_at <= v_now
+        order by d.due_at, d.delivery_id limit v_limit for update skip locked);
     if v_rate is not null then
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
     end if;
     if v_paused_until is not null and cardinality(v_ids) > 0 then
         v_paused_until := p_until;      -- if the worker that sends the probe dies, another delivery is the probe then
     end if;
-    select w.due_at into v_next from queue.outgoing_delivery w
-    where w.waits_for = p_lane.lane and w.state = 'pending' and w.waiting and w.delivery_id <> all (v_ids)
-    order by w.due_at limit 1;
+    select d.due_at into v_next from queue.outgoing_delivery d
+    where d.waits_for = p_lane.lane and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
+    order by d.due_at limit 1;
     if v_next is null and (v_ids = '{}' or (v_rate is null and p_lane.failures = 0)) then
         delete from queue.lane l where l.lane = p_lane.lane;    -- it needs no row any more
         return v_ids;

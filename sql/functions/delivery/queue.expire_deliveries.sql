@@ -16,26 +16,26 @@ begin
     dead_lettered := 0;
     for v_endpoint in select l.lane from queue.lane l where l.paused_until is not null and not l.stopped order by l.lane loop
         v_ids := array(
-            select w.delivery_id from queue.outgoing_delivery w
-            where w.waits_for = v_endpoint and w.state = 'pending' and w.waiting
-                and case when w.endpoint like 'arn:%' and w.outgoing_id is null     -- a schedule's: due_at may be later than that
-                    then extract(epoch from clock_timestamp()) >= (w.subscription_policy::jsonb ->> 'Until')::float8
-                    else w.due_at <= clock_timestamp() - case when w.outgoing_id is null then 1 else 6 end * interval '1 hour' end
-            order by w.due_at, w.delivery_id limit p_limit for update skip locked);
+            select d.delivery_id from queue.outgoing_delivery d
+            where d.waits_for = v_endpoint and d.state = 'pending' and d.waiting
+                and case when d.endpoint like 'arn:%' and d.outgoing_id is null     -- a schedule's: due_at may be later than that
+                    then extract(epoch from clock_timestamp()) >= (d.subscription_policy::jsonb ->> 'Until')::float8
+                    else d.due_at <= clock_timestamp() - case when d.outgoing_id is null then 1 else 6 end * interval '1 hour' end
+            order by d.due_at, d.delivery_id limit p_limit for update skip locked);
         continue when v_ids = '{}';
         v_notices := array(
             select n.notice_id from queue.notice n
-            where n.notice_id = any (array(select w.notice_id from queue.outgoing_delivery w where w.delivery_id = any (v_ids)))
+            where n.notice_id = any (array(select d.notice_id from queue.outgoing_delivery d where d.delivery_id = any (v_ids)))
             order by n.notice_id for update);
-        update queue.outgoing_delivery w
-        set last_error = concat_ws('; ', w.last_error, case when w.endpoint like 'arn:%' then 'its function was paused'
-            when w.outgoing_id is null then 'the endpoint was paused for an hour'
+        update queue.outgoing_delivery d
+        set last_error = concat_ws('; ', d.last_error, case when d.endpoint like 'arn:%' then 'its function was paused'
+            when d.outgoing_id is null then 'the endpoint was paused for an hour'
             else 'its carrier was paused for six hours' end)
-        where w.delivery_id = any (v_ids);
+        where d.delivery_id = any (v_ids);
         v_moved := queue.give_up_deliveries(v_ids);
         delete from queue.notice n
         where n.notice_id = any (v_notices)
-            and not exists (select from queue.outgoing_delivery w where w.notice_id = n.notice_id);
+            and not exists (select from queue.outgoing_delivery d where d.notice_id = n.notice_id);
         dead_lettered := dead_lettered + v_moved;
         exhausted := exhausted + cardinality(v_ids) - v_moved;
     end loop;

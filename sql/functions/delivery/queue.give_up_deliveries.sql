@@ -1,8 +1,8 @@
 -- queue.give_up_deliveries(ids): ends the attempts of these deliveries, whose rows the caller holds. With a dead-letter
--- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and
--- the delivery is deleted; the caller deletes its notice. A message for the gateway, and a mail, goes there in its envelope, as other
--- messages of its topic do (notice.head), an invocation by a schedule with what failed as attributes. Without one, or when that queue cannot take it, the
--- delivery stays as exhausted. Either is recorded in the history, and an outgoing
+-- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and the
+-- delivery is deleted; the caller deletes its notice. A message for the gateway, and a mail, goes there in its envelope, as
+-- other messages of its topic do (notice.head), an invocation by a schedule with what failed as attributes. Without one, or
+-- when that queue cannot take it, the delivery stays as exhausted. Either is recorded in the history, and an outgoing
 -- message has failed. Returns how many went to a dead-letter queue.
 -- Locks: as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
@@ -11,21 +11,21 @@ declare
     v_dead_letters record;
     v_moved bigint[] := '{}';
 begin
-    select array_agg(w.delivery_id order by w.delivery_id) as ids,
-        array_agg(w.dead_letter_arn order by w.delivery_id) as arns,
+    select array_agg(d.delivery_id order by d.delivery_id) as ids,
+        array_agg(d.dead_letter_arn order by d.delivery_id) as arns,
         array_agg(gen_random_uuid()) as message_ids,
-        array_agg(b.body order by w.delivery_id) as bodies,
-        array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by w.delivery_id) as sizes,
-        array_agg(b.attributes order by w.delivery_id) as attributes,
+        array_agg(b.body order by d.delivery_id) as bodies,
+        array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by d.delivery_id) as sizes,
+        array_agg(b.attributes order by d.delivery_id) as attributes,
         -- A FIFO queue takes them too: each in a group of its own, so that none waits for another.
-        array_agg(w.delivery_id::text order by w.delivery_id) as groups
+        array_agg(d.delivery_id::text order by d.delivery_id) as groups
     into v_dead_letters
-    from queue.outgoing_delivery w join queue.notice n on n.notice_id = w.notice_id
+    from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id
     cross join lateral (
         select case when n.kind in ('gateway', 'mail') then n.head
-                when n.kind = 'schedule' then queue.function_input(n, greatest(1, w.attempts)) else queue.delivery_body(w.raw, w.subscription_arn, n) end as body,
-            case when n.kind = 'schedule' then queue.function_failure(w, n) when w.raw then n.attributes end as attributes) b
-    where w.delivery_id = any (p_ids) and w.dead_letter_arn is not null;
+                when n.kind = 'schedule' then queue.function_input(n, greatest(1, d.attempts)) else queue.delivery_body(d.raw, d.subscription_arn, n) end as body,
+            case when n.kind = 'schedule' then queue.function_failure(d, n) when d.raw then n.attributes end as attributes) b
+    where d.delivery_id = any (p_ids) and d.dead_letter_arn is not null;
     if v_dead_letters.ids is not null then
         with sent as materialized (
             select v_dead_letters.ids[s.n] as delivery_id, s.error
@@ -33,23 +33,23 @@ begin
                 v_dead_letters.sizes, v_dead_letters.attributes, null::jsonb[], null::int[], v_dead_letters.groups,
                 v_dead_letters.groups) s),
         refused as (
-            update queue.outgoing_delivery w
-            set last_error = concat_ws('; ', w.last_error, 'dead-letter queue: ' || s.error)
-            from sent s where w.delivery_id = s.delivery_id and s.error is not null)
+            update queue.outgoing_delivery d
+            set last_error = concat_ws('; ', d.last_error, 'dead-letter queue: ' || s.error)
+            from sent s where d.delivery_id = s.delivery_id and s.error is not null)
         select coalesce(array_agg(s.delivery_id), '{}') into v_moved from sent s where s.error is null;
     end if;
     insert into queue.outgoing_delivery_history (outcome, published_at, attempts)
     select k.outcome, array_agg(k.created_at), array_agg(k.attempts)
     from (
-        select case when w.delivery_id = any (v_moved) then 'dead_lettered' else 'exhausted' end as outcome,
-            w.created_at, w.attempts
-        from queue.outgoing_delivery w where w.delivery_id = any (p_ids)) k
+        select case when d.delivery_id = any (v_moved) then 'dead_lettered' else 'exhausted' end as outcome,
+            d.created_at, d.attempts
+        from queue.outgoing_delivery d where d.delivery_id = any (p_ids)) k
     group by k.outcome;
-    update queue.outgoing o set state = 'failed', error = w.last_error
-    from queue.outgoing_delivery w where w.delivery_id = any (p_ids) and o.outgoing_id = w.outgoing_id;
-    delete from queue.outgoing_delivery w where w.delivery_id = any (v_moved);
-    update queue.outgoing_delivery w set state = 'exhausted', lease = null, waiting = false
-    where w.delivery_id = any (p_ids) and w.delivery_id <> all (v_moved);
+    update queue.outgoing o set state = 'failed', error = d.last_error
+    from queue.outgoing_delivery d where d.delivery_id = any (p_ids) and o.outgoing_id = d.outgoing_id;
+    delete from queue.outgoing_delivery d where d.delivery_id = any (v_moved);
+    update queue.outgoing_delivery d set state = 'exhausted', lease = null, waiting = false
+    where d.delivery_id = any (p_ids) and d.delivery_id <> all (v_moved);
     return cardinality(v_moved);
 end $$;
 

@@ -7,10 +7,10 @@ returns table (
     endpoint text, attempts int, due_at_ms bigint, under_way boolean, last_status int, last_error text,
     dead_letter_arn text, created_at_ms bigint)
 language sql stable as $$
-select w.delivery_id, w.state, n.kind, n.message_id, n.topic_arn, w.subscription_arn, w.binding_id, w.endpoint, w.attempts,
-    queue.epoch_ms(w.due_at), w.lease is not null and w.due_at > clock_timestamp(), w.last_status, w.last_error,
-    w.dead_letter_arn, queue.epoch_ms(w.created_at)
-from queue.outgoing_delivery w join queue.notice n on n.notice_id = w.notice_id
-where w.account_id = p_account_id and w.state = p_state and w.delivery_id > coalesce(p_after, 0)
-order by w.delivery_id limit p_limit
+select d.delivery_id, d.state, n.kind, n.message_id, n.topic_arn, d.subscription_arn, d.binding_id, d.endpoint, d.attempts,
+    queue.epoch_ms(d.due_at), d.lease is not null and d.due_at > clock_timestamp(), d.last_status, d.last_error,
+    d.dead_letter_arn, queue.epoch_ms(d.created_at)
+from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id
+where d.account_id = p_account_id and d.state = p_state and d.delivery_id > coalesce(p_after, 0)
+order by d.delivery_id limit p_limit
 $$;

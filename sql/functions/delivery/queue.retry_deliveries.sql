@@ -1,7 +1,9 @@
--- queue.retry_deliveries(account, endpoint, since, after, limit): as queue.retry_delivery, for deliveries that were given up: those
--- with this endpoint (null: any) whose last attempt was at p_since or later (null: at any time), with an id over p_after,
+-- queue.retry_deliveries(account, endpoint, since, after, limit): as queue.retry_delivery, for deliveries that were given
+-- up: those with this endpoint (null: any) whose last attempt was at p_since or later (null: at any time), with an id over
+-- p_after,
 -- p_limit at most. Returns one row: how many, and the last id when there may be more.
--- Locks: the deliveries in the order of their ids, skipped when locked, then outgoing messages. Index: outgoing_delivery_exhausted.
+-- Locks: the deliveries in the order of their ids, skipped when locked, then outgoing messages. Index:
+-- outgoing_delivery_exhausted.
 create or replace function queue.retry_deliveries(
     p_account_id text, p_endpoint text, p_since timestamptz, p_after bigint, p_limit int)
 returns table (retried int, last_id bigint)
@@ -10,15 +12,15 @@ declare
     v_ids bigint[];
 begin
     v_ids := array(
-        select w.delivery_id from queue.outgoing_delivery w
-        where w.account_id = p_account_id and w.state = 'exhausted' and w.delivery_id > coalesce(p_after, 0)
-            and (p_endpoint is null or w.endpoint = p_endpoint) and w.due_at >= coalesce(p_since, '-infinity')
-        order by w.delivery_id limit p_limit for update skip locked);
-    update queue.outgoing_delivery w
+        select d.delivery_id from queue.outgoing_delivery d
+        where d.account_id = p_account_id and d.state = 'exhausted' and d.delivery_id > coalesce(p_after, 0)
+            and (p_endpoint is null or d.endpoint = p_endpoint) and d.due_at >= coalesce(p_since, '-infinity')
+        order by d.delivery_id limit p_limit for update skip locked);
+    update queue.outgoing_delivery d
     set attempts = 0, state = 'pending', lease = null, due_at = clock_timestamp(), waiting = false
-    where w.delivery_id = any (v_ids);
+    where d.delivery_id = any (v_ids);
     update queue.outgoing o set state = 'waiting', error = null
-    from queue.outgoing_delivery w where w.delivery_id = any (v_ids) and o.outgoing_id = w.outgoing_id and o.state = 'failed';
+    from queue.outgoing_delivery d where d.delivery_id = any (v_ids) and o.outgoing_id = d.outgoing_id and o.state = 'failed';
     retried := cardinality(v_ids);
     last_id := case when retried = p_limit then v_ids[retried] end;
     if retried > 0 then

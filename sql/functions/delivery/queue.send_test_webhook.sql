@@ -1,6 +1,6 @@
--- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores one delivery for a subscribed
--- URL, which the worker delivers as any other; no dead-letter queue gets it. p_subscription_arn or p_binding_id says which, as
--- find_test_target has found it; the text is JSON, head and tail are those of its envelope.
+-- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores one delivery for a
+-- subscribed URL, which the worker delivers as any other; no dead-letter queue gets it. p_subscription_arn or p_binding_id
+-- says which, as find_test_target has found it; the text is JSON, head and tail are those of its envelope.
 -- Returns its id, or the error RequestThrottled: the account has too many deliveries; no row: what was found has ended.
 -- Index: subscription_arn_key, binding_pkey, outgoing_delivery_excess_pkey.
 create or replace function queue.send_test_webhook(
@@ -30,9 +30,9 @@ begin
         insert into queue.notice (kind, topic_arn, routing_key, message_id, raw, head, tail)
         select t.kind, t.topic_arn, t.routing_key, p_message_id, p_raw, p_head, p_tail from target t
         returning notice_id)
-    insert into queue.outgoing_delivery as w (notice_id, account_id, subscription_arn, binding_id, endpoint, raw,
+    insert into queue.outgoing_delivery as d (notice_id, account_id, subscription_arn, binding_id, endpoint, raw,
         subscription_policy, topic_policy)
     select n.notice_id, p_account_id, t.subscription_arn, t.binding_id, t.endpoint, t.raw, t.own, t.topics
     from notice n, target t
-    returning w.delivery_id, null::text;
+    returning d.delivery_id, null::text;
 end $$;

@@ -1,13 +1,14 @@
 -- queue.settle_deliveries(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes, answers):
--- writes the outcomes of attempts, one array element a delivery, and logs each in queue.outgoing_delivery_attempt. Only the lease's holder may do that: an outcome that comes after another worker has
--- claimed the delivery changes nothing. Without an error the delivery was delivered, and is deleted and recorded in the
--- history. Else it is retried after delay_ms, or, when that is null, given up. Status 0: nothing was sent, and the
--- attempt does not count.
+-- writes the outcomes of attempts, one array element a delivery, and logs each in queue.outgoing_delivery_attempt. Only the
+-- lease's holder may do that: an outcome that comes after another worker has claimed the delivery changes nothing. A
+-- delivery without an error has arrived: it is deleted and recorded in the history. Else it is retried after delay_ms, or,
+-- when that is null, given up. Status 0: nothing was sent, and the attempt does not count.
 -- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health. 2: a mail server answers, and
 -- refuses the recipient for good; see queue.record_mail_refusals.
 -- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue,
 -- and how many belonged to another worker by then (lost).
--- Locks: notices, then deliveries, then subscriptions of mails, then rows of queue.lane, each in order. Index: outgoing_delivery_pkey, outgoing_delivery_notice.
+-- Locks: notices, then deliveries, then subscriptions of mails, then rows of queue.lane, each in order. Index:
+-- outgoing_delivery_pkey, outgoing_delivery_notice.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
@@ -24,30 +25,30 @@ begin
     -- Without these locks, two workers that delete the last two deliveries of a notice would each still see the other's.
     v_notices := array(
         select n.notice_id from queue.notice n
-        where n.notice_id = any (array(select w.notice_id from queue.outgoing_delivery w where w.delivery_id = any (p_ids)))
+        where n.notice_id = any (array(select d.notice_id from queue.outgoing_delivery d where d.delivery_id = any (p_ids)))
         order by n.notice_id for update);
     with entry as materialized (
         select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms, p_healths, p_durations_ms, p_sent_bytes,
                 p_answers)
             u(delivery_id, lease, status, error, delay_ms, health, duration_ms, sent_bytes, answer)),
     gone as (
-        delete from queue.outgoing_delivery w using entry e
-        where e.error is null and w.delivery_id = e.delivery_id and w.lease = e.lease
-        returning w.delivery_id, w.notice_id, w.account_id, w.endpoint, w.created_at, w.attempts, w.outgoing_id,
-            w.subscription_arn),
+        delete from queue.outgoing_delivery d using entry e
+        where e.error is null and d.delivery_id = e.delivery_id and d.lease = e.lease
+        returning d.delivery_id, d.notice_id, d.account_id, d.endpoint, d.created_at, d.attempts, d.outgoing_id,
+            d.subscription_arn),
     carried as (
         update queue.outgoing o set state = 'sent', error = null from gone g where o.outgoing_id = g.outgoing_id),
     recorded as (
         insert into queue.outgoing_delivery_history (outcome, published_at, attempts)
         select 'delivered', array_agg(g.created_at), array_agg(g.attempts + 1) from gone g having count(*) > 0),
     kept as (
-        update queue.outgoing_delivery w
-        set attempts = w.attempts + (e.status is distinct from 0)::int, lease = null,
+        update queue.outgoing_delivery d
+        set attempts = d.attempts + (e.status is distinct from 0)::int, lease = null,
             last_status = nullif(e.status, 0), last_error = e.error,
             due_at = clock_timestamp() + coalesce(e.delay_ms, 0) * interval '1 millisecond'
-        from entry e where e.error is not null and w.delivery_id = e.delivery_id and w.lease = e.lease
-        returning w.delivery_id, w.notice_id, w.account_id, w.endpoint, w.attempts, e.delay_ms, e.health,
-            w.subscription_arn),
+        from entry e where e.error is not null and d.delivery_id = e.delivery_id and d.lease = e.lease
+        returning d.delivery_id, d.notice_id, d.account_id, d.endpoint, d.attempts, e.delay_ms, e.health,
+            d.subscription_arn),
     logged as (
         insert into queue.outgoing_delivery_attempt (account_id, delivery_id, message_id, subscription_arn, endpoint, attempt,
             outcome, status, error, duration_ms, sent_bytes, answer)
@@ -76,7 +77,7 @@ begin
     lost := cardinality(p_ids) - delivered - retried - exhausted - dead_lettered;
     delete from queue.notice n
     where n.notice_id = any (v_notices)
-        and not exists (select from queue.outgoing_delivery w where w.notice_id = n.notice_id);
+        and not exists (select from queue.outgoing_delivery d where d.notice_id = n.notice_id);
     perform queue.record_endpoint_health(p_ids, p_endpoints, p_healths);
     return next;
 end $$;

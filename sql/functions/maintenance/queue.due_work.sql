@@ -15,7 +15,7 @@ begin
     changes := queue.count_changes();
     due := array_remove(array[
         case when exists (
-                select from queue.outgoing_delivery w where w.state = 'pending' and not w.waiting and w.due_at <= v_now)
+                select from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting and d.due_at <= v_now)
             or exists (select from queue.lane l where l.next_at <= v_now) then 'deliveries' end,
         case when exists (select from queue.schedule s where s.status = 'active' and s.due_at <= v_now)
             or exists (select from queue.schedule_retry r where r.due_at <= v_now) then 'schedules' end,

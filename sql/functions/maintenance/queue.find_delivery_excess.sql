@@ -11,10 +11,10 @@ declare
     v_rows bigint;
 begin
     with counted as materialized (
-        select w.account_id, case when w.outgoing_id is not null then split_part(w.endpoint, '/', 4) end as protocol,
+        select d.account_id, case when d.outgoing_id is not null then split_part(d.endpoint, '/', 4) end as protocol,
             count(*) as waiting
-        from queue.outgoing_delivery w
-        where p_most > 0 and w.state = 'pending' group by 1, 2 having count(*) >= p_most),
+        from queue.outgoing_delivery d
+        where p_most > 0 and d.state = 'pending' group by 1, 2 having count(*) >= p_most),
     noted as (
         insert into queue.outgoing_delivery_excess as e (account_id, waiting, counted_at)
         select c.account_id, c.waiting, clock_timestamp() from counted c where c.protocol is null order by c.account_id

@@ -92,7 +92,7 @@ begin
     delete from queue.notice n where n.notice_id = any (array(
         select e.notice_id from (
             select k.notice_id from queue.notice k where k.notice_id >= v_from order by k.notice_id limit p_limit) e
-        where not exists (select from queue.outgoing_delivery w where w.notice_id = e.notice_id)));
+        where not exists (select from queue.outgoing_delivery x where x.notice_id = e.notice_id)));
     get diagnostics v_rows = row_count;
     return v_removed + v_rows;
 end $$;

@@ -1,8 +1,8 @@
--- queue.hand_over_outgoing(protocols, limit, confirmations): makes deliveries to the gateway, to the mail server or to functions of outgoing
--- messages of these protocols that nothing carries yet, of each account the oldest first: accounts share p_limit, so that
--- none waits for another's many. Those that are older than six hours stay (as long as SNS tries at most). p_confirmations: how
--- many mails an hour may ask for confirmations of an account; 0: any number. Returns one row: how many.
--- One whose destination has become impossible since its publish has failed, and goes to its dead-letter queue.
+-- queue.hand_over_outgoing(protocols, limit, confirmations): makes deliveries to the gateway, to the mail server or to
+-- functions of outgoing messages of these protocols that nothing carries yet, of each account the oldest first: accounts
+-- share p_limit, so that none waits for another's many. Those that are older than six hours stay (as long as SNS tries at
+-- most). p_confirmations: how many mails an hour may ask for confirmations of an account; 0: any number. Returns one row:
+-- how many. One whose destination has become impossible since its publish has failed, and goes to its dead-letter queue.
 -- Locks: outgoing messages, skipped when locked; those of dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
 create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int, p_confirmations int)
 returns table (handed int)
@@ -54,11 +54,11 @@ begin
     return next;
 end $$;
 
--- queue.hand_over_mail(message, confirmations): makes a delivery to the mail server of an outgoing message, whose row the caller
--- holds. Its text is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as that of the
--- gateway is. A confirmation is good for two days from when it goes out.
--- Returns null, or why the message cannot go out: its subscription has ended (NotSubscribed); the server has refused five mails
--- for the subscription in a row (AddressDisabled); there is no time for a confirmation (ConfirmationRateExceeded).
+-- queue.hand_over_mail(message, confirmations): makes a delivery to the mail server of an outgoing message, whose row the
+-- caller holds. Its text is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as that of
+-- the gateway is. A confirmation is good for two days from when it goes out.
+-- Returns null, or why the message cannot go out: its subscription has ended (NotSubscribed); the server has refused five
+-- mails for the subscription in a row (AddressDisabled); there is no time for a confirmation (ConfirmationRateExceeded).
 -- Locks: those of confirmation_time, then the subscription of a confirmation.
 create or replace function queue.hand_over_mail(p_message queue.outgoing, p_confirmations int) returns text
 language plpgsql as $$
@@ -124,7 +124,7 @@ end $$;
 -- queue.hand_over_to_function(message): makes an invocation of a function of Lambda of an outgoing message, whose row the
 -- caller holds. Its text is the envelope, of which delivery/functions/event.py makes the event.
 -- Returns null, or why the message cannot go out: its subscription has ended (NotSubscribed); its function is in another
--- account than who subscribed (FunctionNotAllowed), as a release that invoked none let anybody subscribe.
+-- account than its subscriber's (FunctionNotAllowed).
 create or replace function queue.hand_over_to_function(p_message queue.outgoing) returns text
 language plpgsql as $$
 declare
@@ -145,9 +145,9 @@ begin
     return null;
 end $$;
 
--- queue.hand_over_to_gateway(message): makes a delivery to the gateway of an outgoing message, whose row the caller holds. Its
--- text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and pushes
--- pause by themselves; the worker knows the address, which is no account's business.
+-- queue.hand_over_to_gateway(message): makes a delivery to the gateway of an outgoing message, whose row the caller holds.
+-- Its text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and
+-- pushes pause by themselves; the worker knows the address, which is no account's business.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (
