@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from penstock.access.addresses import rate_limit_key
 from penstock.context import client_address
@@ -28,7 +29,7 @@ from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.settings import SettingError
-from penstock_web.http.aws_protocols import AwsApplication, Scope, Send, names_action
+from penstock_web.http.aws_protocols import AwsApplication, names_action
 from penstock_web.http.health import health_router
 from penstock_web.http.request_memory import (
     PROCESSING_BYTES,
@@ -50,7 +51,7 @@ from penstock_web.routing.routes import run_route
 from .access_log.exchange import LoggedExchange
 from .http import welcome
 from .rest.transactions import routes as transactions
-from .runtime.deadlines import AsgiRequest, Deadlines, EndReason, Receive
+from .runtime.deadlines import AsgiRequest, Deadlines, EndReason
 from .runtime.driver import Resources, run_operation
 
 T = TypeVar("T")

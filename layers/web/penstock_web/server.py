@@ -132,7 +132,7 @@ async def run(
         application = Application(environment, resources)
         http_server = HttpServer(
             with_tracing(application, tracing),
-            application.aws_application if tracing is None else None,
+            application.aws_application,
             write_backpressure,
         )
         with StopSignals() as signals:
@@ -201,12 +201,13 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
 
 
 def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
-    """The application itself, or one that records a span of each request."""
+    """The application itself, or one that records a span of each request; so does its fast path then."""
     if tracing is None:
         return application
-    from penstock_web.tracing.requests import TracedApplication  # noqa: PLC0415
+    from penstock_web.tracing.requests import RequestTracer, TracedApplication  # noqa: PLC0415
 
-    return TracedApplication(application, tracing)
+    tracer = application.aws_application.tracer = RequestTracer(tracing)
+    return TracedApplication(application, tracer)
 
 
 @contextlib.asynccontextmanager

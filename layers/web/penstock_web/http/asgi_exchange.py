@@ -9,16 +9,14 @@ before it can still be answered with 500.
 import asyncio
 import logging
 import re
-from collections.abc import MutableMapping
 from typing import Any, Protocol
+
+from starlette.types import Message, Scope
 
 from penstock.http import LONG_BODY_BYTES
 
-from .aws_protocols import Scope
 from .responses import CLOSE, CONTINUE, STATUS_LINES, refusal
 from .server_state import ServerState
-
-Message = MutableMapping[str, Any]
 
 # RFC 9110, 5.1 and 5.5: a token; no control characters except the tab.
 NOT_A_NAME = re.compile(rb"[^!#$%&'*+\-.^_`|~0-9A-Za-z]|^$")

@@ -1,7 +1,7 @@
 """One connection of a client, on asyncio's callbacks: its requests are answered one at a time, in their order.
 
-data_received ─► RequestReader ─┬─ an AWS request that arrived whole ─► FastPathRequest ─┬─► write
-                                └─ any other ─► wait for its turn ─► AsgiExchange ───────┘
+data_received ─► RequestReader ─┬─ an AWS request that arrived whole ─► AwsRequest ─┬─► write
+                                └─ any other ─► wait for its turn ─► AsgiExchange ──┘
 """
 
 import asyncio
@@ -9,11 +9,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
+from starlette.types import Scope
+
 from penstock.http import LONG_BODY_BYTES, HttpResponse
 
 from .asgi_exchange import AsgiExchange
-from .aws_protocols import AwsApplication, Scope
-from .fast_path import FastPathRequest
+from .aws_protocols import AwsApplication
+from .aws_request import AwsRequest
 from .flow_control import FlowControl
 from .limits import ConnectionTimer
 from .lingering_close import LingeringClose
@@ -33,7 +35,7 @@ class HttpConnection(asyncio.Protocol):
         self._state = state
         self._timer = ConnectionTimer(asyncio.get_running_loop(), self._on_time_out)
         self._reader = RequestReader(self, state, self._timer)
-        self._request: FastPathRequest | AsgiExchange | None = None  # the last one that was begun
+        self._request: AwsRequest | AsgiExchange | None = None  # the last one that was begun
         self._waiting: deque[AsgiExchange] = deque()
         self._refusal = 0  # the status with which the server itself ends the connection, after all responses
         self._held = False  # until the client has read the last response
@@ -98,9 +100,9 @@ class HttpConnection(asyncio.Protocol):
         """Whether the server reads what the client sends."""
         return not self._flow.read_paused
 
-    def add_fast_path_request(self) -> FastPathRequest:
+    def add_fast_path_request(self) -> AwsRequest:
         """A request of an AWS protocol that arrived whole, which the reader starts at once."""
-        request = FastPathRequest(self, cast("AwsApplication", self._state.aws_application))
+        request = AwsRequest(self, cast("AwsApplication", self._state.aws_application))
         self._request = request
         return request
 

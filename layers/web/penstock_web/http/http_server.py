@@ -1,17 +1,19 @@
 """Serves an ASGI application over HTTP/1.1: accepts connections, and ends with the requests that are under way.
 
-There is no TLS: a load balancer has it. There are no access logs: `/metrics` and traces tell what was asked.
+A load balancer does TLS. ACCESS_LOG, `/metrics` and traces tell what was asked.
 """
 
 import asyncio
 import socket
+
+from starlette.types import ASGIApp
 
 from penstock_web.batching.write_backpressure import WriteBackpressure
 
 from .aws_protocols import AwsApplication
 from .connection import HttpConnection
 from .limits import Limits
-from .server_state import AsgiApplication, ServerState
+from .server_state import ServerState
 
 
 class HttpServer:
@@ -19,7 +21,7 @@ class HttpServer:
 
     def __init__(
         self,
-        application: AsgiApplication,
+        application: ASGIApp,
         aws_application: AwsApplication | None = None,
         write_backpressure: WriteBackpressure | None = None,
         limits: Limits | None = None,

@@ -16,10 +16,11 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Protocol
 
+from starlette.types import Message, Receive
+
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.http import LONG_BODY_BYTES
-from penstock_web.runtime.deadlines import AsgiMessage, Receive
 
 READING_BYTES = 20 * 1_048_576
 PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # less would make the longest request wait forever
@@ -144,7 +145,7 @@ class LongRequest:
         self._began_at = 0.0
         self._timeout: asyncio.Timeout | None = None  # while a part of the body is awaited
 
-    async def receive(self) -> AsgiMessage:
+    async def receive(self) -> Message:
         """ASGI's receive. Raises ServiceUnavailable when the budget is used up for too long, RequestTimeout."""
         if self._is_whole:
             return await self._receive()  # watches for the client's disconnect
@@ -170,7 +171,7 @@ class LongRequest:
         if is_slow and not self._is_whole and self._timeout is not None and not self._timeout.expired():
             self._timeout.reschedule(loop.time())
 
-    async def _first_part(self) -> AsgiMessage:
+    async def _first_part(self) -> Message:
         """The first FIRST_BYTES, or all of it; a client that does not send even these takes no memory."""
         message = await self._receive()
         parts = [message.get("body", b"")]
@@ -184,7 +185,7 @@ class LongRequest:
             message["body"] = b"".join(parts)
         return message
 
-    async def _next_part(self) -> AsgiMessage:
+    async def _next_part(self) -> Message:
         try:
             async with asyncio.timeout(None) as self._timeout:
                 message = await self._receive()

@@ -1,7 +1,8 @@
 """What is known of an AWS request at its end, for its span: noted only while the request is recorded."""
 
-from collections.abc import Callable, MutableMapping
-from typing import Any, Final
+from collections.abc import Callable, MutableMapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -9,9 +10,10 @@ from penstock.actions import UNDECODED, AnyAction
 from penstock.aws.queue_url import LONGEST_URL
 from penstock.errors import AwsError, InternalFailure
 from penstock.gateway import ActionCall, DecodedRequest, GuardedActionCall, RejectedRequest
+from penstock.http import HttpResponse
 
-KEY: Final = "penstock.request_notes"
-"""Of an ASGI scope. Whoever records the request puts the notes there."""
+KEY: Final = "penstock.request_trace"
+"""Of an ASGI scope: the RequestTrace of a request that has one."""
 
 
 class RequestNotes:
@@ -58,7 +60,34 @@ class RequestNotes:
         self.topic_arn = topic_arn if len(topic_arn) <= LONGEST_URL else ""
 
 
-def find_notes(scope: MutableMapping[str, Any]) -> RequestNotes | None:
-    """The notes of a request that is recorded."""
-    notes: RequestNotes | None = scope.get(KEY)
-    return notes
+class RequestTrace(Protocol):
+    """The trace that a request belongs to; as a context manager it is that of what begins meanwhile.
+
+    `notes`: None where the request is not recorded.
+    """
+
+    notes: RequestNotes | None
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+    def end(self, method: str, response: HttpResponse | None) -> None:
+        """Ends the span. No response: the client has disconnected."""
+
+
+class RequestTracer(Protocol):
+    """Decides which requests are recorded."""
+
+    def begin(
+        self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
+    ) -> RequestTrace | None:
+        """The trace of a request; None: it has none."""
+
+
+def find_trace(scope: MutableMapping[str, Any]) -> RequestTrace | None:
+    """The trace of a request that ASGI brings."""
+    trace: RequestTrace | None = scope.get(KEY)
+    return trace

@@ -2,7 +2,7 @@
 
 The fast path takes requests of AWS's protocols whose head and body one read from the socket brought, as it does for
 nearly all. ASGI takes the others, which are pipelined, in several reads, or long, have over 1,000 parameters, expect
-100-continue, use HTTP/1.0 or are the last of their connection, and every request while traces are written.
+100-continue, use HTTP/1.0 or are the last of their connection. Both ways end in the same answer (`aws_request.py`).
 """
 
 import logging
@@ -17,12 +17,12 @@ from httptools import (
     HttpRequestParser,
     parse_url,
 )
+from starlette.types import Scope
 
 from penstock.http import LONG_BODY_BYTES, MOST_PARAMETERS_AT_ONCE
 
 from .asgi_exchange import AsgiExchange
-from .aws_protocols import Scope
-from .fast_path import FastPathRequest
+from .aws_request import AwsRequest
 from .limits import ConnectionTimer
 from .server_state import ServerState
 
@@ -49,7 +49,7 @@ class RequestTaker(Protocol):
     def is_read(self) -> bool:
         """Whether the server reads what the client sends."""
 
-    def add_fast_path_request(self) -> FastPathRequest:
+    def add_fast_path_request(self) -> AwsRequest:
         """A request of an AWS protocol that arrived whole, which the reader starts at once."""
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:

@@ -2,18 +2,16 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from penstock_web.batching.write_backpressure import WriteBackpressure
-from penstock_web.runtime.deadlines import Receive
+from starlette.types import ASGIApp
 
-from .aws_protocols import AwsApplication, Scope, Send
+from penstock_web.batching.write_backpressure import WriteBackpressure
+
+from .aws_protocols import AwsApplication
 from .limits import Limits
 from .responses import DateHeader
-
-AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Stoppable(Protocol):
@@ -29,7 +27,7 @@ class Stoppable(Protocol):
 class ServerState:
     """The applications, the limits, and what is under way. `aws_application`: None without the fast path."""
 
-    application: AsgiApplication
+    application: ASGIApp
     aws_application: AwsApplication | None
     limits: Limits
     write_backpressure: WriteBackpressure

@@ -6,14 +6,11 @@ a dictionary that is checked four times a second.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from enum import Enum
-from typing import Any, Protocol
+from typing import Protocol
 
-from penstock.context import Context
-
-AsgiMessage = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[AsgiMessage]]
+from starlette.types import Receive
 
 SWEEP_SECONDS = 0.25
 UNKNOWN_ACTION = "(unread)"
@@ -48,12 +45,36 @@ class PendingRequest(Protocol):
         """Ends the request because the time for shutting down is over."""
 
 
+class DisconnectWatch:
+    """Reads from a client that has sent its whole body, until it disconnects."""
+
+    __slots__ = ("_on_done", "_receive", "_task")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, on_disconnect: Callable[[], None]) -> None:
+        """Begins, unless it has begun before. `on_disconnect` is called once, until the watch is closed."""
+        if self._task is None:
+            self._on_done = lambda task: None if task.cancelled() else on_disconnect()
+            self._task = asyncio.get_running_loop().create_task(wait_for_disconnect(self._receive))
+            self._task.add_done_callback(self._on_done)
+
+    def close(self) -> None:
+        """Ends the watch, and forgets the request, which refers to the watch."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.remove_done_callback(self._on_done)
+            task.cancel()
+            del self._on_done
+
+
 class AsgiRequest:
     """A request under way that an ASGI application answers in a task."""
 
     __slots__ = (
-        "_deadlines", "_disconnect_watch", "_receive", "_task", "body_bytes", "context", "end_reason", "label",
-        "may_wait",
+        "_deadlines", "_task", "_watch", "end_reason", "may_wait",
     )  # fmt: skip
 
     def __init__(self, deadlines: "Deadlines", receive: Receive) -> None:
@@ -61,23 +82,15 @@ class AsgiRequest:
         if task is None:
             raise RuntimeError("a request needs a task")
         self._deadlines = deadlines
-        self._receive = receive
         self._task = task
-        self._disconnect_watch: asyncio.Task[None] | None = None
+        self._watch = DisconnectWatch(receive)
         self.end_reason: EndReason | None = None
-        self.label = UNKNOWN_ACTION
-        self.context: Context | None = None  # once it is decoded
-        self.body_bytes = 0
         self.may_wait = True
 
     def pause(self) -> None:
         """Stops counting the time, and watches for a disconnect. The body has been read by now."""
         self._deadlines.due.pop(self, None)
-        if self._disconnect_watch is None:
-            self._disconnect_watch = asyncio.get_running_loop().create_task(
-                wait_for_disconnect(self._receive)
-            )
-            self._disconnect_watch.add_done_callback(self._on_disconnect)
+        self._watch.start(self._on_disconnect)
 
     def resume(self) -> None:
         """Counts the time from zero: the wait is over."""
@@ -86,9 +99,7 @@ class AsgiRequest:
     def close(self) -> None:
         """Forgets the request, which is answered; from now on nothing cancels it."""
         self._deadlines.due.pop(self, None)
-        if self._disconnect_watch is not None:
-            self._disconnect_watch.remove_done_callback(self._on_disconnect)
-            self._disconnect_watch.cancel()
+        self._watch.close()
 
     def end(self, reason: EndReason) -> None:
         """Cancels the request."""
@@ -99,9 +110,8 @@ class AsgiRequest:
     def stop(self) -> None:
         """Does nothing: the server cancels the task."""
 
-    def _on_disconnect(self, watch: "asyncio.Task[None]") -> None:
-        if not watch.cancelled():
-            self.end(EndReason.DISCONNECTED)
+    def _on_disconnect(self) -> None:
+        self.end(EndReason.DISCONNECTED)
 
 
 class Deadlines:

@@ -1,28 +1,28 @@
-"""An ASGI application around the whole service, which records a span for each sampled request.
+"""Records a span for each sampled request: the fast path asks for it, and an ASGI application around all the others.
 
-headers ──► caller's trace, or a new one ──► recorded? ──no──► the application, as if there were no traces
-                                                └───yes──► span ──► the application ──► status ──► end
+headers ──► caller's trace, or a new one ──► recorded? ──no──► the request, as if there were no traces
+                                                └───yes──► span ──► the request ──► status ──► end
 """
 
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
+from types import TracebackType
+from typing import Final, NamedTuple
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.actions import AnyAction
+from penstock.http import HttpResponse
 from penstock.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
 from penstock_web.http.request_notes import KEY, RequestNotes
 
 from .tracing import RecordedSpan, Tracing
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", default=None)
 """The request that this task answers, if it is recorded."""
 
+REQUEST_ID: Final = b"x-amzn-requestid"
 # Frequent requests of probes and scrapers are recorded only if their caller sends a trace.
 PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
 SYSTEMS: Final = {"sqs": "aws_sqs", "sns": "aws.sns"}
@@ -52,56 +52,93 @@ class CallerTrace(NamedTuple):
     decided: bool
 
 
+class RequestTrace:
+    """The trace of one request: with a span, which is recorded, or the caller's, of which nothing is recorded here."""
+
+    __slots__ = ("_context", "_span", "_tokens", "notes")
+
+    def __init__(self, context: TraceContext, span: RecordedSpan | None) -> None:
+        self._context = context
+        self._span = span
+        self.notes = None if span is None else RequestNotes()
+
+    def __enter__(self) -> None:
+        self._tokens = CURRENT_TRACE.set(self._context), REQUEST_SPAN.set(self._span)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        current, span = self._tokens
+        CURRENT_TRACE.reset(current)
+        REQUEST_SPAN.reset(span)
+
+    def end(self, method: str, response: HttpResponse | None) -> None:
+        """Ends the span of an action. No response: the client has disconnected."""
+        if response is None:
+            self.end_request(method, 0, b"")
+        else:
+            self.end_request(method, response.status, dict(response.headers).get(REQUEST_ID, b""))
+
+    def end_request(self, method: str, status: int, request_id: bytes, route: str | None = None) -> None:
+        """Ends the span of any request. `status`: 0 where no response was sent."""
+        if self._span is not None and self.notes is not None:
+            describe_action(self._span, self.notes)
+            end_span(self._span, method, status, request_id, route)
+
+
+class RequestTracer:
+    """Begins the traces of requests; implements that of `http.request_notes`."""
+
+    def __init__(self, tracing: Tracing) -> None:
+        self._tracing = tracing
+
+    def begin(
+        self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
+    ) -> RequestTrace | None:
+        """The trace of a request. None: it is not recorded, and what it sends has no trace from it.
+
+        Where the caller does not record, its messages get a trace header that is not sampled; X-Amzn-Trace-Id is passed
+        on unchanged.
+        """
+        caller = read_caller_trace(headers)
+        if caller is None:
+            if path in PROBE_PATHS or not self._tracing.should_record():
+                return None
+        elif not (caller.context.sampled if caller.decided else self._tracing.should_record()):
+            return RequestTrace(caller.context, None) if caller.by_w3c else None
+        parent, state = (None, "") if caller is None else (caller.context, caller.state)
+        attributes = request_attributes(method, path, headers, peer)
+        span = self._tracing.start_request_span(initial_span_name(method, headers), attributes, parent, state)
+        return RequestTrace(span.context, span)
+
+
 class TracedApplication:
     """An ASGI application whose requests become spans."""
 
-    def __init__(self, application: Application, tracing: Tracing) -> None:
+    def __init__(self, application: ASGIApp, tracer: RequestTracer) -> None:
         self._application = application
-        self._tracing = tracing
+        self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, and records it if its trace is sampled."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        caller = read_caller_trace(scope["headers"])
-        if caller is None:
-            if scope["path"] in PROBE_PATHS or not self._tracing.should_record():
-                await self._application(scope, receive, send)
-                return
-        elif not (caller.context.sampled if caller.decided else self._tracing.should_record()):
-            await self._run_unrecorded(caller, scope, receive, send)
-            return
-        await self._run_recorded(caller, scope, receive, send)
-
-    async def _run_unrecorded(self, caller: CallerTrace, scope: Scope, receive: Receive, send: Send) -> None:
-        """Runs the application without a span.
-
-        Messages that it sends get a trace header that is not sampled. X-Amzn-Trace-Id is passed on unchanged.
-        """
-        token = CURRENT_TRACE.set(caller.context if caller.by_w3c else None)
-        try:
+        peer, _ = scope.get("client") or ("", 0)
+        trace = self._tracer.begin(scope["method"], scope["path"], scope["headers"], peer)
+        if trace is None:
+            # The task began in the context of the request before, if that was answered on the same connection.
+            CURRENT_TRACE.set(None)
+            REQUEST_SPAN.set(None)
             await self._application(scope, receive, send)
-        finally:
-            CURRENT_TRACE.reset(token)
-
-    async def _run_recorded(
-        self, caller: CallerTrace | None, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        parent, state = (None, "") if caller is None else (caller.context, caller.state)
-        span = self._tracing.start_request_span(
-            initial_span_name(scope), request_attributes(scope), parent, state
-        )
+            return
         answer = ResponseRecorder(send)
-        notes = scope[KEY] = RequestNotes()
-        tokens = CURRENT_TRACE.set(span.context), REQUEST_SPAN.set(span)
+        scope[KEY] = trace
         try:
-            await self._application(scope, receive, answer.send)
+            with trace:
+                await self._application(scope, receive, answer.send)
         finally:
-            CURRENT_TRACE.reset(tokens[0])
-            REQUEST_SPAN.reset(tokens[1])
-            describe_action(span, notes)
-            end_span(span, scope, answer)
+            trace.end_request(scope["method"], answer.status, answer.request_id, find_route(scope))
 
 
 class ResponseRecorder:
@@ -114,15 +151,15 @@ class ResponseRecorder:
         self.status = 0
         self.request_id = b""
 
-    async def send(self, message: MutableMapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         """An ASGI `send`."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self.request_id = dict(message.get("headers", ())).get(b"x-amzn-requestid", b"")
+            self.request_id = dict(message.get("headers", ())).get(REQUEST_ID, b"")
         await self._send(message)
 
 
-def read_caller_trace(headers: list[tuple[bytes, bytes]]) -> CallerTrace | None:
+def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | None:
     """The caller's span, from traceparent, else from X-Amzn-Trace-Id. Two traceparent headers are both ignored."""
     parents, states, amazons = [], [], []
     for name, value in headers:
@@ -144,24 +181,26 @@ def read_caller_trace(headers: list[tuple[bytes, bytes]]) -> CallerTrace | None:
     return None
 
 
-def initial_span_name(scope: Scope) -> str:
+def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
     """The span's name until the operation is known: the action, else the method. There would be too many paths."""
-    for name, value in scope["headers"]:
+    for name, value in headers:
         if name == b"x-amz-target":
-            return str(value[:128].decode("latin-1").rpartition(".")[2])
-    return str(scope["method"])
+            return value[:128].decode("latin-1").rpartition(".")[2]
+    return method
 
 
-def request_attributes(scope: Scope) -> dict[str, str | int]:
+def request_attributes(
+    method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
+) -> dict[str, str | int]:
     """Attributes of OpenTelemetry's HTTP server conventions. No query string: it may hold a message or a signature."""
     attributes: dict[str, str | int] = {
-        "http.request.method": scope["method"],
-        "url.path": scope["path"],
-        "url.scheme": scope["scheme"],
+        "http.request.method": method,
+        "url.path": path,
+        "url.scheme": "http",
     }
-    if scope.get("client"):
-        attributes["client.address"] = scope["client"][0]
-    host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+    if peer:
+        attributes["client.address"] = peer
+    host = next((value for name, value in headers if name == b"host"), b"").decode("latin-1")
     if match := _HOST(host):
         attributes["server.address"] = match[1].strip("[]")
         if match[2]:
@@ -204,21 +243,20 @@ def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None
     span.span.update_name(f"{name} {destination}" if kind and destination else name)
 
 
-def end_span(span: RecordedSpan, scope: Scope, answer: ResponseRecorder) -> None:
+def end_span(span: RecordedSpan, method: str, status: int, request_id: bytes, route: str | None) -> None:
     """Ends the span, with the route and the status.
 
     A 4xx is no error of a server (semantic conventions, "HTTP server spans").
     """
-    route = find_route(scope)
     if route is not None:
         span.set("http.route", route)
         if not span.is_named:
-            span.span.update_name(f"{scope['method']} {route}")
-    if answer.request_id:
-        span.set("aws.request_id", answer.request_id.decode("latin-1"))
-    if answer.status:
-        span.set("http.response.status_code", answer.status)
-    span.end(str(answer.status) if answer.status >= 500 else None)
+            span.span.update_name(f"{method} {route}")
+    if request_id:
+        span.set("aws.request_id", request_id.decode("latin-1"))
+    if status:
+        span.set("http.response.status_code", status)
+    span.end(str(status) if status >= 500 else None)
 
 
 def find_route(scope: Scope) -> str | None:

@@ -3,6 +3,8 @@ SQS, AWS SNS) and databases (PostgreSQL)."""
 
 from __future__ import annotations
 
+import json
+import socket
 from typing import Any
 
 import httpx
@@ -329,3 +331,85 @@ def test_a_trace_begins_here(postgres: TestServer) -> None:
         assert [span.name for span in requests] == ["CreateQueue", "send roots"]
         assert not any(span.parent_span_id for span in requests)
         assert len({span.trace_id for span in requests}) == 2
+
+
+@pytest.mark.parametrize("outcome", ["sent", "refused", "undecodable", "unrecorded"])
+def test_both_ways_of_a_request_make_the_same_span(
+    service: Service, http: httpx.Client, collector: Collector, outcome: str
+) -> None:
+    """The fast path takes what one write brings; ASGI takes what comes in two."""
+    url = make_queue(http, f"both-{outcome}")
+    members = {"QueueUrl": url, "MessageBody": "" if outcome == "refused" else "hello"}
+    body = b"{" if outcome == "undecodable" else json.dumps(members).encode()
+    spans: list[Span] = []
+    for is_whole in (True, False):
+        trace, last = new_trace(), new_trace()
+        status = post(service, body, traceparent(trace, "00" if outcome == "unrecorded" else "01"), is_whole)
+        assert status == (200 if outcome in ("sent", "unrecorded") else 400)
+        if outcome == "unrecorded":
+            assert received_header(http, url) == f"Root=1-{trace[:8]}-{trace[8:]};Parent={PARENT};Sampled=0"
+        send(http, make_queue(http, "last"), last)
+        collector.request(last)
+        spans += [span for span in collector.spans if span.trace_id.hex() == trace]
+    assert [span.name for span in spans if span.kind == Span.SPAN_KIND_SERVER] == {
+        "sent": [f"send both-{outcome}"] * 2,
+        "refused": [f"send both-{outcome}"] * 2,
+        "undecodable": ["SendMessage"] * 2,
+        "unrecorded": [],
+    }[outcome]
+    half = len(spans) // 2
+    assert [describe(span) for span in spans[:half]] == [describe(span) for span in spans[half:]]
+
+
+def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
+    service: Service, http: httpx.Client, collector: Collector
+) -> None:
+    """The second one begins when the first is answered, and has no header."""
+    urls = [make_queue(http, "first"), make_queue(http, "second")]
+    trace = new_trace()
+    requests = [
+        write_request(service, json.dumps({"QueueUrl": url, "MessageBody": "x"}).encode(), header)
+        for url, header in zip(urls, (traceparent(trace), "-"), strict=True)
+    ]
+    with connect(service) as connection:
+        connection.sendall(b"".join(requests))
+        answer = b""
+        while answer.count(b"HTTP/1.1 200") < 2:
+            answer += connection.recv(65_536)
+    span = collector.request(trace)
+    assert [received_header(http, url) for url in urls] == [header_of(span), None]
+
+
+def describe(span: Span) -> tuple[str, str, dict[str, Any]]:
+    """All of a span but what belongs to one request alone."""
+    found = attributes(span.attributes)
+    alone = ("aws.request_id", "messaging.message.id")
+    return span.name, span.parent_span_id.hex() and PARENT, {k: v for k, v in found.items() if k not in alone}
+
+
+def post(service: Service, body: bytes, header: str, is_whole: bool) -> int:
+    """Sends a SendMessage in one write, or behind another request, where ASGI takes it; its status."""
+    request = write_request(service, body, header)
+    with connect(service) as connection:
+        if not is_whole:
+            connection.sendall(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n" + request[: -len(body)])
+            connection.recv(65_536)
+            request = body
+        connection.sendall(request)
+        return int(connection.recv(65_536).split()[1])
+
+
+def write_request(service: Service, body: bytes, header: str) -> bytes:
+    """A SendMessage with this traceparent."""
+    url = httpx.URL(service.url)
+    head = (
+        f"POST / HTTP/1.1\r\nhost: {url.host}:{url.port}\r\ncontent-type: application/x-amz-json-1.0\r\n"
+        f"x-amz-target: AmazonSQS.SendMessage\r\ntraceparent: {header}\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def connect(service: Service) -> socket.socket:
+    """A connection to the service."""
+    url = httpx.URL(service.url)
+    return socket.create_connection((url.host, url.port or 80))

@@ -1,15 +1,17 @@
-"""A request that arrived whole, answered without ASGI and, mostly, without a task.
+"""One request of AWS's protocols and its answer, traced or not: mostly without ASGI and without a task.
 
-    HttpConnection ─► FastPathRequest.start ─► gateway.decode ─► operation ─► Batcher
-        ─► AwsApplication's response ─► transport
+    HttpConnection ─► start ─► decode ─► operation ─► encode ─► _respond ─► HttpConnection
+                                        (OperationRun)  └─ error ─┘
 
-The operation goes on in the callbacks of its effects' futures (`driver`). The connection tells the request about a
-disconnect and about the end of the process; `Deadlines` treats it as a `PendingRequest`.
+The operation goes on in the callbacks of its effects' futures (`driver`). A request is told about a disconnect and
+about the end of the process; `Deadlines` treats it as a `PendingRequest`. What ASGI brings is a `SlowPathRequest`: it
+is read first, and then goes the same way.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from penstock.actions import UNDECODED
 from penstock.errors import RequestTimeout, ServiceUnavailable
@@ -21,10 +23,14 @@ from penstock_web.runtime.driver import OperationRun
 
 if TYPE_CHECKING:
     from .aws_protocols import AwsApplication
+    from .request_notes import RequestNotes, RequestTrace
+
+
+NO_TRACE: Final[AbstractContextManager[object]] = nullcontext()
 
 
 class ResponseWriter(Protocol):
-    """What a request needs of the protocol of its connection. `peer`: the address that it came from."""
+    """What a request needs of its connection. `peer`: the address that it came from."""
 
     @property
     def peer(self) -> str: ...
@@ -32,44 +38,61 @@ class ResponseWriter(Protocol):
     def write_response(self, response: HttpResponse, keep_alive: bool, /) -> None: ...
 
 
-class FastPathRequest:
-    """One request of a connection, which reads `response_complete` and sets `keep_alive`."""
+class AwsRequest:
+    """A request under way: its operation is run, and its response is written, counted and logged.
+
+    `keep_alive`: the connection serves further requests. `may_wait`: the body is short, so a receive may wait for
+    messages. `_notes`: for the span of a request that is recorded. `_trace`: ends with the request.
+    """
 
     __slots__ = (
-        "_application", "_call", "_end_reason", "_logged", "_method", "_protocol", "_run", "_started_at",
-        "disconnected", "keep_alive", "response_complete",
+        "_application", "_call", "_end_reason", "_logged", "_method", "_notes", "_run", "_started_at", "_trace",
+        "_writer", "disconnected", "keep_alive", "may_wait", "response_complete",
     )  # fmt: skip
-    may_wait = True  # its body is short
 
-    def __init__(self, protocol: ResponseWriter, application: "AwsApplication") -> None:
-        self._protocol = protocol
+    def __init__(self, writer: ResponseWriter, application: "AwsApplication") -> None:
+        self._writer = writer
         self._application = application
         self._started_at = perf_counter()
         self._run: OperationRun[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
         self._logged: tuple[HttpRequest, int] | None = None  # for the access log, with the size of the body
+        self._notes: RequestNotes | None = None
+        self._trace: RequestTrace | None = None
         self.disconnected = False
         self.keep_alive = True
+        self.may_wait = True
         self.response_complete = False
+        application.meter.request_started()
 
-    # --- the request -------------------------------------------------------------------------------------------------
+    # --- the operation -----------------------------------------------------------------------------------------------
     def start(
         self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
     ) -> None:
-        """Begins the request; the response is written at once or later."""
+        """Begins a request that arrived whole; the response is written at once or later."""
         application = self._application
-        application.resources.meter.request_started()
         self._method = method
-        http = HttpRequest(method, path, query, application.headers(header_pairs), body, self._protocol.peer)
-        self._logged = None if application.resources.access_log is None else (http.without_body, len(body))
-        try:
-            call = self._call = decode(http, application.environment)
-        except Exception as error:  # noqa: BLE001 - every error gets a response
-            self._respond(application.refusal(http, error))
-            return
-        application.deadlines.add(self)
-        self._run = OperationRun(call.operation(), application.resources, self._on_end, self)
+        http = HttpRequest(method, path, query, application.headers(header_pairs), body, self._writer.peer)
+        if application.resources.access_log is not None:
+            self._logged = http.without_body, len(body)
+        if application.tracer is not None:
+            self._trace = trace = application.tracer.begin(method, path, header_pairs, self._writer.peer)
+            self._notes = None if trace is None else trace.notes
+        with self._trace or NO_TRACE:
+            try:
+                self._call = decode(http, application.environment)
+            except Exception as error:  # noqa: BLE001 - every error gets a response
+                self._refuse(http, error)
+                return
+            application.deadlines.add(self)
+            self._start_operation()
+
+    def _start_operation(self) -> None:
+        call = cast("ActionCall", self._call)
+        if self._notes is not None:
+            self._notes.watch(call)
+        self._run = OperationRun(call.operation(), self._application.resources, self._on_end, self)
         self._run.go_on()
 
     def _on_end(self, run: OperationRun[Any]) -> None:
@@ -88,31 +111,41 @@ class FastPathRequest:
             self._respond(response)
 
     # --- the response ------------------------------------------------------------------------------------------------
+    def _refuse(self, http: HttpRequest, error: Exception) -> None:
+        """Answers a request that cannot be decoded."""
+        self._note(error)
+        self._respond(self._application.refusal(http, error))
+
     def _fail(self, error: BaseException) -> None:
+        self._note(error)
         self._respond(self._application.error_response(cast("ActionCall", self._call), error))
+
+    def _note(self, error: BaseException) -> None:
+        if self._notes is not None:
+            self._notes.fail(error)
 
     def _respond_cancelled(self) -> None:
         if self._end_reason is EndReason.DISCONNECTED:
-            self._close()
-            self._log(None)
+            self._respond(None)
         else:
             self.keep_alive = False
             self._fail(RequestTimeout() if self._end_reason is EndReason.TIMED_OUT else ServiceUnavailable())
 
-    def _close(self) -> None:
+    def _respond(self, response: HttpResponse | None) -> None:
+        """Ends the request. No response: the client has disconnected."""
         self.response_complete = True
-        self._application.deadlines.due.pop(self, None)
-        self._application.resources.meter.request_ended()
-
-    def _respond(self, response: HttpResponse) -> None:
-        self._close()
-        if self.disconnected:
+        application = self._application
+        application.deadlines.due.pop(self, None)
+        application.meter.request_ended()
+        if response is not None and not self.disconnected:
+            self._writer.write_response(response, self.keep_alive)
+            seconds = perf_counter() - self._started_at
+            application.meter.count_response(self._method, self._label, response.status, seconds)
+            self._log(response)
+        else:
             self._log(None)
-            return
-        self._protocol.write_response(response, self.keep_alive)
-        seconds = perf_counter() - self._started_at
-        self._application.resources.meter.count_response(self._method, self._label, response.status, seconds)
-        self._log(response)
+        if self._trace is not None:
+            self._trace.end(self._method, response)
 
     @property
     def _label(self) -> str:
@@ -151,5 +184,5 @@ class FastPathRequest:
                 self._run.cancel(disconnected=reason is EndReason.DISCONNECTED)
 
     def stop(self) -> None:
-        """Answers 503: there is no task that the server could cancel."""
+        """Answers 503 at the end of the process."""
         self.end(EndReason.SHUTDOWN)

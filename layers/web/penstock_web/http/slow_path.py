@@ -1,0 +1,183 @@
+"""A request of AWS's protocols that ASGI brings: one that arrives in parts, is long, or is the last of its connection.
+
+receive ─► body ─► decode (a long one in a thread) ─► the answer of AwsRequest ─► send
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
+
+from penstock.errors import AwsError, RequestEntityTooLarge
+from penstock.gateway import MAXIMUM_BODY_BYTES, ActionCall, decode
+from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
+from penstock_web.runtime.deadlines import DisconnectWatch, EndReason
+
+from .aws_request import AwsRequest
+from .request_notes import find_trace
+
+if TYPE_CHECKING:
+    from .aws_protocols import AwsApplication
+
+
+class ClientDisconnected(Exception):  # noqa: N818 - nothing failed
+    """The client has closed the connection, so no response is sent."""
+
+
+class HeldResponse:
+    """The response of a request until its task sends it. `is_set`: the request is over, with a response or without."""
+
+    __slots__ = ("is_set", "peer", "response")
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        self.is_set = asyncio.Event()
+        self.response: HttpResponse | None = None
+
+    def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
+        """Keeps the response."""
+        if not keep_alive:
+            response.headers.append((b"connection", b"close"))
+        self.response = response
+
+
+class SlowPathRequest(AwsRequest):
+    """One request of an ASGI server, answered in the current task. `tracing/requests.py` ends its span."""
+
+    __slots__ = ("_held", "_receive", "_scope", "_task", "_watch")
+
+    def __init__(self, application: "AwsApplication", scope: Scope, receive: Receive) -> None:
+        peer, _ = scope.get("client") or ("", 0)
+        self._held = HeldResponse(peer)
+        super().__init__(self._held, application)
+        self._scope = scope
+        self._receive = receive
+        self._method = scope["method"]
+        self._task = asyncio.current_task()
+        self._watch = DisconnectWatch(receive)
+        if (trace := find_trace(scope)) is not None:
+            self._notes = trace.notes
+        self._log_later(dict(scope["headers"]), 0)
+        application.deadlines.add(self)
+
+    async def answer(self) -> HttpResponse | None:
+        """The response, or None when the client has disconnected."""
+        try:
+            await self._start()
+            await self._held.is_set.wait()
+        except asyncio.CancelledError:
+            await self._end_cancelled()
+        except ClientDisconnected:
+            self._respond(None)
+        finally:
+            self._watch.close()
+            if not self.response_complete:  # an error that the server logs
+                self._respond(None)
+        return self._held.response
+
+    # --- what arrives ------------------------------------------------------------------------------------------------
+    async def _start(self) -> None:
+        scope, application = self._scope, self._application
+        try:
+            body = await read_body(dict(scope["headers"]), self._receive)
+        except AwsError as error:
+            application.meter.count_refusal(error)
+            self._fail_unread(error)
+            return
+        self.may_wait = len(body) <= LONG_BODY_BYTES
+        headers = application.headers(scope["headers"])
+        self._log_later(headers, len(body))
+        peer = self._held.peer
+        http = HttpRequest(self._method, scope["path"], scope["query_string"], headers, body, peer)
+        try:
+            self._call = await self._decode(http)
+        except Exception as error:  # noqa: BLE001 - every error gets a response
+            self._refuse(http, error)
+        else:
+            self._start_operation()
+
+    async def _decode(self, http: HttpRequest) -> ActionCall:
+        environment = self._application.environment
+        if not http.takes_long:
+            return decode(http, environment)
+        computations = self._application.resources.computations
+        return await asyncio.get_running_loop().run_in_executor(computations, decode, http, environment)
+
+    def _log_later(self, headers: dict[bytes, bytes], body_bytes: int) -> None:
+        if self._application.resources.access_log is not None:
+            http = HttpRequest(self._method, self._scope["path"], b"", headers, b"", self._held.peer)
+            self._logged = http, body_bytes
+
+    # --- the response ------------------------------------------------------------------------------------------------
+    async def _end_cancelled(self) -> None:
+        """Answers a request whose task is cancelled: its time is over, its client has gone, or the process ends."""
+        if self._run is not None:
+            self.end(EndReason.SHUTDOWN)
+            await self._held.is_set.wait()
+        elif not self.response_complete:
+            self._respond_cancelled()
+
+    def _fail(self, error: BaseException) -> None:
+        if self._call is None and isinstance(error, AwsError):
+            self._fail_unread(error)
+        else:
+            super()._fail(error)
+
+    def _fail_unread(self, error: AwsError) -> None:
+        """Answers a request of which the rest is not read."""
+        self.keep_alive = False
+        self._note(error)
+        scope = self._scope
+        self._respond(self._application.error_without_call(dict(scope["headers"]), scope["path"], error))
+
+    def _respond(self, response: HttpResponse | None) -> None:
+        super()._respond(response)
+        self._held.is_set.set()
+
+    # --- a pending request -------------------------------------------------------------------------------------------
+    def pause(self) -> None:
+        """Stops counting the time, and watches for a disconnect. The body has been read by now."""
+        super().pause()
+        self._watch.start(self._on_disconnect)
+
+    def end(self, reason: EndReason) -> None:
+        """Ends the request early; while its body is read or decoded by its task."""
+        is_running = self._run is not None
+        first = self._end_reason is None
+        super().end(reason)
+        if first and not is_running and not self.response_complete and self._task is not None:
+            self._task.cancel()
+
+    def stop(self) -> None:
+        """Does nothing: the server cancels the task."""
+
+    def _on_disconnect(self) -> None:
+        self.end(EndReason.DISCONNECTED)
+
+
+async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    """The whole body. Raises RequestEntityTooLarge (6.25 MiB), as soon as it is known, and ClientDisconnected."""
+    if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
+        raise RequestEntityTooLarge
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if message.get("more_body", False):
+        chunks = [body]
+        size = len(body)
+        while message.get("more_body", False):
+            message = await receive()
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > MAXIMUM_BODY_BYTES:
+                raise RequestEntityTooLarge
+        body = b"".join(chunks)
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnected
+    return body
+
+
+async def send_response(send: Send, response: HttpResponse) -> None:
+    """Sends status, headers with the length, and body."""
+    headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
