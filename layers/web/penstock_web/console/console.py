@@ -1,43 +1,22 @@
 """Adds the console to an application: the container's, or the one that Mangum runs on Lambda."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
+from . import screens
+from .console_route import ConsoleRoute
 from .refreshing import Refresher
-from .screens import (
-    attributes,
-    deliveries,
-    entry,
-    failures,
-    mappings,
-    messages,
-    overview,
-    people,
-    queue,
-    queues,
-    redrive,
-    schedules,
-    system,
-    topics,
-)
+from .screen import SCREENS, Screen
 
-SCREENS = (
-    entry,
-    overview,
-    queues,
-    queue,
-    attributes,
-    failures,
-    redrive,
-    messages,
-    topics,
-    schedules,
-    mappings,
-    deliveries,
-    system,
-    people,
-)
+
+def list_screens() -> list[Screen]:
+    """All screens and acts; those that take every other path come last."""
+    for module in iter_modules(screens.__path__):
+        import_module(f"{screens.__name__}.{module.name}")
+    return sorted(SCREENS, key=lambda screen: ":path" in screen.path)
 
 
 def add_console(
@@ -51,6 +30,7 @@ def add_console(
     """
     app.state.console_refresh = None if refresh is None else Refresher(refresh)
     app.state.console_pool = pool
-    for screen in SCREENS:
-        app.include_router(screen.router)
-    app.include_router(entry.last_router)
+    router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+    for screen in list_screens():
+        router.add_api_route(screen.path, screen.handler, methods=[screen.method])
+    app.include_router(router)

@@ -33,25 +33,13 @@ from penstock_web.routing.runner import PATH_NAMES, OperationRunner
 from .readings import Readings
 from .refreshing import Refresher
 from .rendering import render
-from .rights import RIGHTS
+from .screen import Screen, find_screen, list_navigation
 from .sign_in import Viewer, find_viewer, is_https
 
 T = TypeVar("T")
 
 PAGE_KEY: Final = "penstock.page"
 SIGN_IN: Final = "/console/sign-in"
-NAVIGATION: Final = (
-    ("Overview", "/console", "sqs:ListQueues"),
-    ("Queues", "/console/queues", "sqs:ListQueues"),
-    ("Topics", "/console/topics", "sns:ListTopics"),
-    ("Schedules", "/console/schedules", "scheduler:ListSchedules"),
-    ("Mappings", "/console/mappings", "lambda:ListEventSourceMappings"),
-    ("Deliveries", "/console/deliveries", "penstock:ListDeliveries"),
-    ("System", "/console/system", "penstock:GetMetrics"),
-    ("Keys", "/console/keys", "penstock:ReadKeys"),
-    ("Audit", "/console/audit", "penstock:ReadAudit"),
-)
-"""Label, path, and what a user must be allowed to see the link."""
 LONGEST_FORM: Final = 1_400_000
 """Bytes: a message of 256 KiB whose characters are escaped, and its attributes."""
 WORTHWHILE_BYTES: Final = 1_400
@@ -93,7 +81,8 @@ class NoSuchThing(AwsError):  # noqa: N818 - called as the answer is
 class Page:
     """One request of the console, which is admitted. `viewer`: who uses it, None on public pages."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, screen: Screen) -> None:
+        self.screen = screen
         self._runner = OperationRunner(request)
         self.request = request
         self.context: Context = self._runner.context
@@ -216,7 +205,8 @@ class Page:
             "is_full": self.is_full,
             "navigation": []
             if self.viewer is None
-            else [entry for entry in NAVIGATION if self.may(entry[2])],
+            else [one for one in list_navigation() if all(map(self.may, one.right.actions))],
+            "title": self.screen.title,
             "path": url.path,
             "here": url.path + (f"?{url.query}" if url.query else ""),
             "now": datetime.now(UTC),
@@ -227,16 +217,16 @@ READING: Final = ("Get", "List", "ReceiveMessage", "Read", "Match", "Preview")
 
 
 class ConsoleRoute(APIRoute):
-    """A route of the console. One that `rights` does not list cannot be made."""
+    """A route of the console, for a handler that `screen.py` knows."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[None, None, Response]]:
         """FastAPI's own handler, called for who may; every error is a page."""
-        handle, right = super().get_route_handler(), RIGHTS[self.name]
+        handle, screen = super().get_route_handler(), find_screen(self.endpoint)
 
         async def admitted(request: Request) -> Response:
-            page = request.scope[PAGE_KEY] = Page(request)
+            page = request.scope[PAGE_KEY] = Page(request, screen)
             try:
-                await admit(page, right)
+                await admit(page)
                 response = await handle(request)
             except SignInWanted:
                 return to_sign_in(page)
@@ -258,9 +248,9 @@ class ConsoleRoute(APIRoute):
         return admitted
 
 
-async def admit(page: Page, right: Right) -> None:
+async def admit(page: Page) -> None:
     """Raises SignInWanted, and the error for which the request is refused."""
-    context, request = page.context, page.request
+    context, request, right = page.context, page.request, page.screen.right
     context.environment.hosts.check_host(context.http.headers, context.http.host_checked)
     writes = request.method not in ("GET", "HEAD")
     check_origin(context, writes=writes)

@@ -2,15 +2,15 @@
 
 from typing import Final, NamedTuple
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
 from penstock.management.queue_names import build_queue_arn
 from penstock.management.queues import Attributes, change_queue, describe_queue
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock.management.rights import require_on_queue
+from penstock_web.console.console_route import CurrentPage, Page, redirect
+from penstock_web.console.screen import act, screen
 
 FIELDS: Final = {
     "VisibilityTimeout": "seconds that a received message is hidden, 0 to 43,200",
@@ -37,13 +37,16 @@ class Difference(NamedTuple):
     after: str
 
 
-@router.get("/console/queues/{name}/attributes")
+@screen(
+    "/console/queues/{name}/attributes",
+    right=require_on_queue("sqs:GetQueueAttributes", "sqs:SetQueueAttributes"),
+)
 async def attributes_form(name: str, page: CurrentPage) -> Response:
     """The form."""
     return show(page, name, await present(name, page), [])
 
 
-@router.post("/console/queues/{name}/attributes")
+@act("/console/queues/{name}/attributes", right=require_on_queue("sqs:SetQueueAttributes"))
 async def change_attributes(name: str, page: CurrentPage) -> Response:
     """Shows what would change; with `confirmed`, changes it, if nobody has changed these attributes meanwhile."""
     there = await present(name, page)

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.audit import Act
 from penstock.delivery.http.endpoint import MAXIMUM_URL_CHARACTERS
@@ -19,11 +19,11 @@ from penstock.management.deliveries.operations import (
     retry_given_up,
 )
 from penstock.management.errors import DeliveryNotFound
+from penstock.management.rights import require
 from penstock.management.times import parse_timestamp
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.rendering import query
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock_web.console.screen import act, screen
 
 PAGE = 50
 VIEWS = ("endpoints", "attempts", "waiting", "given-up")
@@ -34,13 +34,13 @@ SINCE = ("hour", "day", "any time")
 HOURS = {"hour": 1, "day": 24}
 
 
-@router.get("/console/deliveries")
+@screen("/console/deliveries", right=require("penstock:ListDeliveries"), title="Deliveries", place=60)
 async def deliveries(page: CurrentPage) -> Response:
     """How the endpoints do; or attempts, the newest first; or deliveries in a state, the oldest first."""
     view = page.choice("view", VIEWS)
     rows, following = await _rows(page, view)
     return page.show(
-        "deliveries.html", title="Deliveries", view=view, views=VIEWS, rows=rows, following=following,
+        "deliveries.html", view=view, views=VIEWS, rows=rows, following=following,
         endpoint=page.query.get("endpoint", ""), failed=bool(page.query.get("failed")), moment=parse_timestamp,
         may_retry=page.may("penstock:RetryDelivery"), may_pause=page.may("penstock:PauseEndpoint"), since=SINCE,
         done=page.query.get("done", ""), count=page.query.get("count", ""),
@@ -66,7 +66,7 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
     return [*listed[:PAGE]], listed[PAGE - 1].id if len(listed) > PAGE else None
 
 
-@router.post("/console/deliveries/retry")
+@act("/console/deliveries/retry", right=require("penstock:RetryDelivery"))
 async def retry_failed(page: CurrentPage) -> Response:
     """Delivers again what was given up: of an endpoint or of all, of the last hour, day or of any time."""
     hours = HOURS.get(page.field("since"))
@@ -81,7 +81,7 @@ async def retry_failed(page: CurrentPage) -> Response:
     return redirect(f"/console/deliveries?view=waiting&done=replayed&count={row.retried}")
 
 
-@router.post("/console/deliveries/{delivery}/retry")
+@act("/console/deliveries/{delivery}/retry", right=require("penstock:RetryDelivery"))
 async def retry(delivery: str, page: CurrentPage) -> Response:
     """Makes a delivery now."""
     if not (delivery.isascii() and delivery.isdigit() and len(delivery) <= 18):
@@ -91,7 +91,7 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
     return redirect("/console/deliveries?view=waiting&done=retried")
 
 
-@router.post("/console/deliveries/pause")
+@act("/console/deliveries/pause", right=require("penstock:PauseEndpoint"))
 async def pause_endpoint(page: CurrentPage) -> Response:
     """Pauses or resumes an endpoint."""
     endpoint, wanted = page.field("endpoint"), page.field("status")
@@ -105,7 +105,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     return redirect(f"/console/deliveries?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 
-@router.post("/console/deliveries/test")
+@act("/console/deliveries/test", right=require("penstock:TestEndpoint"))
 async def send_test_event(page: CurrentPage) -> Response:
     """Sends a test event to an endpoint, and leads to its attempts, where the answer is shown."""
     endpoint = page.field("endpoint").strip()

@@ -2,16 +2,15 @@
 
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from starlette.responses import RedirectResponse
 
 from penstock.errors import InvalidClientTokenId, RequestThrottled
+from penstock.management.rights import PUBLIC, SIGNED_IN
 from penstock_web.console.assets import read_asset
-from penstock_web.console.console_route import SIGN_IN, ConsoleRoute, CurrentPage, compress_response, redirect
+from penstock_web.console.console_route import SIGN_IN, CurrentPage, compress_response, redirect
+from penstock_web.console.screen import act, screen
 from penstock_web.console.sign_in import close_session, find_viewer, open_session, set_cookie
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
-last_router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 HOME = "/console"
 YEAR = {
@@ -21,13 +20,13 @@ YEAR = {
 }
 
 
-@router.get("/")
+@screen("/", right=PUBLIC)
 async def root(page: CurrentPage) -> Response:  # noqa: ARG001
     """Leads browsers to the console: the application asks for no other `GET /` here."""
     return RedirectResponse(HOME, 302, {"vary": "Accept"})
 
 
-@router.get("/console/static/{file}")
+@screen("/console/static/{file}", right=PUBLIC)
 async def asset(file: str, page: CurrentPage) -> Response:
     """A style, script or picture."""
     found = read_asset(file)
@@ -36,15 +35,15 @@ async def asset(file: str, page: CurrentPage) -> Response:
     return compress_response(*found, YEAR, page.request)
 
 
-@router.get("/console/sign-in")
+@screen("/console/sign-in", right=PUBLIC, title="Sign in")
 async def sign_in_page(page: CurrentPage) -> Response:
     """The form; who is signed in, or need not be, goes on."""
     if await page.run(find_viewer(page.context)) is not None:
         return redirect(own_path(page.query.get("to", "")))
-    return page.show("sign_in.html", title="Sign in", to=own_path(page.query.get("to", "")), problem="")
+    return page.show("sign_in.html", to=own_path(page.query.get("to", "")), problem="")
 
 
-@router.post("/console/sign-in")
+@act("/console/sign-in", right=PUBLIC)
 async def sign_in(page: CurrentPage) -> Response:
     """Signs in with a key: its id and secret, or both in the first field, as a bearer key is written."""
     key_id, _, joined = (
@@ -68,17 +67,17 @@ async def sign_in(page: CurrentPage) -> Response:
     return redirect(to, set_cookie(value, page.context))
 
 
-@router.post("/console/sign-out")
+@act("/console/sign-out", right=SIGNED_IN)
 async def sign_out(page: CurrentPage) -> Response:
     """Ends the session of this browser."""
     await page.run(close_session(page.context))
     return redirect(SIGN_IN, set_cookie("", page.context))
 
 
-@last_router.get("/console/{rest:path}")
+@screen("/console/{rest:path}", right=SIGNED_IN, title="Not here")
 async def no_page(rest: str, page: CurrentPage) -> Response:  # noqa: ARG001
     """There is nothing at this path."""
-    return page.show("none.html", 404, title="Not here")
+    return page.show("none.html", 404)
 
 
 def own_path(path: str) -> str:

@@ -2,18 +2,18 @@
 
 from typing import Final, NamedTuple, get_args
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.management.queue_names import build_queue_arn
+from penstock.management.rights import require_on_queue
 from penstock.search.failures import SCANNED, By, FailureGroup, Grouping, group_failures
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage
+from penstock_web.console.console_route import CurrentPage
 from penstock_web.console.differences import Line, mark_lines
 from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import Seen, to_datetime
 from penstock_web.console.rendering import plural
+from penstock_web.console.screen import screen
 from penstock_web.console.snippets import as_markdown
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 KINDS: Final[tuple[By, ...]] = get_args(By)
 BY_DEFAULT: Final[tuple[By, ...]] = ("source", "shape")
@@ -50,7 +50,7 @@ class Shown(NamedTuple):
         return to_datetime(self.group.newest_ms)
 
 
-@router.get("/console/queues/{name}/failures")
+@screen("/console/queues/{name}/failures", right=require_on_queue("sqs:ReceiveMessage"))
 async def failures(name: str, page: CurrentPage) -> Response:
     """The groups of the first messages; `by`: what is alike in a group."""
     chosen = [kind for kind in KINDS if kind in page.request.query_params.getlist("by")]

@@ -3,23 +3,23 @@
 from typing import Final
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
 from penstock.management import mappings as management
 from penstock.management.mappings import MappingPatch, NewMapping
+from penstock.management.rights import require
 from penstock.management.times import parse_timestamp
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.rendering import segment
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock_web.console.screen import act, screen
 
 LONGEST: Final = 2_048
 RUNNING: Final = {"enabled": True, "disabled": False}
 
 
-@router.get("/console/mappings")
+@screen("/console/mappings", right=require("lambda:ListEventSourceMappings"), title="Mappings", place=50)
 async def mappings(page: CurrentPage) -> Response:
     """Mappings by id, of a queue if the address names one."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
@@ -28,12 +28,12 @@ async def mappings(page: CurrentPage) -> Response:
         lambda: management.list_mappings(queue or None, None, after or None, page.context),
     )
     return page.show(
-        "mappings.html", title="Mappings", mappings=found.mappings, following=found.next, queue=queue, after=after,
+        "mappings.html", mappings=found.mappings, following=found.next, queue=queue, after=after,
         may_create=page.may("lambda:CreateEventSourceMapping"), done=page.query.get("done", ""),
     )  # fmt: skip
 
 
-@router.get("/console/mappings/{mapping}")
+@screen("/console/mappings/{mapping}", right=require("lambda:GetEventSourceMapping"))
 async def mapping(mapping: str, page: CurrentPage) -> Response:
     """A mapping: its settings, and what became of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
@@ -46,7 +46,7 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-@router.post("/console/mappings")
+@act("/console/mappings", right=require("lambda:CreateEventSourceMapping"))
 async def create_mapping(page: CurrentPage) -> Response:
     """Makes a mapping."""
     new = _read_form(page)
@@ -55,7 +55,7 @@ async def create_mapping(page: CurrentPage) -> Response:
     return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
 
 
-@router.post("/console/mappings/{mapping}/state")
+@act("/console/mappings/{mapping}/state", right=require("lambda:UpdateEventSourceMapping"))
 async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     """Enables a mapping, or disables it."""
     state = page.field("state")
@@ -67,7 +67,7 @@ async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     return redirect(f"/console/mappings/{segment(mapping)}?done={state}")
 
 
-@router.post("/console/mappings/{mapping}/delete")
+@act("/console/mappings/{mapping}/delete", right=require("lambda:DeleteEventSourceMapping"))
 async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
     """Deletes a mapping."""
     act = Act("lambda:DeleteEventSourceMapping", mapping)

@@ -1,7 +1,7 @@
 """Messages of a queue: look, send, send a copy, delete."""
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.audit import Act
 from penstock.errors import InvalidParameterValue
@@ -14,12 +14,11 @@ from penstock.search.filters import MessageFilter
 from penstock.search.messages import MOST_SCANNED, Search, search_messages
 from penstock.sqs.send import send_message
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
-from penstock_web.console.console_route import HEADERS, ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.console_route import HEADERS, CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
+from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import as_markdown, message_snippets
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 MOST_ATTRIBUTES = 10
 MOST_IDS = 1_000
@@ -28,7 +27,7 @@ LAST_ID = 2**63 - 1
 LONGEST_PLACE = 160
 
 
-@router.get("/console/queues/{name}/messages")
+@screen("/console/queues/{name}/messages", right=require_on_queue("sqs:ReceiveMessage"))
 async def messages(name: str, page: CurrentPage) -> Response:
     """A page of messages in a state, the oldest id first; with a filter, in the order in which the queue keeps them."""
     state = page.choice("state", STATES)
@@ -61,7 +60,7 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
     )  # fmt: skip
 
 
-@router.get("/console/queues/{name}/messages/export")
+@screen("/console/queues/{name}/messages/export", right=require_on_queue("sqs:ReceiveMessage"))
 async def export(name: str, page: CurrentPage) -> Response:
     """The messages that pass the filter, a JSON document a line: up to 1,000, and 4 MB of them."""
     state = page.query.get("state", "")
@@ -73,7 +72,7 @@ async def export(name: str, page: CurrentPage) -> Response:
     return Response(lines, media_type="application/x-ndjson", headers=headers)
 
 
-@router.get("/console/queues/{name}/messages/{message_id}")
+@screen("/console/queues/{name}/messages/{message_id}", right=require_on_queue("sqs:ReceiveMessage"))
 async def message(name: str, message_id: str, page: CurrentPage) -> Response:
     """A message. Raises MessageNotFound for one that is gone."""
     first = page.choice("state", STATES)
@@ -106,7 +105,7 @@ def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
     return [*message_snippets(name, row.body, seen.attributes, group, page.context), markdown]
 
 
-@router.get("/console/queues/{name}/send")
+@screen("/console/queues/{name}/send", right=require_on_queue("sqs:SendMessage"))
 async def send_form(name: str, page: CurrentPage) -> Response:
     """The form; with `copy` it has the content of that message, which whoever may receive it may see."""
     seen = None
@@ -119,7 +118,7 @@ async def send_form(name: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-@router.post("/console/queues/{name}/send")
+@act("/console/queues/{name}/send", right=require_on_queue("sqs:SendMessage"))
 async def send(name: str, page: CurrentPage) -> Response:
     """Sends a message."""
     body = page.field("body").replace("\r\n", "\n")
@@ -153,7 +152,7 @@ def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
     }
 
 
-@router.post("/console/queues/{name}/messages/delete")
+@act("/console/queues/{name}/messages/delete", right=require_on_queue("sqs:DeleteMessage"))
 async def delete_messages(name: str, page: CurrentPage) -> Response:
     """Deletes the chosen messages."""
     ids = [parse_id(text) for text in page.fields("id")][:MOST_IDS]

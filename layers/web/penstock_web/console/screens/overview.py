@@ -4,19 +4,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.rights import require
 from penstock.management.verdicts import rank_badness
 from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
 from penstock.verdicts import Kind
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage
+from penstock_web.console.console_route import CurrentPage
 from penstock_web.console.observing import MOST_QUEUES, Observed, observe
 from penstock_web.console.rendering import plural, seconds
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock_web.console.screen import screen
 
 HOUR: Final = timedelta(hours=1)
 LATE_SECONDS: Final = 60.0
@@ -53,14 +53,14 @@ class Overview(NamedTuple):
     drain_rate: float
 
 
-@router.get("/console")
+@screen("/console", right=require("sqs:ListQueues", "penstock:GetLag"), title="Overview", place=10)
 async def overview(page: CurrentPage) -> Response:
     """What needs attention, and how much there is."""
     await page.refresh()
     found = await page.read(("overview",), lambda: read_overview(page.context))
     installation = await page.read(("installation",), lambda: Call(READ_INSTALLATION, ()).__iter__())
     items = [*found.items, *late(installation)]
-    return page.show("overview.html", title="Overview", found=found, items=items, at=found.total.read_at)
+    return page.show("overview.html", found=found, items=items, at=found.total.read_at)
 
 
 def read_overview(context: Context) -> Operation[Overview]:

@@ -2,15 +2,15 @@
 
 from typing import NamedTuple
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.access.users import BUILT_IN
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.rights import require
 from penstock.postgres.statements.access import LIST_AUDIT, LIST_KEYS, LIST_USERS, KeyRow, UserRow
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock_web.console.console_route import CurrentPage
+from penstock_web.console.screen import screen
 
 PAGE = 100
 LAST_ID = 2**63 - 1
@@ -23,11 +23,11 @@ class People(NamedTuple):
     keys: list[KeyRow]
 
 
-@router.get("/console/keys")
+@screen("/console/keys", right=require("penstock:ReadKeys"), title="Keys", place=80)
 async def keys(page: CurrentPage) -> Response:
     """Keys without their secrets; the command line makes and revokes them."""
     found = await page.run(read_people(page.context))
-    return page.show("keys.html", title="Keys", found=found, built_in=BUILT_IN)
+    return page.show("keys.html", found=found, built_in=BUILT_IN)
 
 
 def read_people(context: Context) -> Operation[People]:
@@ -40,10 +40,10 @@ def read_people(context: Context) -> Operation[People]:
     )
 
 
-@router.get("/console/audit")
+@screen("/console/audit", right=require("penstock:ReadAudit"), title="Audit", place=90)
 async def audit(page: CurrentPage) -> Response:
     """What people did in the console, the newest first."""
     before = page.number("before", 0, LAST_ID)
     arguments = (page.context.account_id, before or None, PAGE + 1)
     rows = await page.run(iter(Call(LIST_AUDIT, arguments)))
-    return page.show("audit.html", title="Audit", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)
+    return page.show("audit.html", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.audit import Act
 from penstock.context import Context
@@ -24,17 +24,17 @@ from penstock.management.queues import (
     purge_queue,
     set_paused,
 )
+from penstock.management.rights import require, require_on_queue
 from penstock.management.times import parse_timestamp
 from penstock.management.verdicts import group_by_queue
 from penstock.postgres.statements.metrics import READ_QUEUE_HISTORY
 from penstock.postgres.statements.minutes import READ_MINUTES
 from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock_web.console.charts import Chart, History, build_charts, build_history
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.observing import Observed, observe
+from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import queue_snippets
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
 MONTH: Final = "30d"
@@ -57,7 +57,9 @@ class Subscribed(NamedTuple):
     bindings: list[Subscription]
 
 
-@router.get("/console/queues/{name}")
+@screen(
+    "/console/queues/{name}", right=require_on_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics")
+)
 async def queue(name: str, page: CurrentPage) -> Response:
     """A queue; its last hours, or 30 days out of what the metrics job stored."""
     span = page.choice("span", (*SPANS, MONTH))
@@ -144,7 +146,7 @@ def laid_out(text: str) -> str:
 
 
 # --- what changes something ------------------------------------------------------------------------------------------
-@router.post("/console/queues")
+@act("/console/queues", right=require("sqs:CreateQueue"))
 async def create(page: CurrentPage) -> Response:
     """Makes a queue, with a dead-letter queue if the form names one."""
     name = page.field("name").strip()
@@ -162,7 +164,7 @@ async def create(page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{made}?done=created")
 
 
-@router.post("/console/queues/{name}/purge")
+@act("/console/queues/{name}/purge", right=require_on_queue("sqs:PurgeQueue"))
 async def purge(name: str, page: CurrentPage) -> Response:
     """Deletes every message, if the form names the queue."""
     check_typed(name, page)
@@ -170,7 +172,7 @@ async def purge(name: str, page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{name}?done=purged&n={purged}")
 
 
-@router.post("/console/queues/{name}/pause")
+@act("/console/queues/{name}/pause", right=require_on_queue("penstock:PauseQueue"))
 async def pause_queue(name: str, page: CurrentPage) -> Response:
     """Pauses or resumes the handing out of messages."""
     wanted = page.field("status")
@@ -183,7 +185,7 @@ async def pause_queue(name: str, page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{name}?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 
-@router.post("/console/queues/{name}/delete")
+@act("/console/queues/{name}/delete", right=require_on_queue("sqs:DeleteQueue"))
 async def delete(name: str, page: CurrentPage) -> Response:
     """Deletes the queue with its messages, if the form names it."""
     check_typed(name, page)

@@ -3,18 +3,18 @@
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from markupsafe import Markup
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.rights import require
 from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage
+from penstock_web.console.console_route import CurrentPage
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.rendering import plural
+from penstock_web.console.screen import screen
 from penstock_web.console.sparks import depths, spark
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 
 PAGE: Final = 50
 SORTS: Final = ("name", "visible", "in_flight", "delayed", "age", "created")
@@ -42,7 +42,7 @@ class Listed(NamedTuple):
         return Markup() if self.seen is None else depth_spark(self.seen)
 
 
-@router.get("/console/queues")
+@screen("/console/queues", right=require("sqs:ListQueues", "penstock:GetLag"), title="Queues", place=20)
 async def queues(page: CurrentPage) -> Response:
     """Queues with what was last measured of each."""
     sort = page.choice("sort", SORTS)
@@ -61,7 +61,7 @@ async def queues(page: CurrentPage) -> Response:
     state = {"q": wanted.search, "sort": "" if sort == "name" else sort, "order": order}
     at = min((row.measured_at for row in rows if row.measured_at is not None), default=None)
     return page.show(
-        "queues.html", title="Queues", listed=listed, total=total, wanted=wanted, state=state, at=at,
+        "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
         first=(wanted.page - 1) * PAGE + 1, pages=max(1, -(-total // PAGE)),
         may_create=page.may("sqs:CreateQueue"), done=page.query.get("done", ""),
     )  # fmt: skip

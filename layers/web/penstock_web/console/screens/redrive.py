@@ -7,18 +7,18 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.errors import InvalidParameterValue
 from penstock.management import moves
 from penstock.management.moves import NewMove, count_moved, count_nothing
 from penstock.management.queue_names import build_queue_arn
+from penstock.management.rights import require_on_queue
 from penstock.search.filters import MessageFilter
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, Page, redirect
+from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import to_datetime
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock_web.console.screen import act, screen
 
 OVER: Final = ("completed", "cancelled", "failed")
 
@@ -43,7 +43,7 @@ NAMES_IN_WORDS: Final = {
 }  # fmt: skip
 
 
-@router.get("/console/queues/{name}/redrive")
+@screen("/console/queues/{name}/redrive", right=require_on_queue("sqs:ListMessageMoveTasks"))
 async def redrive_page(name: str, page: CurrentPage) -> Response:
     """The form, and the last moves with their progress."""
     arn = build_queue_arn(name, page.context)
@@ -65,7 +65,7 @@ def selection(ids: list[str], given: dict[str, str]) -> Selection:
     return Selection(numbers, None if numbers else parse_filter(given, []), given)
 
 
-@router.post("/console/queues/{name}/redrive")
+@act("/console/queues/{name}/redrive", right=require_on_queue("sqs:StartMessageMoveTask"))
 async def redrive(name: str, page: CurrentPage) -> Response:
     """Starts a move."""
     wanted = selection(page.fields("id"), {key: page.field(key) for key in NAMES})
@@ -92,7 +92,7 @@ def new_move(wanted: Selection, page: Page) -> NewMove:
         raise InvalidParameterValue(f"Nothing was done: {error}") from error
 
 
-@router.post("/console/queues/{name}/redrive/{move}/continue")
+@act("/console/queues/{name}/redrive/{move}/continue", right=require_on_queue("sqs:StartMessageMoveTask"))
 async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Lets a move go on that waits after its canary."""
     act, operation = moves.continue_move(name, parse_id(move), None, page.context)
@@ -100,7 +100,7 @@ async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
-@router.post("/console/queues/{name}/redrive/{move}/cancel")
+@act("/console/queues/{name}/redrive/{move}/cancel", right=require_on_queue("sqs:CancelMessageMoveTask"))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Ends a move: what has moved stays where it is, all else stays in the queue."""
     act, operation = moves.cancel_move(name, parse_id(move), page.context)

@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.audit import Act
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.rights import require
 from penstock.management.schedules import operations as management
 from penstock.management.schedules.types import SchedulePatch, ShownSchedule
 from penstock.management.schedules.views import to_shown_schedule
@@ -16,10 +17,9 @@ from penstock.management.times import parse_timestamp
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
 from penstock.scheduler.rows import ScheduleRow, read_row
 from penstock_web.console.calendar import read_calendar
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, redirect
+from penstock_web.console.console_route import CurrentPage, redirect
 from penstock_web.console.rendering import segment
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock_web.console.screen import act, screen
 
 PAGE: Final = 50
 FIRES: Final = 3
@@ -36,19 +36,19 @@ class Listed(NamedTuple):
     is_late: bool
 
 
-@router.get("/console/schedules")
+@screen("/console/schedules", right=require("scheduler:ListSchedules"), title="Schedules", place=40)
 async def schedules(page: CurrentPage) -> Response:
     """Schedules of the group `default`: by name, or when they fire in seven days."""
     if page.choice("view", VIEWS) == "calendar":
         calendar = await page.read(("calendar",), lambda: read_calendar(page.context))
-        return page.show("calendar.html", title="Schedules", calendar=calendar, view="calendar", views=VIEWS)
+        return page.show("calendar.html", calendar=calendar, view="calendar", views=VIEWS)
     status, prefix = page.choice("status", STATES), page.query.get("q", "").strip()[:64]
     after = page.query.get("after", "")[:64]
     found = await page.read(
         ("schedules", status, prefix, after), lambda: list_schedules(status, prefix, after, page.context)
     )
     return page.show(
-        "schedules.html", title="Schedules", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
+        "schedules.html", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
         prefix=prefix, view="list", views=VIEWS,
         after=after, states=STATES, moment=parse_timestamp, done=page.query.get("done", ""),
     )  # fmt: skip
@@ -74,7 +74,7 @@ def is_late(row: ScheduleRow, now: datetime) -> bool:
     return row.next_fire_at + may_wait + LATE < now
 
 
-@router.get("/console/schedules/{schedule}")
+@screen("/console/schedules/{schedule}", right=require("scheduler:GetSchedule"))
 async def schedule(schedule: str, page: CurrentPage) -> Response:
     """A schedule and its last runs."""
     shown = await page.run(management.describe_schedule(schedule, page.context))
@@ -88,7 +88,7 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-@router.post("/console/schedules/{schedule}/run")
+@act("/console/schedules/{schedule}/run", right=require("penstock:RunSchedule"))
 async def run_now(schedule: str, page: CurrentPage) -> Response:
     """Fires a schedule now, also a paused one; its next time stays."""
     operation = management.run_schedule(schedule, page.context)
@@ -96,7 +96,7 @@ async def run_now(schedule: str, page: CurrentPage) -> Response:
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")
 
 
-@router.post("/console/schedules/{schedule}/status")
+@act("/console/schedules/{schedule}/status", right=require("scheduler:UpdateSchedule"))
 async def set_status(schedule: str, page: CurrentPage) -> Response:
     """Pauses a schedule, or resumes it."""
     status: Literal["active", "paused"] = "paused" if page.field("status") == "paused" else "active"

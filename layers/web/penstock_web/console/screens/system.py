@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock import __version__
 from penstock.effects import Call
+from penstock.management.rights import require
 from penstock.postgres.statements.installation import READ_INSTALLATION, READ_SERVER, ServerRow
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage
+from penstock_web.console.console_route import CurrentPage
 from penstock_web.console.rendering import count, seconds, size
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock_web.console.screen import screen
 
 LATE_SECONDS: Final = 60.0
 OLD_SNAPSHOT_SECONDS: Final = 600.0
@@ -34,7 +34,7 @@ class Rows(NamedTuple):
     dead: float | None
 
 
-@router.get("/console/system")
+@screen("/console/system", right=require("penstock:GetMetrics"), title="System", place=70)
 async def system(page: CurrentPage) -> Response:
     """What the worker `measure` read last, and the server as it is now."""
     await page.refresh()
@@ -47,7 +47,7 @@ async def system(page: CurrentPage) -> Response:
     server = (await page.read(("server",), lambda: iter(Call(READ_SERVER, ()))))[0]
     figures = {name: value for (name, label), value in known.items() if not label}
     return page.show(
-        "system.html", title="System", facts=list_facts(figures),
+        "system.html", facts=list_facts(figures),
         tables=sorted(tables, key=lambda table: -(table.dead or 0)), version=__version__,
         settings=page.context.environment.settings, server=server,
         migrated=compare_migrations(server.migrations, read_expected()),

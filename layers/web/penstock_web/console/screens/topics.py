@@ -3,12 +3,13 @@
 from typing import Final, NamedTuple
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from penstock.audit import Act
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.rights import require, require_on_topic
 from penstock.postgres.statements.topics import (
     DESCRIBE_TOPIC,
     READ_TOPIC_PAGE,
@@ -22,9 +23,8 @@ from penstock.sns.publications import encode_body_facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.console.console_route import ConsoleRoute, CurrentPage, NoSuchThing, redirect
-
-router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+from penstock_web.console.console_route import CurrentPage, NoSuchThing, redirect
+from penstock_web.console.screen import act, screen
 
 PAGE: Final = 50
 LONGEST_SEARCH: Final = 80
@@ -65,7 +65,7 @@ class Shown(NamedTuple):
     subscriptions: list[TopicSubscriptionRow]
 
 
-@router.get("/console/topics")
+@screen("/console/topics", right=require("sns:ListTopics"), title="Topics", place=30)
 async def topics(page: CurrentPage) -> Response:
     """Topics by name."""
     search, number = page.query.get("q", "").strip()[:LONGEST_SEARCH], page.number("page", 1, 1_000_000)
@@ -74,12 +74,15 @@ async def topics(page: CurrentPage) -> Response:
     rows = await page.read(("topics", search, number), lambda: iter(Call(READ_TOPIC_PAGE, arguments)))
     total = rows[0].total if rows else 0
     return page.show(
-        "topics.html", title="Topics", topics=rows, total=total, search=search, number=number,
+        "topics.html", topics=rows, total=total, search=search, number=number,
         pages=max(1, -(-total // PAGE)),
     )  # fmt: skip
 
 
-@router.get("/console/topics/{topic}")
+@screen(
+    "/console/topics/{topic}",
+    right=require_on_topic("sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"),
+)
 async def topic(topic: str, page: CurrentPage) -> Response:
     """A topic and its subscriptions; with a message in the address, which of them would get it."""
     wanted = Test(
@@ -113,7 +116,7 @@ def build_arn(name: str, context: Context) -> str:
     return str(TopicArn(context.region, context.account_id, name))
 
 
-@router.post("/console/topics/{topic}/publish")
+@act("/console/topics/{topic}/publish", right=require_on_topic("sns:Publish"))
 async def publish(topic: str, page: CurrentPage) -> Response:
     """Publishes a message."""
     attribute = page.field("attribute").strip()

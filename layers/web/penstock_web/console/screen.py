@@ -1,0 +1,67 @@
+"""Screens and acts of the console, each declared once: path, right, and for the navigation its title and its place.
+
+    @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", place=30)
+    async def topics(page: CurrentPage) -> Response: ...
+
+`console.py` imports every module of `screens/`, so that a new screen is a module and a template.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, NamedTuple, TypeVar
+
+from starlette.responses import Response
+
+from penstock.management.rights import Right
+
+Handler = Callable[..., Coroutine[Any, Any, Response]]
+HandlerT = TypeVar("HandlerT", bound=Handler)
+
+
+class Screen(NamedTuple):
+    """A page, or an act of a form. `title`: of the page, unless it has another; `place`: None, it is not in the bar."""
+
+    method: str
+    path: str
+    handler: Handler
+    right: Right
+    title: str = ""
+    place: int | None = None
+
+
+SCREENS: Final[list[Screen]] = []
+"""Every screen and act whose module was imported, in the order of their declaration."""
+
+
+def screen(
+    path: str, *, right: Right, title: str = "", place: int | None = None
+) -> Callable[[HandlerT], HandlerT]:
+    """Declares a page. With a `place` its title is in the navigation bar, for users with the right."""
+
+    def declare(handler: HandlerT) -> HandlerT:
+        SCREENS.append(Screen("GET", path, handler, right, title, place))
+        return handler
+
+    return declare
+
+
+def act(path: str, *, right: Right) -> Callable[[HandlerT], HandlerT]:
+    """Declares what a form does."""
+
+    def declare(handler: HandlerT) -> HandlerT:
+        SCREENS.append(Screen("POST", path, handler, right))
+        return handler
+
+    return declare
+
+
+def find_screen(handler: Callable[..., object]) -> Screen:
+    """The screen with this handler. Raises TypeError for a handler that was not declared."""
+    for one in SCREENS:
+        if one.handler is handler:
+            return one
+    raise TypeError(f"{handler.__module__}.{handler.__name__} asks no right: declare it with @screen or @act")
+
+
+def list_navigation() -> list[Screen]:
+    """The screens of the navigation bar, in their order."""
+    return sorted((one for one in SCREENS if one.place is not None), key=lambda one: one.place or 0)
