@@ -8,7 +8,7 @@ its serializer writes the requests.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -133,12 +133,6 @@ def by_rest(action: str, given: Members) -> Request:
 Send = Callable[[str, Request], Response]
 BY_LAMBDA = Response(413, [], b"")
 """Lambda itself refuses a request whose event has more than 6 MB ("Lambda quotas")."""
-
-
-@pytest.fixture(scope="module")
-def functions(deployments: Deployments) -> Iterator[Functions]:
-    with Functions(deployments.database.pooled_dsn) as functions:
-        yield functions
 
 
 @pytest.fixture

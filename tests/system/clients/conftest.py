@@ -11,11 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from tests.support.clients.sam_local import running_sam
-from tests.support.clients.service_client import ROOT, Deployment
+from tests.support.clients.service_client import ROOT, Deployment, sqs_client
+from tests.support.clients.terraform_cli import Terraform
 from tests.support.database import TestServer
 from tests.support.programs.local_lambda import running_gateway
 from tests.support.programs.penstock_up import Up, running
@@ -54,3 +56,17 @@ def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
                 yield Functions(address)
         case other:
             pytest.fail(f"PENSTOCK_DEPLOYMENT is container, lambda, http-api or sam-local, not {other}")
+
+
+@pytest.fixture
+def sqs(up: Deployment) -> Iterator[Any]:
+    """boto3's client of SQS."""
+    with sqs_client(up) as sqs:
+        yield sqs
+
+
+@pytest.fixture(scope="module")
+def changed(made: Terraform) -> Terraform:
+    """The resources of the fixture `made` of a module, once all that can change has changed."""
+    made.apply(changed=True)
+    return made

@@ -7,7 +7,6 @@ set to 0 here. Events have the form that the Lambda developer guide shows under 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,16 +18,10 @@ from aws_lambda_powertools.utilities.batch import (
 )
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
-from tests.support.clients.service_client import Deployment, counts, sqs_client
+from tests.support.clients.service_client import Deployment, counts
 
 # A receive may bring fewer messages than there are, so there may be as many polls as receives of messages.
 _POLLS = 20
-
-
-@pytest.fixture
-def sqs(up: Deployment) -> Iterator[Any]:
-    with sqs_client(up) as sqs:
-        yield sqs
 
 
 class Poller:

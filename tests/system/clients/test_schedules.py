@@ -13,17 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.clients.service_client import Deployment, client, sqs_client
+from tests.support.clients.service_client import Deployment, client
 from tests.support.wait import wait_until
 
 ROLE = "arn:aws:iam::000000000000:role/scheduler"
 SOON = timedelta(seconds=2)
-
-
-@pytest.fixture
-def sqs(up: Deployment) -> Iterator[Any]:
-    with sqs_client(up) as sqs:
-        yield sqs
 
 
 @pytest.fixture

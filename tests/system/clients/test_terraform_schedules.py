@@ -29,13 +29,6 @@ def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     return applied(up, tmp_path_factory.mktemp("schedules"), "schedules.tf")
 
 
-@pytest.fixture(scope="module")
-def changed(made: Terraform) -> Terraform:
-    """All that can change has changed."""
-    made.apply(changed=True)
-    return made
-
-
 def tags(scheduler: Any, group: str) -> dict[str, str]:
     answer = scheduler.list_tags_for_resource(ResourceArn=f"{ARN}:schedule-group/{group}")
     return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}

@@ -28,13 +28,6 @@ def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     return applied(up, tmp_path_factory.mktemp("topics"), "topics.tf")
 
 
-@pytest.fixture(scope="module")
-def changed(made: Terraform) -> Terraform:
-    """All that can change has changed."""
-    made.apply(changed=True)
-    return made
-
-
 def subscriptions(sns: Any, topic: str) -> dict[str, dict[str, str]]:
     """Attributes of a topic's subscriptions, by the name of the queue."""
     found = sns.list_subscriptions_by_topic(TopicArn=TOPIC + topic)["Subscriptions"]

@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,10 +20,8 @@ import httpx
 import psycopg
 import pytest
 
-from penstock_web.local.state import ephemeral_state
 from tests.support import plain_http
 from tests.support.crash.installation import Installation
-from tests.support.database import memory_directory
 from tests.support.sql.calls import create
 from tests.support.wait import wait_until
 
@@ -104,13 +101,6 @@ class Newspaper:
         assert set(copies.values()) <= {self.queues}
         assert self.acknowledged <= copies.keys() <= self.published
         return copies
-
-
-@pytest.fixture
-def state() -> Iterator[Path]:
-    """A data folder for one test."""
-    with ephemeral_state(memory_directory()) as path:
-        yield path
 
 
 def survive(state: Path, queues: int, rounds: int) -> Counter[str]:

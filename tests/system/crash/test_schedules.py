@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import LiteralString, cast
@@ -14,12 +13,9 @@ from typing import LiteralString, cast
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import migrate
 from penstock_web.local.binaries import Source
-from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
-from penstock_web.local.state import ephemeral_state
+from penstock_web.local.postgres import Postgres, start
 from penstock_web.system_account import SystemAccount
-from tests.support.database import memory_directory
 from tests.support.sql.calls import Connection
 from tests.support.sql.server_crash import kill_server
 
@@ -97,20 +93,6 @@ class Workers:
         for process in self.processes:
             process.kill()
             process.wait()
-
-
-@pytest.fixture
-def state() -> Iterator[Path]:
-    with ephemeral_state(memory_directory()) as path:
-        yield path
-
-
-@pytest.fixture
-def server(state: Path) -> Iterator[Postgres]:
-    """A server of our own with its normal settings: fsync and synchronous_commit are on."""
-    with running_postgres(state, SystemAccount.choose(), SOURCE) as server:
-        migrate(server.service_dsn(), role=ROLE)
-        yield server
 
 
 @pytest.mark.parametrize(

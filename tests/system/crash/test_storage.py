@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import migrate
 from penstock_web.local.binaries import Source
-from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
-from penstock_web.local.state import ephemeral_state
+from penstock_web.local.postgres import Postgres, start
 from penstock_web.system_account import SystemAccount
-from tests.support.database import memory_directory
 from tests.support.ledger import Ledger
 from tests.support.sql.calls import Counts, counts, create, maintain
 from tests.support.sql.server_crash import Round, drain, run_until_killed
 
 ROUNDS = 3
 SOURCE = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
-
-
-@pytest.fixture
-def state() -> Iterator[Path]:
-    with ephemeral_state(memory_directory()) as path:
-        yield path
-
-
-@pytest.fixture
-def server(state: Path) -> Iterator[Postgres]:
-    """A server of our own with its normal settings: fsync and synchronous_commit are on."""
-    with running_postgres(state, SystemAccount.choose(), SOURCE) as server:
-        migrate(server.service_dsn(), role=ROLE)
-        yield server
 
 
 @pytest.mark.parametrize("name", ["orders", "orders.fifo"])

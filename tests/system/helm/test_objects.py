@@ -18,11 +18,6 @@ from tests.support.helm.schemas import complaints
 pytestmark = pytest.mark.tools
 
 
-@pytest.fixture(scope="module", params=VALUES)
-def rendered(request: pytest.FixtureRequest) -> Rendered:
-    return render(request.param)
-
-
 @pytest.mark.parametrize("values", VALUES)
 def test_helm_finds_nothing_to_warn_of(values: str) -> None:
     assert "0 chart(s) failed" in lint(values)

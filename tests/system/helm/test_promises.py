@@ -19,7 +19,6 @@ from tests.support.helm.chart import (
     CHART,
     NAMESPACE,
     ROOT,
-    VALUES,
     ChartError,
     Rendered,
     container,
@@ -32,11 +31,6 @@ pytestmark = pytest.mark.tools
 
 LONGEST_POLL_SECONDS = 20
 SECRET = re.compile(r"PASSWORD$|SECRET$|KEY$|TOKEN$|CERTIFICATE$|^SNS_SMTP_URL$")
-
-
-@pytest.fixture(scope="module", params=VALUES)
-def rendered(request: pytest.FixtureRequest) -> Rendered:
-    return render(request.param)
 
 
 def service_of(objects: Rendered) -> dict[str, Any]:

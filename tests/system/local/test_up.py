@@ -10,7 +10,6 @@ import subprocess
 import sys
 import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
@@ -22,19 +21,11 @@ from penstock import __version__
 from penstock.postgres.migrations import read_migrations, sql_directory
 from penstock_web.doctor.service import check_service
 from penstock_web.local.postgres import ROLE, free_port
-from penstock_web.local.state import ephemeral_state
 from tests.support import plain_http
-from tests.support.database import Database, memory_directory
+from tests.support.database import Database
 from tests.support.programs.penstock_up import COMMAND, running
 from tests.support.sql.server_crash import kill_server
 from tests.support.wait import wait_until
-
-
-@pytest.fixture
-def state() -> Iterator[Path]:
-    """A data folder for one test."""
-    with ephemeral_state(memory_directory()) as path:
-        yield path
 
 
 def answers(dsn: str) -> bool:

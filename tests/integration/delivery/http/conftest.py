@@ -8,12 +8,20 @@ import psycopg
 import pytest
 
 from penstock.delivery import run as run_module
+from penstock.delivery.store import Store
 from penstock.settings import Settings, Value
 from penstock.workers import Counts
 from penstock.workers.deliver import Deliverer
 from tests.support.database import Database
+from tests.support.sql.calls import Connection
 
 Deliver = Callable[..., Counts]
+
+
+@pytest.fixture
+def store(db: Connection) -> Store:
+    """Outgoing deliveries on the test's connection; at most 20 of an endpoint under way."""
+    return Store(db, None, 20)
 
 
 @pytest.fixture

@@ -21,11 +21,6 @@ COPIES = """
 THROTTLED = {"throttlePolicy": {"maxReceivesPerSecond": 5}}
 
 
-@pytest.fixture
-def store(db: Connection) -> Store:
-    return Store(db, None, 20)
-
-
 def settle(store: Store, claims: list[Claimed], status: int) -> dict[str, int]:
     return store.settle([Finished(claimed, judge_answer(claimed.delivery, status)) for claimed in claims])
 

@@ -18,11 +18,6 @@ ONCE = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 1, "numRet
 FINISHED = "select outcome, attempts, published_at <= finished_at from queue.finished_delivery"
 
 
-@pytest.fixture
-def store(db: Connection) -> Store:
-    return Store(db, None, 20)
-
-
 def settle(store: Store, status: int, limit: int = 20) -> dict[str, int]:
     claims = store.claim(limit, {})
     return store.settle([Finished(claimed, judge_answer(claimed.delivery, status)) for claimed in claims])
