@@ -310,7 +310,7 @@ def test_retries_count_too(db: Connection, hour: Hour) -> None:
         assert len(call(db, CLAIM_SCHEDULES, 10, 6)) == 1
 
 
-def test_an_account_with_too_many_webhooks_fires_later_and_is_not_paused(
+def test_an_account_with_too_many_deliveries_fires_later_and_is_not_paused(
     db: Connection, fire: Fire, hour: Hour
 ) -> None:
     call(db, BIND, ACCOUNT, REGION, "news", "https", "https://example.com/", False, None, None)

@@ -1,4 +1,4 @@
-"""Notices and webhooks, as a publish inserts them."""
+"""Notices and deliveries, as a publish inserts them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def publish(  # noqa: PLR0913 - a row has many columns
     text: str = "hello",
     attributes: dict[str, Any] | None = None,
 ) -> uuid.UUID:
-    """One notice for all endpoints, `copies` webhooks each; its message id."""
+    """One notice for all endpoints, `copies` deliveries each; its message id."""
     message_id = uuid.uuid4()
     sns = kind != "event"
     with db.transaction():
@@ -56,7 +56,7 @@ def publish(  # noqa: PLR0913 - a row has many columns
     return message_id
 
 
-def webhooks(db: Connection) -> list[Row]:
+def deliveries(db: Connection) -> list[Row]:
     rows = db.execute(
         "select state, attempts, last_status, last_error from queue.outgoing_delivery order by delivery_id"
     )
@@ -75,7 +75,7 @@ def pass_time(db: Connection, seconds: float) -> None:
 
 
 def due_in_seconds(db: Connection) -> list[float]:
-    """Until each webhook is due, in the order of their ids."""
+    """Until each delivery is due, in the order of their ids."""
     query = (
         "select extract(epoch from due_at - clock_timestamp())::float from queue.outgoing_delivery"
         " order by delivery_id"

@@ -10,7 +10,7 @@ from penstock.delivery.http import sender as sender_module
 from penstock.delivery.http.outcome import judge_answer
 from penstock.delivery.store import Finished, Store
 from tests.support.delivery.receiver import Receiver
-from tests.support.delivery.rows import number, pass_time, publish, webhooks
+from tests.support.delivery.rows import deliveries, number, pass_time, publish
 from tests.support.sql.calls import ACCOUNT, Connection
 
 from .conftest import Deliver
@@ -84,7 +84,7 @@ def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     pass_time(db, 7_200)
     deliver()
     assert (receiver.count("/200"), receiver.count("/204")) == (1, 2)
-    assert [row.attempts for row in webhooks(db)] == [0, 0]
+    assert [row.attempts for row in deliveries(db)] == [0, 0]
     listed = "select endpoint, stopped, waiting from queue.list_delivery_endpoints(%s, 100)"
     assert db.execute(listed, (ACCOUNT,)).fetchall() == [(url, True, 1), (other, False, None)]
     assert resumed(db, url)
@@ -123,7 +123,7 @@ def test_what_was_given_up_is_tried_again_in_pages(
     assert (first, db.execute(retry, (ACCOUNT, None, None, last, 9)).fetchall()) == (3, [(3, None)])
     receiver.answers["/404"] = receiver.answers["/404?b"] = receiver.answers["/204"]
     deliver()
-    assert webhooks(db) == []
+    assert deliveries(db) == []
 
 
 def paused(db: Connection, url: str) -> bool:

@@ -26,7 +26,7 @@ from penstock.workers.deliver import Deliverer
 from tests.integration.delivery.http.conftest import Deliver
 from tests.support.database import Database
 from tests.support.delivery.receiver import Receiver
-from tests.support.delivery.rows import TOPIC, Row, due_in_seconds, number, pass_time, publish, webhooks
+from tests.support.delivery.rows import TOPIC, Row, deliveries, due_in_seconds, number, pass_time, publish
 from tests.support.sql import calls
 from tests.support.sql.calls import Connection, bodies, create, receive
 
@@ -40,7 +40,7 @@ def spacing(db: Connection, deliver: Deliver, **settings: Any) -> list[float]:
     while True:
         before = number(db, "select coalesce(sum(attempts), 0) from queue.outgoing_delivery")
         assert sum(deliver(**settings).values()) >= 1
-        left = webhooks(db)
+        left = deliveries(db)
         if not left or left[0].state == "exhausted":
             return delays
         assert left[0].attempts > before
@@ -94,7 +94,7 @@ def test_sns_tries_three_times_more_20_seconds_apart(
 ) -> None:
     publish(db, receiver.url(path))
     assert spacing(db, deliver) == [20, 20, 20]
-    (row,) = webhooks(db)
+    (row,) = deliveries(db)
     assert (row.state, row.attempts) == ("exhausted", 4)
     assert receiver.count(path) == 4
 
@@ -105,7 +105,7 @@ def test_sns_does_not_try_again_after_a_permanent_failure(
 ) -> None:
     publish(db, receiver.url(path))
     assert deliver()["exhausted"] == 1
-    assert webhooks(db) == [Row("exhausted", 1, int(path[1:]), f"HTTP status {path[1:]}")]
+    assert deliveries(db) == [Row("exhausted", 1, int(path[1:]), f"HTTP status {path[1:]}")]
     assert [request.path for request in receiver.requests] == [path]  # a redirect is not followed
 
 
@@ -115,7 +115,7 @@ def test_an_event_is_tried_five_times(
 ) -> None:
     publish(db, receiver.url(path), kind="event", raw=True)
     assert spacing(db, deliver) == [10, 30, 60, 300]
-    assert webhooks(db)[0].attempts == 5
+    assert deliveries(db)[0].attempts == 5
     assert receiver.count(path) == 5
 
 
@@ -134,7 +134,7 @@ def test_a_silent_endpoint_runs_out_of_time(
     monkeypatch.setattr(carrier, "ATTEMPT_SECONDS", 0.3)
     publish(db, receiver.url("/silent"), receiver.url("/drip_head"))
     assert deliver()["retried"] == 2
-    assert webhooks(db) == [Row("pending", 1, None, "no answer within 0.3 s")] * 2
+    assert deliveries(db) == [Row("pending", 1, None, "no answer within 0.3 s")] * 2
 
 
 def test_the_status_counts_whatever_becomes_of_the_body(
@@ -158,7 +158,7 @@ def test_an_answer_nobody_asked_for_closes_the_connection(
     assert deliver()["delivered"] == 1
     publish(db, receiver.url("/404"))
     assert deliver()["exhausted"] == 1
-    assert webhooks(db)[0].last_status == 404
+    assert deliveries(db)[0].last_status == 404
 
 
 # --- given up --------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_a_webhook_given_up_goes_to_its_dead_letter_queue(
 def test_without_that_queue_it_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     publish(db, receiver.url("/404"), dead_letters=calls.arn_of("gone"))
     assert deliver()["exhausted"] == 1
-    assert webhooks(db)[0].last_error == "HTTP status 404; dead-letter queue: QueueDoesNotExist"
+    assert deliveries(db)[0].last_error == "HTTP status 404; dead-letter queue: QueueDoesNotExist"
 
 
 def test_each_letter_has_its_own_fate(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
@@ -213,7 +213,7 @@ def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receive
     assert quick.delivery.delivery_id == slow.delivery.delivery_id
     late = store.settle([Finished(slow, judge_answer(slow.delivery, 200))])
     assert (late["delivered"], late["lost"]) == (0, 1)
-    assert webhooks(db) == [Row("pending", 0, None, None)]
+    assert deliveries(db) == [Row("pending", 0, None, None)]
     assert store.settle([Finished(quick, judge_answer(quick.delivery, 200))])["delivered"] == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.delivery.http.outcome import judge_answer, judge_failure
 from penstock.delivery.http.resolver import ResolverBusyError
 from penstock.delivery.store import Claimed, Finished, Store
-from tests.support.delivery.rows import number, pass_time, publish, webhooks
+from tests.support.delivery.rows import deliveries, number, pass_time, publish
 from tests.support.sql.calls import Connection, bodies, create, receive
 
 BAD, GOOD = "http://bad.example/", "http://good.example/"
@@ -133,7 +133,7 @@ def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(db: Conn
     pause(db, store)
     publish(db, GOOD)
     assert endpoints(store.claim(50, {})) == [GOOD]
-    assert sum(row.attempts for row in webhooks(db)) == 20
+    assert sum(row.attempts for row in deliveries(db)) == 20
 
 
 def test_what_was_not_attempted_uses_up_no_attempt(db: Connection, store: Store) -> None:
@@ -141,7 +141,7 @@ def test_what_was_not_attempted_uses_up_no_attempt(db: Connection, store: Store)
     (claimed,) = store.claim(1, {})
     outcome = judge_failure(claimed.delivery, ResolverBusyError("too many names are being looked up"))
     assert store.settle([Finished(claimed, outcome)])["retried"] == 1
-    (row,) = webhooks(db)
+    (row,) = deliveries(db)
     assert (row.attempts, row.last_status, row.last_error) == (0, None, "too many names are being looked up")
     pass_time(db, 1)
     assert endpoints(store.claim(1, {})) == [GOOD]
@@ -201,7 +201,7 @@ def test_what_waits_for_an_hour_is_given_up(db: Connection, store: Store) -> Non
     )
     assert store.expire() == {"exhausted": 1, "dead_lettered": 1}
     assert bodies(receive(db, dead)) == ["late"]
-    assert [row.last_error for row in webhooks(db) if row.state == "exhausted"] == [
+    assert [row.last_error for row in deliveries(db) if row.state == "exhausted"] == [
         "the endpoint was paused for an hour"
     ]
 

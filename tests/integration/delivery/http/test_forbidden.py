@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.delivery.http.conftest import Deliver
 from tests.support.delivery.receiver import Receiver
-from tests.support.delivery.rows import publish, webhooks
+from tests.support.delivery.rows import deliveries, publish
 from tests.support.sql.calls import Connection
 
 HOSTS = (
@@ -49,7 +49,7 @@ def test_nobody_connects_to_this_machine(db: Connection, deliver: Deliver, recei
     publish(db, *urls)
     tried = sum(deliver(webhook_allow_cidrs="").values())
     assert (tried, receiver.connections) == (len(urls), 0)
-    found = webhooks(db)
+    found = deliveries(db)
     assert [row for row in found if not row.last_error or row.last_status is not None] == []
 
 
@@ -58,7 +58,7 @@ def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiv
     """To whom a webhook belongs, names within the network are nobody's business."""
     publish(db, *(f"http://{host}:{receiver.port}/200" for host in ANSWERS))
     deliver(webhook_allow_cidrs="")
-    told = {row.last_error for row in webhooks(db)}
+    told = {row.last_error for row in deliveries(db)}
     assert told == {"an address of the host is not public and not in WEBHOOK_ALLOW_CIDRS"}
 
 
@@ -69,4 +69,4 @@ def test_where_it_is_allowed_it_does(db: Connection, deliver: Deliver, receiver:
         db, *(f"http://{host}:{receiver.port}/200" for host in ("127.0.0.1", "localhost", "private.example"))
     )
     deliver(webhook_allow_cidrs="127.0.0.0/8,::1/128")
-    assert (receiver.count("/200"), webhooks(db)) == (3, [])
+    assert (receiver.count("/200"), deliveries(db)) == (3, [])

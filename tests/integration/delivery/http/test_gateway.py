@@ -20,7 +20,7 @@ import pytest
 from penstock.workers import Counts
 from tests.integration.delivery.http.conftest import Deliver
 from tests.support.delivery.receiver import Receiver
-from tests.support.delivery.rows import due_in_seconds, pass_time, webhooks
+from tests.support.delivery.rows import deliveries, due_in_seconds, pass_time
 from tests.support.sql.calls import Connection, arn_of, create, receive
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
@@ -66,7 +66,7 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
     digest = base64.b64encode(hmac.new(bytes(32), signed, hashlib.sha256).digest()).decode()
     assert request.headers["webhook-signature"] == f"v1,{digest}"
     assert request.headers["webhook-id"] == document["id"]
-    assert (states(db), webhooks(db)) == ([("sent", None)], [])
+    assert (states(db), deliveries(db)) == ([("sent", None)], [])
 
 
 ADD_SUBSCRIPTION = """select arn from queue.add_subscription(
@@ -128,7 +128,7 @@ def test_what_fails_for_good_goes_to_the_dead_letter_queue(
     assert through(deliver, receiver, path)["dead_lettered"] == 1
     (letter,) = receive(db, arn_of(name))
     assert json.loads(letter.body) == {"for": arn, "Message": "hello"}
-    assert (states(db), webhooks(db)) == ([("failed", f"HTTP status {path[1:]}")], [])
+    assert (states(db), deliveries(db)) == ([("failed", f"HTTP status {path[1:]}")], [])
 
 
 def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
@@ -215,7 +215,7 @@ def test_a_worker_without_a_gateway_posts_nowhere(
     db.execute("select queue.hand_over_outgoing('{sms}', 1, 0)")
     assert deliver()["retried"] == 1
     assert asked == []
-    assert [row.last_error for row in webhooks(db)] == ["no SNS_GATEWAY_URL is set"]
+    assert [row.last_error for row in deliveries(db)] == ["no SNS_GATEWAY_URL is set"]
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/in", "http://gw.internal/in"])
@@ -226,7 +226,7 @@ def test_where_the_gateway_is_stays_the_operators_secret(
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
     send(db, "hello")
     assert deliver(sns_gateway_url=url)["retried"] == 1
-    assert [row.last_error for row in webhooks(db)] == ["the gateway cannot be reached"]
+    assert [row.last_error for row in deliveries(db)] == ["the gateway cannot be reached"]
 
 
 def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:

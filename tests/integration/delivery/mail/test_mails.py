@@ -12,7 +12,7 @@ import json
 import pytest
 
 from tests.integration.delivery.mail.conftest import Deliver
-from tests.support.delivery.rows import due_in_seconds, number, pass_time, webhooks
+from tests.support.delivery.rows import deliveries, due_in_seconds, number, pass_time
 from tests.support.mail.server import REPLIES, MailServer
 from tests.support.mail.subscribers import LINK, make_topic, publish, states, subscribe
 from tests.support.sql.calls import ACCOUNT, REGION, Connection, create, receive
@@ -40,7 +40,7 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
     assert str(message_id) in found["Message-ID"]
     assert found["Date"].datetime is not None
     assert max(len(line) for line in mail.raw.split(b"\r\n")) <= 998
-    assert (states(db), webhooks(db)) == ([("sent", None)], [])
+    assert (states(db), deliveries(db)) == ([("sent", None)], [])
 
 
 def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
@@ -114,7 +114,7 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
         assert (counts["delivered"], len(mail_server.received)) == (1, 1)
         return
     assert (counts["retried"], round(due_in_seconds(db)[0])) == (1, 10)
-    assert webhooks(db)[0].last_status == (421 if name == "away" else 451)
+    assert deliveries(db)[0].last_status == (421 if name == "away" else 451)
     db.execute("update queue.outgoing_delivery set attempts = 40")
     pass_time(db, 11)
     assert (deliver()["retried"], round(due_in_seconds(db)[0])) == (1, 600)
@@ -159,7 +159,7 @@ def test_an_address_that_is_refused_again_and_again(
     assert (states(db)[-1][1] == "AddressDisabled") == bool(bounces)
     letters = [json.loads(letter.body)["Message"] for letter in receive(db, dead)]
     assert letters == ["m"] * 5 + ["one more"]
-    assert webhooks(db) == []
+    assert deliveries(db) == []
 
 
 def test_a_mail_that_is_accepted_ends_the_count(
@@ -199,7 +199,7 @@ def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: Ma
     assert deliver()["retried"] == 1
     pass_time(db, 11)
     assert deliver(sns_smtp_url="")["retried"] == 1
-    assert (webhooks(db)[0].attempts, round(due_in_seconds(db)[0])) == (1, 60)
+    assert (deliveries(db)[0].attempts, round(due_in_seconds(db)[0])) == (1, 60)
     assert mail_server.asked["busy@example.com"] == 1
 
 

@@ -22,7 +22,7 @@ from penstock.settings import Settings
 from penstock.workers.deliver import Deliverer
 from tests.integration.delivery.mail.conftest import SENDER, Deliver
 from tests.support.database import Database
-from tests.support.delivery.rows import due_in_seconds, number, pass_time, webhooks
+from tests.support.delivery.rows import deliveries, due_in_seconds, number, pass_time
 from tests.support.mail.server import MailServer, running_mail_server
 from tests.support.mail.subscribers import make_topic, publish, states, subscribe
 from tests.support.sql.calls import Connection
@@ -67,7 +67,7 @@ def test_no_password_without_tls(
     with caplog.at_level(logging.WARNING):
         assert deliver(sns_smtp_url=mail_server.url(LOGIN))["retried"] == 1
     assert mail_server.received == []
-    assert webhooks(db)[0].last_error == "the mail server cannot be used at present"
+    assert deliveries(db)[0].last_error == "the mail server cannot be used at present"
     logged = "".join(str(record.__dict__) for record in caplog.records)
     assert f"127.0.0.1:{mail_server.port}" in logged
     assert "pass" not in logged
@@ -97,7 +97,7 @@ def test_a_sender_that_is_refused(db: Connection, deliver: Deliver, mail_server:
     mail_server.sender_reply = "550 5.7.1 not yours"
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     assert deliver()["retried"] == 1
-    assert webhooks(db)[0].last_error == "the mail server refuses the sender at present"
+    assert deliveries(db)[0].last_error == "the mail server refuses the sender at present"
     assert number(db, "select mail_refusals from queue.subscription") == 0
 
 
@@ -129,7 +129,7 @@ def test_an_answer_that_is_lost(db: Connection, deliver: Deliver, mail_server: M
     publish(db, subscribe(db, make_topic(db), "lost@example.com"), "m")
     assert deliver()["retried"] == 1
     assert round(due_in_seconds(db)[0]) == 600
-    assert "may have the mail" in str(webhooks(db)[0].last_error)
+    assert "may have the mail" in str(deliveries(db)[0].last_error)
     pass_time(db, 601)
     assert deliver()["delivered"] == 1
     first, second = mail_server.received

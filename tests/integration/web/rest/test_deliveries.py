@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.support.delivery.receiver import Receiver
-from tests.support.delivery.rows import publish, webhooks
+from tests.support.delivery.rows import deliveries, publish
 from tests.support.sql.calls import Connection
 from tests.support.wait import wait_until
 
@@ -25,7 +25,7 @@ def test_given_up_listed_tried_again_and_delivered(
 ) -> None:
     message_id = publish(db, receiver.url("/404"), copies=3)
     db.execute("select queue.wake_deliveries()")
-    wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"] * 3)
+    wait_until(lambda: [row.state for row in deliveries(db)] == ["exhausted"] * 3)
     page = listed(http, state="exhausted", limit=2)
     assert [delivery["attempts"] for delivery in page] == [1, 1]
     assert set(page[0]) == {
@@ -37,13 +37,13 @@ def test_given_up_listed_tried_again_and_delivered(
     receiver.answers["/404"] = receiver.answers["/200"]
     answer = http.post(f"/v1/deliveries/{last['id']}/retry")
     assert (answer.status_code, answer.json()) == (202, {"id": last["id"]})
-    wait_until(lambda: len(webhooks(db)) == 2)
+    wait_until(lambda: len(deliveries(db)) == 2)
     assert listed(http, state="pending") == []
 
 
 def test_what_is_to_be_tried_again_says_when(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     publish(db, receiver.url("/500"), kind="event", raw=True)
-    wait_until(lambda: [row.attempts for row in webhooks(db)] == [1])
+    wait_until(lambda: [row.attempts for row in deliveries(db)] == [1])
     (delivery,) = listed(http)
     assert (delivery["state"], delivery["kind"], delivery["under_way"]) == ("pending", "event", False)
     assert delivery["next_attempt_at"] > delivery["created_at"]
@@ -58,7 +58,7 @@ def test_another_account_neither_sees_nor_retries_it(
     http: httpx.Client, db: Connection, receiver: Receiver
 ) -> None:
     publish(db, receiver.url("/404"))
-    wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"])
+    wait_until(lambda: [row.state for row in deliveries(db)] == ["exhausted"])
     db.execute("update queue.outgoing_delivery set account_id = '111111111111'")
     row = db.execute("select delivery_id from queue.outgoing_delivery").fetchone()
     assert row is not None
@@ -70,7 +70,7 @@ def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection
     publish(db, receiver.url("/200"), receiver.url("/404"))
     publish(db, receiver.url("/404"))
     db.execute("select queue.wake_deliveries()")
-    wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"] * 2)
+    wait_until(lambda: [row.state for row in deliveries(db)] == ["exhausted"] * 2)
     page = http.get("/v1/deliveries/attempts", params={"limit": 2}).json()
     assert (len(page["attempts"]), page["looked_at"]) == (2, 2)
     rest = http.get("/v1/deliveries/attempts", params={"before": page["next"]}).json()
@@ -94,7 +94,7 @@ def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection
     assert (later.status_code, later.json()) == (202, {"retried": 0, "next": None})
     answer = http.post("/v1/deliveries/retry", json={"endpoint": receiver.url("/404")})
     assert answer.json() == {"retried": 2, "next": None}
-    wait_until(lambda: webhooks(db) == [])
+    wait_until(lambda: deliveries(db) == [])
     audited = db.execute(
         "select action, target, filter, affected from queue.audit order by audit_id"
     ).fetchall()
@@ -107,7 +107,7 @@ def test_an_endpoint_is_paused_and_resumed(http: httpx.Client, db: Connection, r
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "endpoint_not_found")
     publish(db, receiver.url("/200"))
     db.execute("select queue.wake_deliveries()")
-    wait_until(lambda: webhooks(db) == [])
+    wait_until(lambda: deliveries(db) == [])
     assert http.post("/v1/deliveries/endpoints/pause", json=url).status_code == 204
     publish(db, receiver.url("/200"))
     db.execute("select queue.wake_deliveries()")

@@ -139,7 +139,7 @@ def test_a_url_that_nobody_subscribed_is_unknown(
     assert receiver.connections == 0
 
 
-def test_too_many_webhooks_leave_no_room_for_one(http: httpx.Client, database: Database) -> None:
+def test_too_many_deliveries_leave_no_room_for_one(http: httpx.Client, database: Database) -> None:
     bind(http, "http://127.0.0.1:1/")
     with psycopg.connect(database.dsn) as connection:
         connection.execute(

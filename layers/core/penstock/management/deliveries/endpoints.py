@@ -20,8 +20,8 @@ from .attempts import MOST_LOOKED_AT
 class EndpointDescription(msgspec.Struct):
     """A URL, and how its attempts ended among the newest 10,000 of the account.
 
-    `paused`: somebody paused it. `paused_until`: it failed, and after this time one webhook tries. `waiting`: webhooks
-    that wait for it while it is paused, 10,001 if there are more. `p95_ms`: milliseconds, with connecting.
+    `paused`: somebody paused it. `paused_until`: it failed, and after this time one delivery tries. `waiting`:
+    deliveries that wait for it while it is paused, 10,001 if there are more. `p95_ms`: milliseconds, with connecting.
     """
 
     endpoint: str
