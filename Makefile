@@ -136,10 +136,9 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
 	@$(BIN)/ruff format $(SOURCES)
 
-generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, sql/schema.sql
+generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md
 	@$(BIN)/python -m infra.generate
 	@$(BIN)/python -m tests.support.chaos.page
-	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql
 
 cases: .venv/test.stamp ## write build/compatibility_cases.md: the answers to 3,700 unusual requests, with their sources
 	@$(BIN)/python -m tests.support.cases.page

@@ -1,4 +1,4 @@
-"""The schema `queue` as text, read from the catalogues: sql/schema.sql, which a test compares with the migrations.
+"""Writes the schema `queue` as text, read from the catalogues: `penstock migrate --ephemeral --dump FILE`.
 
 pg_dump's output differs between versions; this text is the same from PostgreSQL 15 to 18. It is for reading and for
 comparing, not for loading. Partitions other than the default one are left out: they come and go with time.
@@ -14,8 +14,7 @@ import psycopg
 from penstock.effects import Row
 
 _HEAD: Final = """\
--- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading.
--- Written by `make generate`."""
+-- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading."""
 
 _TYPES: Final = """
 select format('create type queue.%I as enum (%s);', t.typname,
