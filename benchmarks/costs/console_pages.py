@@ -73,9 +73,10 @@ from topic t, (select q.arn from queue.queues q where q.name like 'queue-%%' lim
 cross join lateral (select gen_random_uuid() as id where q.arn is not null) s
 """
 SCHEDULES: Final = """
-insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone, target, next_fire_at,
+insert into queue.schedule (account_id, region, name, api, expression_kind,
+    expression, canonical, timezone, target, next_fire_at,
     due_at)
-select '000000000000', 'us-east-1', 's' || n, 'native', 'cron', e.text, e.text, 'UTC',
+select '000000000000', 'us-east-1', 's' || n, 'rest', 'cron', e.text, e.text, 'UTC',
     '{"queue": "large", "message": {"a": 1}}', now() + interval '1 hour', now() + interval '1 hour'
 from generate_series(1, %s) n, lateral (
     select format('%%s %%s,%%s * * *', n %% 60, n / 60 %% 12, 12 + n / 720 %% 12) as text) e

@@ -26,9 +26,10 @@ DELAY_SECONDS = 15  # from the start of a noise until its schedules fire
 
 # As many as the account may have, all due in the same second of each minute.
 FILL = """
-insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone, target, next_fire_at,
+insert into queue.schedule (account_id, region, name, api, expression_kind,
+    expression, canonical, timezone, target, next_fire_at,
     due_at)
-select %(account)s, 'us-east-1', 'noise' || n, 'native', 'cron', f.cron, f.cron, 'UTC',
+select %(account)s, 'us-east-1', 'noise' || n, 'rest', 'cron', f.cron, f.cron, 'UTC',
     '{"queue": "noise", "message": {"a": 1}}', f.at, f.at
 from generate_series(1, %(count)s) n
 cross join (

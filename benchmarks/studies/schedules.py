@@ -36,9 +36,10 @@ WARM_UP_SECONDS = 5
 
 # next_fire_at: the next time, at least five seconds from now, at the second of the minute that is the number modulo 60.
 FILL = """
-insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone, target, next_fire_at,
+insert into queue.schedule (account_id, region, name, api, expression_kind,
+    expression, canonical, timezone, target, next_fire_at,
     due_at)
-select '000000000000', 'us-east-1', 's' || n, 'native', 'cron', e, e, 'UTC', '{"queue": "jobs", "message": {"a": 1}}',
+select '000000000000', 'us-east-1', 's' || n, 'rest', 'cron', e, e, 'UTC', '{"queue": "jobs", "message": {"a": 1}}',
     at, at
 from generate_series(1, %(rate)s * 60) n
 cross join lateral (select format('%%s * * * * *', n %% 60) as e) e

@@ -740,8 +740,8 @@ create table queue.outgoing_delivery (
     due_at timestamptz not null default clock_timestamp(), -- the next attempt; leased: when the lease ends
     lease uuid,                     -- the claim that holds it: only its holder may write the outcome
     waiting boolean not null default false, -- set aside: its endpoint is paused, slow or throttled, or its host is busy
-    -- Deliveries that delay each other: those to one endpoint; a throttled subscription has a lane of its own.
-    lane text not null generated always as (endpoint || case
+    -- Deliveries that delay each other: those to one endpoint; a throttled subscription counts as a separate endpoint.
+    endpoint_key text not null generated always as (endpoint || case
         when position('maxReceivesPerSecond' in coalesce(subscription_policy, '') || coalesce(topic_policy, '')) > 0
         then ' ' || coalesce(subscription_arn, '') else '' end) stored,
     last_status int,                -- null: no answer came
@@ -755,13 +755,13 @@ create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, 
 create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id, delivery_id) where state = 'exhausted';
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
 comment on table queue.outgoing_delivery is 'Deliveries under way and given up; one that succeeded is deleted.';
-comment on column queue.outgoing_delivery.waits_for is 'While it waits: the row of queue.lane that it waits for.';
+comment on column queue.outgoing_delivery.waits_for is 'While it waits: the row of queue.delivery_endpoint that it waits for.';
 comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that it carries.';
 
 -- Deliveries that may not be sent now wait for their host or for their endpoint, either of one account. A healthy endpoint, a
 -- host with few requests, has no row.
-create table queue.lane (
-    lane text primary key,
+create table queue.delivery_endpoint (
+    endpoint_key text primary key,
     account_id text not null,
     host text not null,
     next_at timestamptz not null,   -- the worker then checks whether a waiting delivery may be sent
@@ -772,13 +772,13 @@ create table queue.lane (
     paced_at timestamptz not null default '-infinity', -- throttled: up to then its rate is used up
     stopped boolean not null default false
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
-create index lane_next_at on queue.lane (next_at);
-create index lane_account_next_at on queue.lane (account_id, next_at);
-create index lane_paused on queue.lane (host) where paused_until is not null;
-comment on table queue.lane is
+create index delivery_endpoint_next_at on queue.delivery_endpoint (next_at);
+create index delivery_endpoint_account_next_at on queue.delivery_endpoint (account_id, next_at);
+create index delivery_endpoint_paused on queue.delivery_endpoint (host) where paused_until is not null;
+comment on table queue.delivery_endpoint is
     'Hosts with too many requests under way, and endpoints that fail or are throttled, each of one account.';
-comment on column queue.lane.host is 'Account, host and port (queue.delivery_host); the row of a host itself has it as lane.';
-comment on column queue.lane.stopped is 'Somebody paused it: it stays paused until somebody resumes it.';
+comment on column queue.delivery_endpoint.host is 'Account, host and port (queue.delivery_host); the row of a host itself has it as endpoint_key.';
+comment on column queue.delivery_endpoint.stopped is 'Somebody paused it: it stays paused until somebody resumes it.';
 
 -- Accounts with more deliveries than QUOTA_DELIVERIES, as last counted: they publish none until fewer wait.
 create table queue.outgoing_delivery_excess (
@@ -870,8 +870,8 @@ create table queue.schedule (
     region text not null,
     group_name text not null default 'default',
     name text not null,
-    door text not null check (door in ('native', 'aws')), -- whose rules hold: catch-up or RetryPolicy, pauses, what stays
-    form text not null check (form in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
+    api text not null check (api in ('rest', 'aws')), -- whose rules hold: catch-up or RetryPolicy, pauses, what stays
+    expression_kind text not null check (expression_kind in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
     expression text not null,       -- as it was written
     canonical text not null,        -- what is computed with
     timezone text not null,         -- IANA

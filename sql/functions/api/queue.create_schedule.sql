@@ -40,7 +40,7 @@ begin
         raise exception 'the schedule would never fire' using errcode = 'QU003';
     end if;
     select p.error into v_error from queue.put_schedule(v_caller.account_id, v_caller.region, 'default', name, 'create',
-        options || jsonb_build_object('door', 'native', 'form', v_form, 'expression', v_expression,
+        options || jsonb_build_object('api', 'rest', 'expression_kind', v_form, 'expression', v_expression,
             'canonical', v_canonical, 'timezone', timezone, 'target', jsonb_strip_nulls(jsonb_build_object(
                 'queue', replace(queue, v_prefix, ''), 'topic', topic)) || jsonb_build_object('message', message)
                 || case when headers is null then '{}' else jsonb_build_object('headers', headers) end), v_next) p;

@@ -1,21 +1,21 @@
 -- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are due:
 -- until
 -- p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
--- p_limit: the places that the process has free. p_endpoints and p_busy: the column `lane` of deliveries that it has
+-- p_limit: the places that the process has free. p_endpoints and p_busy: the column `endpoint_key` of deliveries that it has
 -- under way, and how many. It gets at most p_per_host deliveries for a host of an account, those included, and an account at
 -- most its share of the process (queue.delivery_share). Accounts take turns, in a new order each time: one whose hosts are
 -- slow, and which has many deliveries due, takes no more of what becomes free than any other.
 -- Deliveries that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it
--- is paused or throttled), so that later claims do not read them (queue.lane). Half of p_limit is for such hosts and
+-- is paused or throttled), so that later claims do not read them (queue.delivery_endpoint). Half of p_limit is for such hosts and
 -- endpoints, when one of them is due.
--- Returns a row a delivery. `lane` names its endpoint and its account. The policy of an invocation by a schedule says how
+-- Returns a row a delivery. `endpoint_key` names its endpoint and its account. The policy of an invocation by a schedule says how
 -- many seconds are left of its age. trace: the trace header of the publish, if it was traced.
--- Locks: deliveries and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
--- order of their names. Index: outgoing_delivery_account_due, outgoing_delivery_waits_for, lane_account_next_at.
+-- Locks: deliveries and rows of queue.delivery_endpoint, skipped when another worker has them; new rows of queue.delivery_endpoint are made in the
+-- order of their names. Index: outgoing_delivery_account_due, outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
 returns table (
-    delivery_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
+    delivery_id bigint, endpoint_key text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
     raw boolean, subscription_policy text, topic_policy text, attempts int, body text, account_id text,
     trace text)
 language plpgsql as $$
@@ -31,13 +31,13 @@ declare
     v_claimed bigint[];
     v_hosts text[];
     v_aside bigint[];
-    v_lanes text[];
+    v_endpoint_keys text[];
 begin
     perform queue.require_read_committed();
     v_busy := array(
-        select queue.delivery_host(split_part(b.lane, ' ', 1), split_part(b.lane, ' ', 2))
-        from unnest(p_endpoints, p_busy) b(lane, busy), generate_series(1, b.busy));
-    if exists (select from queue.lane l where l.next_at <= v_now) then
+        select queue.delivery_host(split_part(b.endpoint_key, ' ', 1), split_part(b.endpoint_key, ' ', 2))
+        from unnest(p_endpoints, p_busy) b(endpoint_key, busy), generate_series(1, b.busy));
+    if exists (select from queue.delivery_endpoint l where l.next_at <= v_now) then
         v_free := (p_limit + 1) / 2;
     end if;
     -- Four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
@@ -52,7 +52,7 @@ begin
     due as materialized (
         select c.*, b.busy from accounts a
         cross join lateral (
-            select d.delivery_id, d.account_id, d.account_id || ' ' || d.lane as endpoint,
+            select d.delivery_id, d.account_id, d.account_id || ' ' || d.endpoint_key as endpoint,
                 queue.delivery_host(d.account_id, d.endpoint) as host,
                 queue.delivery_rate(d.subscription_policy, d.topic_policy) is not null as throttled
             from queue.outgoing_delivery d
@@ -63,7 +63,7 @@ begin
             select count(*)::int as busy from unnest(v_busy) h where split_part(h, ' ', 1) = a.account_id) b),
     judged as materialized (
         select d.*, d.throttled
-            or exists (select from queue.lane l where l.lane = d.endpoint and l.paused_until is not null) as restricted
+            or exists (select from queue.delivery_endpoint l where l.endpoint_key = d.endpoint and l.paused_until is not null) as restricted
         from due d),
     sorted as materialized (
         select j.delivery_id, j.account_id, j.host, j.busy, case
@@ -83,32 +83,32 @@ begin
     select (select coalesce(array_agg(t.delivery_id), '{}') from taken t), (select array_agg(t.host) from taken t),
         array_agg(s.delivery_id) filter (where s.waits_for is not null),
         array_agg(s.waits_for) filter (where s.waits_for is not null)
-    into v_ids, v_hosts, v_aside, v_lanes from sorted s;
+    into v_ids, v_hosts, v_aside, v_endpoint_keys from sorted s;
     v_busy := v_busy || v_hosts;
     if v_aside is not null then
         with aside as (
-            update queue.outgoing_delivery d set waiting = true, waits_for = u.lane
-            from unnest(v_aside, v_lanes) u(delivery_id, lane) where d.delivery_id = u.delivery_id
+            update queue.outgoing_delivery d set waiting = true, waits_for = u.endpoint_key
+            from unnest(v_aside, v_endpoint_keys) u(delivery_id, endpoint_key) where d.delivery_id = u.delivery_id
             returning d.waits_for, d.account_id, d.endpoint)
-        insert into queue.lane (lane, next_at, account_id, host)    -- where it is missing, so that a claim finds it
+        insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)    -- where it is missing, so that a claim finds it
         select d.waits_for, clock_timestamp(), d.account_id, d.host
         from (
             select distinct a.waits_for, a.account_id, queue.delivery_host(a.account_id, a.endpoint) as host from aside a) d
         order by d.waits_for
-        on conflict (lane) do update
-        set next_at = least(queue.lane.next_at, greatest(excluded.next_at, queue.lane.paused_until));
+        on conflict (endpoint_key) do update
+        set next_at = least(queue.delivery_endpoint.next_at, greatest(excluded.next_at, queue.delivery_endpoint.paused_until));
     end if;
     for v_due in
         with recursive accounts as (
-            (select l.account_id from queue.lane l where l.account_id is not null order by l.account_id limit 1)
+            (select l.account_id from queue.delivery_endpoint l where l.account_id is not null order by l.account_id limit 1)
             union all
-            select (select l.account_id from queue.lane l where l.account_id > a.account_id
+            select (select l.account_id from queue.delivery_endpoint l where l.account_id > a.account_id
                     order by l.account_id limit 1)
             from accounts a where a.account_id is not null),
         due as materialized (
             select c.*, a.account_id from accounts a
             cross join lateral (
-                select l as row, l.next_at from queue.lane l
+                select l as row, l.next_at from queue.delivery_endpoint l
                 where l.account_id = a.account_id and l.next_at <= v_now
                     and (select count(*) from unnest(v_busy) h where h = l.host) < p_per_host
                 order by l.next_at limit greatest(1, p_limit / (select count(*) - 1 from accounts)::int)
@@ -130,7 +130,7 @@ begin
         update queue.outgoing_delivery d set lease = p_lease, due_at = v_until, waiting = false, waits_for = null
         where d.delivery_id = any (v_ids)
         returning d.*)
-    select d.delivery_id, d.account_id || ' ' || d.lane, d.endpoint, n.kind, n.message_id, n.topic_arn, d.subscription_arn,
+    select d.delivery_id, d.account_id || ' ' || d.endpoint_key, d.endpoint, n.kind, n.message_id, n.topic_arn, d.subscription_arn,
         d.raw, case when n.kind <> 'schedule' then d.subscription_policy else (d.subscription_policy::jsonb || jsonb_build_object(
             'SecondsLeft', (d.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
         d.topic_policy, d.attempts, case when n.kind = 'schedule' then queue.function_input(n, d.attempts + 1)
@@ -157,51 +157,51 @@ create or replace function queue.delivery_share(p_free int, p_busy int) returns 
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
--- queue.claim_endpoint_deliveries(lane, limit, until): chooses up to p_limit deliveries that wait for a host or an endpoint
+-- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses up to p_limit deliveries that wait for a host or an endpoint
 -- and may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives
 -- one delivery as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth
 -- of a second's worth at once, at least one, then deliveries in proportion to the time. Of a host's deliveries those whose
--- endpoint is paused wait for the endpoint. The caller holds the row of queue.lane and leases the deliveries. Returns their
+-- endpoint is paused wait for the endpoint. The caller holds the row of queue.delivery_endpoint and leases the deliveries. Returns their
 -- ids; {} when there are none.
 -- Locks: deliveries and, of a host, rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for,
--- lane_paused.
-create or replace function queue.claim_endpoint_deliveries(p_lane queue.lane, p_limit int, p_until timestamptz) returns bigint[]
+-- delivery_endpoint_paused.
+create or replace function queue.claim_endpoint_deliveries(p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_rate int;
     v_limit int := greatest(0, p_limit);
-    v_paced_at timestamptz := p_lane.paced_at;
-    v_paused_until timestamptz := p_lane.paused_until;
+    v_paced_at timestamptz := p_endpoint_key.paced_at;
+    v_paused_until timestamptz := p_endpoint_key.paused_until;
     v_ids bigint[];
     v_next timestamptz;
 begin
     if exists (     -- a subscription with a rate of its own waits in a row of its own
-        select from queue.lane l
-        where l.lane = p_lane.account_id || ' ' || split_part(p_lane.lane, ' ', 2) and l.stopped and l.lane <> p_lane.lane)
+        select from queue.delivery_endpoint l
+        where l.endpoint_key = p_endpoint_key.account_id || ' ' || split_part(p_endpoint_key.endpoint_key, ' ', 2) and l.stopped and l.endpoint_key <> p_endpoint_key.endpoint_key)
     then
-        update queue.lane l set next_at = 'infinity' where l.lane = p_lane.lane;
+        update queue.delivery_endpoint l set next_at = 'infinity' where l.endpoint_key = p_endpoint_key.endpoint_key;
         return '{}';
     end if;
     if v_paused_until > v_now then
-        update queue.lane l set next_at = v_paused_until where l.lane = p_lane.lane;
+        update queue.delivery_endpoint l set next_at = v_paused_until where l.endpoint_key = p_endpoint_key.endpoint_key;
         return '{}';
     end if;
-    if p_lane.lane = p_lane.host and exists (
-        select from queue.lane l where l.host = p_lane.host and l.paused_until is not null)
+    if p_endpoint_key.endpoint_key = p_endpoint_key.host and exists (
+        select from queue.delivery_endpoint l where l.host = p_endpoint_key.host and l.paused_until is not null)
     then
         with paused as materialized (   -- held, so that it stays until somebody waits for it
-            select l.lane from queue.lane l
-            where l.host = p_lane.host and l.paused_until is not null for update skip locked),
+            select l.endpoint_key from queue.delivery_endpoint l
+            where l.host = p_endpoint_key.host and l.paused_until is not null for update skip locked),
         first as materialized (
-            select d.delivery_id, d.account_id || ' ' || d.lane as endpoint from queue.outgoing_delivery d
-            where d.waits_for = p_lane.lane and d.state = 'pending' and d.waiting
+            select d.delivery_id, d.account_id || ' ' || d.endpoint_key as endpoint from queue.outgoing_delivery d
+            where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting
             order by d.due_at, d.delivery_id limit 1000 for update skip locked)
-        update queue.outgoing_delivery d set waits_for = p.lane
-        from first f join paused p on p.lane = f.endpoint where d.delivery_id = f.delivery_id;
+        update queue.outgoing_delivery d set waits_for = p.endpoint_key
+        from first f join paused p on p.endpoint_key = f.endpoint where d.delivery_id = f.delivery_id;
     end if;
     select queue.delivery_rate(d.subscription_policy, d.topic_policy) into v_rate from queue.outgoing_delivery d
-    where d.waits_for = p_lane.lane and d.state = 'pending' and d.waiting order by d.due_at limit 1;
+    where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting order by d.due_at limit 1;
     if v_rate is not null then
         v_paced_at := greatest(v_paced_at, v_now - greatest(1, v_rate / 10) * interval '1 second' / v_rate);
         v_limit := least(v_limit, floor(extract(epoch from v_now - v_paced_at) * v_rate + 0.001)::int);
@@ -211,7 +211,7 @@ begin
     end if;
     v_ids := array(
         select d.delivery_id from queue.outgoing_delivery d
-        where d.waits_for = p_lane.lane and d.state = 'pending' and d.waiting and d.due_at <= v_now
+        where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.due_at <= v_now
         order by d.due_at, d.delivery_id limit v_limit for update skip locked);
     if v_rate is not null then
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
@@ -220,18 +220,18 @@ begin
         v_paused_until := p_until;      -- if the worker that sends the probe dies, another delivery is the probe then
     end if;
     select d.due_at into v_next from queue.outgoing_delivery d
-    where d.waits_for = p_lane.lane and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
+    where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
     order by d.due_at limit 1;
-    if v_next is null and (v_ids = '{}' or (v_rate is null and p_lane.failures = 0)) then
-        delete from queue.lane l where l.lane = p_lane.lane;    -- it needs no row any more
+    if v_next is null and (v_ids = '{}' or (v_rate is null and p_endpoint_key.failures = 0)) then
+        delete from queue.delivery_endpoint l where l.endpoint_key = p_endpoint_key.endpoint_key;    -- it needs no row any more
         return v_ids;
     end if;
-    update queue.lane l
+    update queue.delivery_endpoint l
     set next_at = case when v_next is null then v_now + interval '1 hour'
             else greatest(v_next, v_paused_until, v_paced_at + interval '1 second' / v_rate) end,
         paused_until = v_paused_until,
         probe = case when v_paused_until is null then null else coalesce(v_ids[1], l.probe) end,
         paced_at = v_paced_at
-    where l.lane = p_lane.lane;
+    where l.endpoint_key = p_endpoint_key.endpoint_key;
     return v_ids;
 end $$;

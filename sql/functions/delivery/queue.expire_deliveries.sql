@@ -14,7 +14,7 @@ declare
 begin
     exhausted := 0;
     dead_lettered := 0;
-    for v_endpoint in select l.lane from queue.lane l where l.paused_until is not null and not l.stopped order by l.lane loop
+    for v_endpoint in select l.endpoint_key from queue.delivery_endpoint l where l.paused_until is not null and not l.stopped order by l.endpoint_key loop
         v_ids := array(
             select d.delivery_id from queue.outgoing_delivery d
             where d.waits_for = v_endpoint and d.state = 'pending' and d.waiting

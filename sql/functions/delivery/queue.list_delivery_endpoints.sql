@@ -1,7 +1,7 @@
 -- queue.list_delivery_endpoints(account, most): how the endpoints of an account did in its newest p_most attempts, and those
 -- that are paused, the most failures first, 1,000 at most. stopped: somebody paused it; paused_until_ms: the worker did,
 -- since it failed. waiting: deliveries that wait for a paused endpoint, 10,001 if there are more. Times in milliseconds
--- since 1970. Index: outgoing_delivery_attempt_account_id, lane_account_next_at, outgoing_delivery_waits_for.
+-- since 1970. Index: outgoing_delivery_attempt_account_id, delivery_endpoint_account_next_at, outgoing_delivery_waits_for.
 create or replace function queue.list_delivery_endpoints(p_account_id text, p_most int)
 returns table (
     endpoint text, attempts int, delivered int, p95_ms int, last_status int, last_error text, last_at_ms bigint,
@@ -15,11 +15,11 @@ tried as (
         percentile_disc(0.95) within group (order by n.duration_ms) as p95_ms, max(n.attempt_id) as last_id
     from newest n group by n.endpoint),
 paused as (
-    select split_part(l.lane, ' ', 2) as endpoint, l.stopped, case when not l.stopped then l.paused_until end as paused_until,
+    select split_part(l.endpoint_key, ' ', 2) as endpoint, l.stopped, case when not l.stopped then l.paused_until end as paused_until,
         (select count(*)::int from (
-            select from queue.outgoing_delivery d where d.waits_for = l.lane and d.state = 'pending' and d.waiting limit 10001) x) as waiting
-    from queue.lane l
-    where l.account_id = p_account_id and l.paused_until is not null and l.lane = p_account_id || ' ' || split_part(l.lane, ' ', 2))
+            select from queue.outgoing_delivery d where d.waits_for = l.endpoint_key and d.state = 'pending' and d.waiting limit 10001) x) as waiting
+    from queue.delivery_endpoint l
+    where l.account_id = p_account_id and l.paused_until is not null and l.endpoint_key = p_account_id || ' ' || split_part(l.endpoint_key, ' ', 2))
 select coalesce(t.endpoint, p.endpoint), coalesce(t.attempts, 0), coalesce(t.delivered, 0), t.p95_ms, n.status, n.error,
     queue.epoch_ms(n.recorded_at), coalesce(p.stopped, false), queue.epoch_ms(p.paused_until), p.waiting
 from tried t full join paused p on p.endpoint = t.endpoint left join newest n on n.attempt_id = t.last_id

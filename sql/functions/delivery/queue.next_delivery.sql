@@ -4,7 +4,7 @@
 -- that has been registered for half a second without a notification is registered for a minute: it can miss no delivery.
 -- In the last ten seconds of that minute it is registered for two hours, and again once less than 70 minutes are left.
 -- A call that registers afresh may miss a delivery that is committed at that moment: the process calls again soon.
--- Index: outgoing_delivery_due, lane_next_at.
+-- Index: outgoing_delivery_due, delivery_endpoint_next_at.
 create or replace function queue.next_delivery(p_watcher uuid) returns table (wait_ms int)
 language plpgsql as $$
 declare
@@ -13,7 +13,7 @@ declare
 begin
     v_next := least(
         (select d.due_at from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting order by d.due_at limit 1),
-        (select l.next_at from queue.lane l where l.next_at < 'infinity' order by l.next_at limit 1));
+        (select l.next_at from queue.delivery_endpoint l where l.next_at < 'infinity' order by l.next_at limit 1));
     if p_watcher is not null and (v_next is null or v_next > v_now) then
         insert into queue.watcher (queue_id, watcher, registered_at)      -- as watch_queues does
         select 0, p_watcher, v_now + case when r.registered_at is null then interval '0'

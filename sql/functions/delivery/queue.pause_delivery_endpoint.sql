@@ -1,7 +1,7 @@
 -- queue.pause_delivery_endpoint(account, URL): from now on no delivery of the account goes to this URL, until
 -- queue.resume_delivery_endpoint; they wait, for any time. Attempts under way go on. Returns one row: whether the account has
 -- a subscription, a binding, a delivery or a recent attempt with this URL; if not, nothing is changed.
--- Locks: the endpoint's row of queue.lane.
+-- Locks: the endpoint's row of queue.delivery_endpoint.
 create or replace function queue.pause_delivery_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
 language plpgsql as $$
 begin
@@ -9,18 +9,18 @@ begin
             select from queue.subscription s where s.owner = p_account_id and s.endpoint = p_endpoint)
         or exists (select from queue.binding b where b.account_id = p_account_id and b.endpoint = p_endpoint)
         or exists (
-            select from queue.lane l
-            where l.account_id = p_account_id and split_part(l.lane, ' ', 2) = p_endpoint)
+            select from queue.delivery_endpoint l
+            where l.account_id = p_account_id and split_part(l.endpoint_key, ' ', 2) = p_endpoint)
         or exists (
             select from (
                 select a.endpoint from queue.outgoing_delivery_attempt a
                 where a.account_id = p_account_id order by a.attempt_id desc limit 10000) n
             where n.endpoint = p_endpoint);
     if known then
-        insert into queue.lane as l (lane, next_at, paused_until, stopped, account_id, host)
+        insert into queue.delivery_endpoint as l (endpoint_key, next_at, paused_until, stopped, account_id, host)
         values (p_account_id || ' ' || p_endpoint, 'infinity', 'infinity', true, p_account_id,
             queue.delivery_host(p_account_id, p_endpoint))
-        on conflict (lane) do update set next_at = 'infinity', paused_until = 'infinity', stopped = true, probe = null;
+        on conflict (endpoint_key) do update set next_at = 'infinity', paused_until = 'infinity', stopped = true, probe = null;
     end if;
     return next;
 end $$;

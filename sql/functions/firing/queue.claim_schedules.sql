@@ -10,7 +10,7 @@
 -- Index: schedule_account_due.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
-    now timestamptz, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamptz,
+    now timestamptz, schedule_id bigint, api text, expression_kind text, canonical text, timezone text, anchor_at timestamptz,
     end_at timestamptz, window_seconds int, catchup boolean, catchup_limit int, max_age_seconds int,
     next_fire_at timestamptz, topic text, name text)
 language plpgsql as $$
@@ -53,7 +53,7 @@ begin
         into v_ids, v_of, v_accounts from claimed c;    -- an account that has given all that it has is left out
     end loop;
     return query
-    select v_now, s.schedule_id, s.door, s.form, s.canonical, s.timezone, s.anchor_at, s.end_at,
+    select v_now, s.schedule_id, s.api, s.expression_kind, s.canonical, s.timezone, s.anchor_at, s.end_at,
         queue.schedule_window(s), s.catchup, s.catchup_limit,
         coalesce((s.target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400), s.next_fire_at,
         case when queue.target_kind(s.target) = 'topic' then s.target ->> 'Arn' end, s.name

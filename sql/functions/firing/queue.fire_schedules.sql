@@ -3,8 +3,8 @@
 -- Parameters, one array element a schedule: id; the next occurrence (null: none); the text for last_error, when
 --   occurrences are skipped, and the first of these, which gets a run with this text; how many occurrences fire now. Then
 --   one element an occurrence, in the same order: its time; its topic message, as dispatch_schedule describes it.
--- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native
---   schedule, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it
+-- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a
+--   schedule of the REST API, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it
 --   needs, and it is due again in a second, or its account has too many deliveries, and it is due again in ten; "unsigned": nothing happened, its topic messages have to be signed with the
 --   version that detail names.
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
@@ -67,7 +67,7 @@ begin
                         perform queue.dispatch_schedule(v_schedule, p_at[v_occurrence], false, 1,
                             p_topic_messages[v_occurrence]);
                     exception when others then
-                        if v_schedule.door = 'native' or sqlstate in ('QU007', 'QU008', '55P03')
+                        if v_schedule.api = 'rest' or sqlstate in ('QU007', 'QU008', '55P03')
                             or queue.is_server_error(sqlstate)
                         then
                             raise;
@@ -126,7 +126,7 @@ begin
 end $$;
 
 -- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires all simple schedules with
--- one occurrence, by one statement each for their messages, runs and rows. Simple are native schedules for standard
+-- one occurrence, by one statement each for their messages, runs and rows. Simple are schedules of the REST API for standard
 -- queues, without overlap rules, that have a next occurrence or are one-shots, which are deleted. That takes two fifths
 -- of the time that firing one by one takes (docs/decisions/0006-firing-together.md).
 -- Returns the ids of the schedules that fired. Raises QU006 or QU008 when one of them cannot fire: then none has fired.
@@ -146,8 +146,8 @@ begin
             with ordinality u(schedule_id, next_fire_at, at, topic_message, n)
         join queue.schedule s on s.schedule_id = u.schedule_id
         cross join lateral queue.schedule_message(s, u.at, false) m
-        where s.door = 'native' and s.target ? 'queue' and right(s.target ->> 'queue', 5) <> '.fifo'
-            and s.overlap = 'allow' and (u.next_fire_at is not null or s.form = 'fire_at')
+        where s.api = 'rest' and s.target ? 'queue' and right(s.target ->> 'queue', 5) <> '.fifo'
+            and s.overlap = 'allow' and (u.next_fire_at is not null or s.expression_kind = 'fire_at')
             and not exists (
                 select from queue.schedule_run r
                 where r.schedule_id = u.schedule_id and r.scheduled_for = u.at and not r.out_of_band
@@ -176,7 +176,7 @@ begin
         raise exception 'not every schedule of the batch fired' using errcode = 'QU008';
     end if;
     delete from queue.schedule s
-    where s.schedule_id = any (v_fired) and s.form = 'fire_at';
+    where s.schedule_id = any (v_fired) and s.expression_kind = 'fire_at';
     update queue.schedule s
     set next_fire_at = u.next_fire_at, fire_count = s.fire_count + 1, last_fired_at = clock_timestamp(),
         due_at = queue.schedule_due_at(s.schedule_id, u.next_fire_at, queue.schedule_window(s)),
@@ -243,8 +243,8 @@ begin
 end $$;
 
 -- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores a schedule's next occurrence after
--- earlier ones have been fired, and their outcomes. Without a next occurrence a native one-shot is deleted and another
--- native schedule is paused; a schedule of EventBridge Scheduler is deleted when its ActionAfterCompletion is DELETE,
+-- earlier ones have been fired, and their outcomes. Without a next occurrence a one-shot of the REST API is deleted and another
+-- schedule of the REST API is paused; a schedule of EventBridge Scheduler is deleted when its ActionAfterCompletion is DELETE,
 -- otherwise it stays.
 -- Locks: the schedule.
 create or replace function queue.advance_schedule(
@@ -254,7 +254,7 @@ begin
     if p_next_fire_at is null then
         delete from queue.schedule s
         where s.schedule_id = p_schedule_id
-            and case when s.door = 'native' then s.form = 'fire_at'
+            and case when s.api = 'rest' then s.expression_kind = 'fire_at'
                 else coalesce(s.action_after_completion = 'DELETE', false) end;
         if found then
             return;
@@ -263,13 +263,13 @@ begin
     update queue.schedule s
     set next_fire_at = p_next_fire_at,
         due_at = queue.schedule_due_at(s.schedule_id, p_next_fire_at, queue.schedule_window(s)),
-        status = case when p_next_fire_at is null and s.door = 'native' then 'paused' else s.status end,
+        status = case when p_next_fire_at is null and s.api = 'rest' then 'paused' else s.status end,
         last_fired_at = case when p_fired > 0 then clock_timestamp() else s.last_fired_at end,
         fire_count = s.fire_count + p_fired,
         consecutive_failures = case when p_failed > 0 then s.consecutive_failures + p_failed
             when p_fired > 0 then 0 else s.consecutive_failures end,
         last_error = case when p_note is not null then p_note
-            when p_next_fire_at is null and s.door = 'native' then 'no future occurrence'
+            when p_next_fire_at is null and s.api = 'rest' then 'no future occurrence'
             when p_failed > 0 then (
                 select r.error from queue.schedule_run r
                 where r.schedule_id = p_schedule_id and r.error is not null order by r.run_id desc limit 1)
@@ -277,7 +277,7 @@ begin
     where s.schedule_id = p_schedule_id;
 end $$;
 
--- queue.fail_schedule(schedule, occurrence, error): records that a native schedule's target refused an occurrence,
+-- queue.fail_schedule(schedule, occurrence, error): records that a schedule of the REST API's target refused an occurrence,
 -- which is tried again after 1, 2, 4, … 60 seconds; at the failure_threshold the schedule is paused.
 -- Locks: the schedule.
 create or replace function queue.fail_schedule(p_schedule queue.schedule, p_at timestamptz, p_error text) returns void

@@ -5,7 +5,7 @@
 --   schedules     a schedule or a retry is due
 --   move-tasks    a message move task runs, and does not wait to be continued
 --   maintenance   the retention of a message that was measured is over, or ids have yet to jump
--- Index: outgoing_delivery_due, lane_next_at, schedule_due, schedule_retry_due, move_task_running. Cost: 0.5 ms, and a read of
+-- Index: outgoing_delivery_due, delivery_endpoint_next_at, schedule_due, schedule_retry_due, move_task_running. Cost: 0.5 ms, and a read of
 -- queue.measurement.
 create or replace function queue.due_work(out changes bigint, out due text[])
 language plpgsql stable as $$
@@ -16,7 +16,7 @@ begin
     due := array_remove(array[
         case when exists (
                 select from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting and d.due_at <= v_now)
-            or exists (select from queue.lane l where l.next_at <= v_now) then 'deliveries' end,
+            or exists (select from queue.delivery_endpoint l where l.next_at <= v_now) then 'deliveries' end,
         case when exists (select from queue.schedule s where s.status = 'active' and s.due_at <= v_now)
             or exists (select from queue.schedule_retry r where r.due_at <= v_now) then 'schedules' end,
         case when exists (

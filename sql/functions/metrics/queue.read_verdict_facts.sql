@@ -11,7 +11,7 @@
 --   stopped_mapping    why one of its event source mappings was stopped, not by a person; null: none was
 --   failing_since      since when an enabled one fails, the one that has failed longest; null: none does; failing_result: how
 --   measured_at …      what was last measured of the queue; null: never
--- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, lane_paused, outgoing_delivery_waits_for,
+-- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, delivery_endpoint_paused, outgoing_delivery_waits_for,
 -- event_source_mapping_queue_arn_function_arn_key.
 -- Cost: a look at one waiting delivery of each paused endpoint.
 create or replace function queue.read_verdict_facts(p_arns text[])
@@ -22,10 +22,10 @@ returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters 
 language sql stable as $$
 with paused as materialized (
     select w.dead_letter_arn, count(*)::int as endpoints
-    from (select l.lane from queue.lane l where l.paused_until is not null limit 1000) l
+    from (select l.endpoint_key from queue.delivery_endpoint l where l.paused_until is not null limit 1000) l
     cross join lateral (
         select x.dead_letter_arn from queue.outgoing_delivery x
-        where x.waits_for = l.lane and x.state = 'pending' and x.waiting
+        where x.waits_for = l.endpoint_key and x.state = 'pending' and x.waiting
         order by x.due_at, x.delivery_id limit 1) w
     where w.dead_letter_arn is not null group by 1)
 select u.n::int, q.arn, clock_timestamp(), q.fifo,

@@ -1,9 +1,9 @@
 -- queue.list_schedule_page: an account's schedules in a region, in the order of group and name, after
--- (p_after_group, p_after_name). Null: any. p_target_kind: queue, topic, function; p_door: native, aws.
+-- (p_after_group, p_after_name). Null: any. p_target_kind: queue, topic, function; p_api: rest, aws.
 -- Returns the database's time and the schedule as JSON by column.
 -- Index: schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_schedule_page(
-    p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_door text,
+    p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_api text,
     p_after_group text, p_after_name text, p_limit int)
 returns table (now timestamptz, schedule jsonb)
 language sql volatile as $$
@@ -13,7 +13,7 @@ where s.account_id = p_account_id and s.region = p_region
     and (p_name_prefix is null or starts_with(s.name, p_name_prefix))
     and (p_status is null or s.status = p_status)
     and (p_target_kind is null or p_target_kind = queue.target_kind(s.target))
-    and (p_door is null or s.door = p_door)
+    and (p_api is null or s.api = p_api)
     and (s.group_name, s.name) > (coalesce(p_after_group, ''), coalesce(p_after_name, ''))
 order by s.group_name, s.name
 limit p_limit

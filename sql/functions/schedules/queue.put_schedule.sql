@@ -7,7 +7,7 @@
 -- p_next_fire_at: the next occurrence after `now` of read_schedule, or the moment of a one-shot. It is stored for a new
 --   schedule, when expression, time zone, start or end changed, and when a pause ends after the stored occurrence has
 --   passed; otherwise the stored one stays. One that was due and had not fired yet gets a run that says that it was skipped.
---   Without a next occurrence a native schedule is paused.
+--   Without a next occurrence a schedule of the REST API is paused.
 -- The count of failures and the last error are reset, except by a patch that changes neither expression nor status.
 -- Returns one row: the schedule as JSON by column, created, error (ScheduleExists, ScheduleNotFound, GroupNotFound).
 -- Locks: the schedule, and its group against deletion.
@@ -56,8 +56,8 @@ begin
     v_new.updated_at := v_now;
     v_new.last_fired_at := v_old.last_fired_at;
     v_new.fire_count := coalesce(v_old.fire_count, 0);
-    v_same_times := (v_old.form, v_old.canonical, v_old.timezone, v_old.start_at, v_old.end_at)
-        is not distinct from (v_new.form, v_new.canonical, v_new.timezone, v_new.start_at, v_new.end_at);
+    v_same_times := (v_old.expression_kind, v_old.canonical, v_old.timezone, v_old.start_at, v_old.end_at)
+        is not distinct from (v_new.expression_kind, v_new.canonical, v_new.timezone, v_new.start_at, v_new.end_at);
     v_new.consecutive_failures := 0;
     if p_mode = 'patch' and v_same_times and v_old.status = v_new.status then
         v_new.consecutive_failures := v_old.consecutive_failures;
@@ -74,7 +74,7 @@ begin
     perform queue.record_skipped_run(v_old.schedule_id, v_old.next_fire_at, 'skipped: the schedule was changed before it fired')
     where v_old.status = 'active' and v_old.due_at <= v_now and v_new.next_fire_at is distinct from v_old.next_fire_at;
     v_new.due_at := queue.schedule_due_at(v_new.schedule_id, v_new.next_fire_at, queue.schedule_window(v_new));
-    if v_new.next_fire_at is null and v_new.door = 'native' and v_new.status = 'active' then
+    if v_new.next_fire_at is null and v_new.api = 'rest' and v_new.status = 'active' then
         v_new.status := 'paused';
         v_new.last_error := 'no future occurrence';
     end if;
@@ -84,10 +84,10 @@ begin
     end if;
     insert into queue.schedule values (v_new.*)
     on conflict (schedule_id) do update set
-        (door, form, expression, canonical, timezone, anchor_at, start_at, end_at, jitter_seconds, window_minutes, catchup,
+        (api, expression_kind, expression, canonical, timezone, anchor_at, start_at, end_at, jitter_seconds, window_minutes, catchup,
          catchup_limit, failure_threshold, overlap, target, status, next_fire_at, due_at, last_error,
          consecutive_failures, description, kms_key_arn, action_after_completion, client_token, updated_at)
-        = (excluded.door, excluded.form, excluded.expression, excluded.canonical, excluded.timezone, excluded.anchor_at,
+        = (excluded.api, excluded.expression_kind, excluded.expression, excluded.canonical, excluded.timezone, excluded.anchor_at,
          excluded.start_at, excluded.end_at, excluded.jitter_seconds, excluded.window_minutes, excluded.catchup,
          excluded.catchup_limit, excluded.failure_threshold, excluded.overlap, excluded.target, excluded.status,
          excluded.next_fire_at, excluded.due_at, excluded.last_error, excluded.consecutive_failures,

@@ -1,5 +1,5 @@
 -- queue.sync_schedules(account, region, names, fields, next occurrences, prune): writes many schedules of the group
--- `default`, each as put_schedule does with `replace`; with p_prune it deletes native schedules with other names, but
+-- `default`, each as put_schedule does with `replace`; with p_prune it deletes schedules of the REST API with other names, but
 -- none that is a message of send_later.
 -- Returns a row a schedule: n, the schedule as JSON by column, created, changed: false when it was so already; and a row
 -- for each deleted one, with n null.
@@ -15,11 +15,11 @@ declare
 begin
     if p_prune then
         perform from queue.schedule s
-        where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.door = 'native'
+        where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.api = 'rest'
         order by s.name for update;
         return query
         delete from queue.schedule s
-        where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.door = 'native'
+        where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.api = 'rest'
             and s.name <> all (p_names) and not s.target ? 'system'
         returning null::int, to_jsonb(s), false, true;
     end if;

@@ -44,7 +44,7 @@ begin
             schedule := 'delayed-' || gen_random_uuid();
             detail := null;
             perform queue.put_schedule(v_part[5], v_part[4], 'default', schedule, 'create', jsonb_build_object(
-                'door', 'native', 'form', 'fire_at', 'expression', queue.schedule_time(v_at),
+                'api', 'rest', 'expression_kind', 'fire_at', 'expression', queue.schedule_time(v_at),
                 'canonical', queue.schedule_time(v_at), 'timezone', 'UTC', 'target', jsonb_build_object(
                     'queue', v_part[6], 'body', p_bodies[n], 'attributes', coalesce(p_attributes[n], '{}'),
                     'system', coalesce(p_system[n], '{}'))), v_at);

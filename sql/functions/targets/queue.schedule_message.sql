@@ -1,4 +1,4 @@
--- queue.schedule_message(schedule, occurrence, out of band): the message that a native schedule sends: its text, its
+-- queue.schedule_message(schedule, occurrence, out of band): the message that a schedule of the REST API sends: its text, its
 -- attributes as SQS keeps them, `_schedule` among them unless it is a message of send_later, and the size of both in bytes.
 -- The target of a schedule of the REST API is {"queue" | "topic", "body", "attributes", "facts"}: the message's text as
 -- it was sent, its attributes in SQS's JSON, the values that filter policies compare. That of a schedule of the

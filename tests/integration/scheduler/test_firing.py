@@ -80,7 +80,13 @@ def test_what_is_not_due_or_paused_does_not_fire(db: Connection, fire: Fire, hou
 
 
 def test_the_headers_of_the_user_are_kept(db: Connection, fire: Fire, hour: Hour) -> None:
-    put(db, "s", hour(-2), form="fire_at", target={"queue": "jobs", "message": [1], "headers": {"a": "b"}})
+    put(
+        db,
+        "s",
+        hour(-2),
+        expression_kind="fire_at",
+        target={"queue": "jobs", "message": [1], "headers": {"a": "b"}},
+    )
     fire()
     ((message, headers),) = received(db, "jobs")
     assert message == [1]
@@ -135,7 +141,7 @@ def test_a_topic_that_nobody_listens_to_is_no_failure(db: Connection, fire: Fire
 # --- one-shots and ends ----------------------------------------------------------------------------------------------
 def test_a_one_shot_fires_however_late_and_goes(db: Connection, fire: Fire, hour: Hour) -> None:
     at = hour(-1000)
-    put(db, "once", at, form="fire_at", canonical=write(at))
+    put(db, "once", at, expression_kind="fire_at", canonical=write(at))
     assert fire()["fired"] == 1
     assert read(db, "once") is None
     assert scheduled_for(db, "jobs") == [at]

@@ -41,8 +41,11 @@ def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "he
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
     if text is not None:
         target["Input"] = text
-    fields: dict[str, Any] = {"form": "aws_cron", "canonical": f"cron({at.minute} * * * ? *)"} | more
-    put(db, "s", at, door="aws", target=target, **fields)
+    fields: dict[str, Any] = {
+        "expression_kind": "aws_cron",
+        "canonical": f"cron({at.minute} * * * ? *)",
+    } | more
+    put(db, "s", at, api="aws", target=target, **fields)
 
 
 def bodies(db: Connection, queue: str = "jobs") -> list[str]:
@@ -127,7 +130,7 @@ def test_action_after_completion(
     at = hour()
     canonical = f"at({at:%Y-%m-%dT%H:%M:%S})" if form == "at" else f"cron({at.minute} * * * ? *)"
     end = None if form == "at" else write(at)
-    invoke(db, at, form=form, canonical=canonical, end_at=end, action_after_completion=action)
+    invoke(db, at, expression_kind=form, canonical=canonical, end_at=end, action_after_completion=action)
     assert fire()["fired"] == 1
     row = read(db, "s")
     assert (row is not None) == continues

@@ -28,7 +28,7 @@ def _jobs(db: Connection) -> None:
 def once(db: Connection, name: str, seconds: float) -> None:
     """A one-shot that is due in so many seconds."""
     at = now(db) + timedelta(seconds=seconds)
-    put(db, name, at, form="fire_at")
+    put(db, name, at, expression_kind="fire_at")
 
 
 # --- the container ---------------------------------------------------------------------------------------------------

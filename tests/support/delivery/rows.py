@@ -68,7 +68,8 @@ def pass_time(db: Connection, seconds: float) -> None:
     by = (f"{seconds} seconds",)
     db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)
     db.execute(
-        "update queue.lane set next_at = next_at - %(by)s::interval, paced_at = paced_at - %(by)s::interval,"
+        "update queue.delivery_endpoint set next_at = next_at - %(by)s::interval,"
+        " paced_at = paced_at - %(by)s::interval,"
         " paused_until = paused_until - %(by)s::interval",
         {"by": by[0]},
     )

@@ -20,8 +20,8 @@ Hour = Callable[..., datetime]
 RowT = TypeVar("RowT", bound=effects.Row)
 
 HOURLY: Row = {
-    "door": "native",
-    "form": "cron",
+    "api": "rest",
+    "expression_kind": "cron",
     "expression": "0 * * * *",
     "canonical": "0 * * * *",
     "timezone": "UTC",

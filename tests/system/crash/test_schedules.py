@@ -44,9 +44,10 @@ cross join lateral (
         and a.anchor + k * interval '1 minute' <= %(middle)s::timestamptz + %(reach)s * interval '1 second') t
 """
 _SCHEDULES = """
-insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone, anchor_at, end_at,
+insert into queue.schedule (account_id, region, name, api, expression_kind,
+    expression, canonical, timezone, anchor_at, end_at,
     catchup, catchup_limit, target, next_fire_at, due_at)
-select '000000000000', 'us-east-1', e.name, case when e.kind = 2 then 'aws' else 'native' end,
+select '000000000000', 'us-east-1', e.name, case when e.kind = 2 then 'aws' else 'rest' end,
     (array['fire_at', 'cron', 'rate'])[e.kind + 1], e.canonical, e.canonical, 'UTC', e.first,
     %(middle)s::timestamptz + %(reach)s * interval '1 second', true, 10000,
     case when e.kind = 2 then jsonb_build_object('Arn', 'arn:aws:sqs:us-east-1:000000000000:jobs',
@@ -183,7 +184,7 @@ def check(db: Connection) -> None:
     assert number(db, "select count(*) from public.fired") == expected
     assert number(db, "select count(*) from (table public.recurring except table public.fired) d") == 0
     # One-shots are gone; nothing is to be tried again.
-    assert number(db, "select count(*) from queue.schedule where form = 'fire_at'") == 0
+    assert number(db, "select count(*) from queue.schedule where expression_kind = 'fire_at'") == 0
     assert number(db, "select count(*) from queue.schedule_retry") == 0
     recurring = number(db, "select count(*) from public.expected where kind > 0")
     assert number(db, "select count(*) from public.recurring") == recurring

@@ -54,7 +54,7 @@ def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
     return Delivery(
         delivery_id=row.delivery_id,
         account_id=row.account_id,
-        endpoint_key=row.lane,
+        endpoint_key=row.endpoint_key,
         endpoint=row.endpoint,
         kind=row.kind,
         message_id=row.message_id,

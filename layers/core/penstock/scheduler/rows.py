@@ -24,8 +24,8 @@ class ScheduleRow(Struct):
     region: str
     group_name: str
     name: str
-    door: str
-    form: str
+    api: str
+    expression_kind: str
     expression: str
     canonical: str
     timezone: str
@@ -55,7 +55,7 @@ class ScheduleRow(Struct):
     @property
     def when(self) -> Expression:
         """The expression, which can be evaluated."""
-        return read_stored(self.form, self.expression, self.canonical, self.timezone)
+        return read_stored(self.expression_kind, self.expression, self.canonical, self.timezone)
 
 
 def read_row(columns: JsonObject) -> ScheduleRow:

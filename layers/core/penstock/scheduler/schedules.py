@@ -110,8 +110,8 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     now, _ = yield from schedule_rows.read(group, request.name, context)
     period = Period(period.start, period.end, period.start or now)
     fields = {
-        "door": "aws",
-        "form": expression.form,
+        "api": "aws",
+        "expression_kind": expression.form,
         "expression": expression.written,
         "canonical": expression.canonical,
         "timezone": expression.timezone,
@@ -222,16 +222,16 @@ def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
 
 def expression_text(row: ScheduleRow) -> str:
     """The expression in AWS's form. One of the REST API becomes `at()` or `cron()`, with its own cron fields."""
-    if row.door == "aws":
+    if row.api == "aws":
         return row.expression
-    if row.form == "fire_at":
+    if row.expression_kind == "fire_at":
         return f"at({row.canonical.removesuffix('Z')})"
     return f"cron({row.canonical})"
 
 
 def describe_target(row: ScheduleRow) -> scheduler.Target:
     """The target. One of the REST API gets the ARN of its queue or topic, and no role."""
-    if row.door == "aws":
+    if row.api == "aws":
         return msgspec.convert(row.target, scheduler.Target)
     service, name = ("sqs", row.target["queue"]) if "queue" in row.target else ("sns", row.target["topic"])
     return scheduler.Target(arn=f"arn:aws:{service}:{row.region}:{row.account_id}:{name}", role_arn="")

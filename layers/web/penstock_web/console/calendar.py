@@ -94,7 +94,7 @@ def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
 
     Of times that have passed only the stored one is listed, at which they are still to fire.
     """
-    expression = read_stored(row.form, row.expression, row.canonical, row.timezone)
+    expression = read_stored(row.expression_kind, row.expression, row.canonical, row.timezone)
     period = Period(end=row.end_at, anchor=row.anchor_at)
     found: list[datetime] = [row.next_fire_at]
     try:
@@ -111,7 +111,7 @@ def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
 
 def describe_times(row: CalendarRow) -> str:
     """When they fire, in English."""
-    return read_stored(row.form, row.expression, row.canonical, row.timezone).description()
+    return read_stored(row.expression_kind, row.expression, row.canonical, row.timezone).description()
 
 
 def build_days(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:

@@ -50,18 +50,18 @@ def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
         " returning notice_id", (json.dumps(SCHEDULE),),
     ).fetchone()  # fmt: skip
     assert row is not None
-    lane, policy = f"{ACCOUNT} {ARN}", json.dumps({"MaximumRetryAttempts": 185, "Until": until})
+    endpoint_key, policy = f"{ACCOUNT} {ARN}", json.dumps({"MaximumRetryAttempts": 185, "Until": until})
     db.execute(
         "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, subscription_policy,"
         " dead_letter_arn, attempts, last_error, due_at, waiting, waits_for)"
         " values (%s, %s, %s, true, %s, %s, 3, 'TooManyRequestsException: 429',"
         " clock_timestamp() - interval '2 hours', true, %s)",
-        (row[0], ACCOUNT, ARN, policy, dead_letters, lane),
+        (row[0], ACCOUNT, ARN, policy, dead_letters, endpoint_key),
     )
     db.execute(
-        "insert into queue.lane (lane, next_at, failures, account_id, host, paused_until)"
+        "insert into queue.delivery_endpoint (endpoint_key, next_at, failures, account_id, host, paused_until)"
         " values (%s, 'infinity', 20, %s, %s, clock_timestamp() + interval '1 minute')",
-        (lane, ACCOUNT, lane.lower()),
+        (endpoint_key, ACCOUNT, endpoint_key.lower()),
     )
 
 

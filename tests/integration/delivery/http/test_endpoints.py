@@ -110,9 +110,11 @@ def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
     """More of one account's endpoints are due again than a claim looks at; another's comes too."""
     publish(db, BAD)
     publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(30)))
-    db.execute("update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || lane")
     db.execute(
-        "insert into queue.lane (lane, next_at, account_id, host)"
+        "update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || endpoint_key"
+    )
+    db.execute(
+        "insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)"
         " select waits_for, now() - case when endpoint = %s then '1 s' else '1 h' end::interval, account_id,"
         "     queue.delivery_host(account_id, endpoint)"
         " from queue.outgoing_delivery",
@@ -179,7 +181,7 @@ def test_after_the_pause_an_answer_lets_all_go(db: Connection, store: Store) -> 
     pass_time(db, 5)
     settle(store, store.claim(50, {}), 200)
     assert len(store.claim(50, {})) == 20
-    assert number(db, "select count(*) from queue.lane where paused_until is not null") == 0
+    assert number(db, "select count(*) from queue.delivery_endpoint where paused_until is not null") == 0
 
 
 def test_a_probe_that_got_lost_is_followed_by_another(db: Connection, store: Store) -> None:
@@ -254,4 +256,4 @@ def test_lanes_of_healthy_endpoints_go(db: Connection, store: Store) -> None:
         claims = store.claim(50, {})
         assert len(claims) == size
         settle(store, claims, 200)
-    assert number(db, "select count(*) from queue.lane") == 0
+    assert number(db, "select count(*) from queue.delivery_endpoint") == 0

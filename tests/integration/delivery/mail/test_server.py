@@ -109,7 +109,7 @@ def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
     for reader in range(25):
         publish(db, subscribe(db, topic, f"reader{reader}@example.com"), "m")
     assert deliver(sns_smtp_url=url)["retried"] == 20
-    assert number(db, "select count(*) from queue.lane where paused_until is not null") == 1
+    assert number(db, "select count(*) from queue.delivery_endpoint where paused_until is not null") == 1
     assert {state for state, _ in states(db)} == {"waiting"}
     pass_time(db, 3 * 3600)  # as long as no URL is waited for
     deliver(sns_smtp_url=url)

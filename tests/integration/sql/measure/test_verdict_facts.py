@@ -99,19 +99,20 @@ def test_what_the_metrics_job_has_foreseen_since_yesterday(db: Connection) -> No
 def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connection) -> None:
     create(db, "lost")
     create(db, "other")
-    lane = f"000000000000 {ENDPOINT}"
+    endpoint_key = f"000000000000 {ENDPOINT}"
     db.execute(
         "insert into queue.outgoing_delivery"
         " (notice_id, account_id, endpoint, raw, dead_letter_arn, waiting, waits_for)"
         " values (1, '000000000000', %s, true, %s, true, %s)",
-        (ENDPOINT, arn_of("lost"), lane),
+        (ENDPOINT, arn_of("lost"), endpoint_key),
     )
     db.execute(
-        "insert into queue.lane (lane, next_at, account_id, host) values (%s, clock_timestamp(), '000000000000', 'h')",
-        (lane,),
+        "insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)"
+        " values (%s, clock_timestamp(), '000000000000', 'h')",
+        (endpoint_key,),
     )
     assert facts(db, "lost")[arn_of("lost")].paused_endpoints == 0
-    db.execute("update queue.lane set paused_until = clock_timestamp()")
+    db.execute("update queue.delivery_endpoint set paused_until = clock_timestamp()")
     found = facts(db, "lost", "other")
     assert [found[arn_of(name)].paused_endpoints for name in ("lost", "other")] == [1, 0]
 

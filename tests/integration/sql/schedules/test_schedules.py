@@ -33,7 +33,7 @@ DAILY = {"canonical": "0 0 * * *", "expression": "0 0 * * *"}
 
 def names(db: Connection, **wanted: Any) -> list[str]:
     """A page of the list, by the parameters of list_schedule_page."""
-    order = ("group", "name_prefix", "status", "target_kind", "door", "after_group", "after_name")
+    order = ("group", "name_prefix", "status", "target_kind", "api", "after_group", "after_name")
     values = [wanted.get(name) for name in order]
     rows = call(db, LIST_SCHEDULES, ACCOUNT, REGION, *values, wanted.get("limit", 100))
     return [f"{row.schedule['group_name']}/{row.schedule['name']}" for row in rows]
@@ -136,7 +136,7 @@ def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection, hour: Hour)
 def test_a_native_schedule_without_a_future_is_paused(db: Connection) -> None:
     row, *_ = put(db, "s", None)
     assert (row["status"], row["last_error"]) == ("paused", "no future occurrence")
-    row, *_ = put(db, "t", None, door="aws", target={"Arn": "arn:aws:sqs:us-east-1:000000000000:jobs"})
+    row, *_ = put(db, "t", None, api="aws", target={"Arn": "arn:aws:sqs:us-east-1:000000000000:jobs"})
     assert (row["status"], row["last_error"]) == ("active", None)
 
 
@@ -182,14 +182,14 @@ def test_the_list_has_filters_and_pages(db: Connection, hour: Hour) -> None:
     put(db, "ab", at)
     put(db, "b_c", at, status="paused")
     put(db, "b-c", at, target=topic)
-    put(db, "z", at, group="alpha", door="aws", target=aws)
+    put(db, "z", at, group="alpha", api="aws", target=aws)
     everything = ["alpha/z", "default/ab", "default/b-c", "default/b_c"]
     assert sorted(names(db)) == everything
     assert names(db, status="paused") == ["default/b_c"]
     assert sorted(names(db, target_kind="topic")) == ["alpha/z", "default/b-c"]
     assert names(db, target_kind="queue", name_prefix="a") == ["default/ab"]
     assert names(db, name_prefix="b_") == ["default/b_c"]
-    assert names(db, door="aws") == names(db, group="alpha") == ["alpha/z"]
+    assert names(db, api="aws") == names(db, group="alpha") == ["alpha/z"]
     paged = names(db, limit=1)
     while len(paged) < 4:
         group, name = paged[-1].split("/")
@@ -207,7 +207,7 @@ def test_synchronising_prunes_native_ones_only(db: Connection, hour: Hour) -> No
     at = hour(1)
     for name in ("keep", "go"):
         put(db, name, at)
-    put(db, "theirs", at, door="aws", target={"Arn": "arn:aws:sqs:us-east-1:000000000000:jobs"})
+    put(db, "theirs", at, api="aws", target={"Arn": "arn:aws:sqs:us-east-1:000000000000:jobs"})
     fields = [json.dumps(HOURLY)] * 2
     rows = call(db, SYNC_SCHEDULES, ACCOUNT, REGION, ["new", "keep"], fields, [at, at], True)
     assert sorted((row.schedule["name"], row.n, row.created) for row in rows) == [
@@ -333,7 +333,7 @@ def test_an_application_makes_a_schedule_in_its_own_transaction(connect: Connect
     row = read(other, "s")
     assert row is not None
     assert row["target"] == {"queue": "jobs", "message": {"a": 1}}
-    assert (row["form"], row["expression"], row["canonical"]) == ("every", "1h", "0 * * * *")
+    assert (row["expression_kind"], row["expression"], row["canonical"]) == ("every", "1h", "0 * * * *")
     assert row["next_fire_at"] == at == at.replace(minute=0, second=0, microsecond=0)
     assert before < at <= now(db) + timedelta(hours=1)
     assert row["jitter_seconds"] == 5

@@ -46,7 +46,9 @@ def test_a_delivery_is_due(db: Connection) -> None:
     assert due(db) == ["deliveries"]
     db.execute("update queue.outgoing_delivery set waiting = true")  # for its endpoint, which is paused
     assert due(db) == []
-    db.execute("insert into queue.lane (lane, account_id, host, next_at) values ('a', '0', 'a', now())")
+    db.execute(
+        "insert into queue.delivery_endpoint (endpoint_key, account_id, host, next_at) values ('a', '0', 'a', now())"
+    )
     assert due(db) == ["deliveries"]
 
 

@@ -37,10 +37,11 @@ class Calendar:
         with psycopg.connect(self.database.dsn) as connection:
             connection.execute(
                 """
-                insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone,
+                insert into queue.schedule (account_id, region, name, api, expression_kind,
+                    expression, canonical, timezone,
                     target, next_fire_at, due_at, status)
                 select '000000000000', 'us-east-1',
-                    %(name)s || case when %(number)s > 1 then lpad(n::text, 5, '0') else '' end, 'native', 'cron',
+                    %(name)s || case when %(number)s > 1 then lpad(n::text, 5, '0') else '' end, 'rest', 'cron',
                     %(cron)s, %(cron)s, 'UTC', '{"queue": "q", "message": {}}', %(at)s, %(at)s, %(status)s
                 from generate_series(1, %(number)s) n
                 """,

@@ -15,7 +15,7 @@ def delivery(attempts: int) -> Delivery:
     return Delivery(
         1,
         "000000000000",
-        "lane",
+        "endpoint",
         "https://gateway/sms",
         GATEWAY,
         UUID(int=1),

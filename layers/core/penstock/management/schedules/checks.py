@@ -57,7 +57,7 @@ def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
         COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS
     } | expression_columns(expression)
     fields |= {"start_at": parse_time("start_at", new.start_at), "end_at": parse_time("end_at", new.end_at)}
-    fields |= {"door": "native", "target": check_target(new.target)}
+    fields |= {"api": "rest", "target": check_target(new.target)}
     check_period(build_period(fields))
     return expression, fields
 
@@ -66,7 +66,7 @@ def change_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
     """The fields that a change writes. Raises ScheduleConflict for changes that only EventBridge Scheduler can make."""
     given = {name for name in changes.__struct_fields__ if getattr(changes, name) not in (None, UNSET)}
     given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
-    if row.door == "aws" and given - {"status"}:
+    if row.api == "aws" and given - {"status"}:
         raise ScheduleConflict(
             f"Schedule '{row.name}' was made through EventBridge Scheduler; here its status can be changed"
         )
@@ -129,13 +129,13 @@ def change_expression(row: ScheduleRow, changes: SchedulePatch) -> Expression:
     timezone = changes.timezone if isinstance(changes.timezone, str) else row.timezone
     if any(getattr(changes, form) is not None for form in EXPRESSION_FORMS):
         return read_expression(changes, timezone)
-    return read_expression(msgspec.convert({row.form: row.expression}, SchedulePatch), timezone)
+    return read_expression(msgspec.convert({row.expression_kind: row.expression}, SchedulePatch), timezone)
 
 
 def expression_columns(expression: Expression) -> Fields:
     """The columns that store an expression."""
     return {
-        "form": expression.form,
+        "expression_kind": expression.form,
         "expression": expression.written,
         "canonical": expression.canonical,
         "timezone": expression.timezone,

@@ -16,13 +16,14 @@ NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid",), NextDeliveryRow)
 
 
 class ClaimedDeliveryRow(NamedTuple):
-    """A delivery that is due, leased to the caller. `lane`: names its endpoint and its account. The policies are JSON.
+    """A delivery that is due, leased to the caller. The policies are JSON.
 
-    `attempts`: those whose outcome is known. `trace`: the trace header of the publish, if it was traced.
+    `endpoint_key`: names its endpoint and its account. `attempts`: those whose outcome is
+    known. `trace`: the trace header of the publish, if it was traced.
     """
 
     delivery_id: int
-    lane: str
+    endpoint_key: str
     endpoint: str
     kind: str
     message_id: UUID

@@ -38,8 +38,8 @@ class ClaimedScheduleRow(NamedTuple):
 
     now: datetime
     schedule_id: int
-    door: str
-    form: str
+    api: str
+    expression_kind: str
     canonical: str
     timezone: str
     anchor_at: datetime | None

@@ -116,7 +116,7 @@ class CalendarRow(NamedTuple):
     `looked_at` and `expressions` are the same in each row: schedules that were looked at, and rows without a limit.
     """
 
-    form: str
+    expression_kind: str
     expression: str
     canonical: str
     timezone: str

@@ -52,17 +52,17 @@ def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
     """
     following = plan_occurrences(due)
     due_until = due.now - timedelta(seconds=due.window_seconds)
-    if due.door == "native" and due.form == "fire_at":
+    if due.api == "rest" and due.expression_kind == "fire_at":
         return Plan([due.next_fire_at], None)
-    if due.door == "native" and due.catchup:
+    if due.api == "rest" and due.catchup:
         return catch_up(due, following, due_until)
-    late = due.max_age_seconds if due.door == "aws" else grace_seconds
+    late = due.max_age_seconds if due.api == "aws" else grace_seconds
     return take_recent(due, following, due_until, due_until - timedelta(seconds=late))
 
 
 def plan_occurrences(due: ClaimedScheduleRow) -> NextOccurrence:
     """The occurrences of a schedule, up to its end."""
-    expression = read_stored(due.form, due.canonical, due.canonical, due.timezone)
+    expression = read_stored(due.expression_kind, due.canonical, due.canonical, due.timezone)
 
     def following(instant: datetime) -> datetime | None:
         found = expression.next_after(instant, due.anchor_at)
