@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from penstock.message_lengths import MessageLengths
 from penstock.postgres.calls import statement_call
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.statements.long_polls import READY_QUEUES
-from penstock.postgres.statements.messages import FOUND_LONG_ROWS, ReceivedRow
+from penstock.postgres.statements.messages import ReceivedRow
 
 from .effects import (
     Ask,
@@ -62,32 +63,34 @@ def run(
     database: StatementExecutor,
     count: Callable[[Report], None] = ignore,
     grant: GrantWait = any_wait,
+    lengths: MessageLengths | None = None,
 ) -> T:
     """The operation's result. Raises what the operation raises, and the errors of `call`.
 
-    `count` is called with each report of the operation, `grant` before each wait.
+    `count` is called with each report of the operation, `grant` before each wait. `lengths`: of the process.
     """
+    if lengths is None:
+        lengths = MessageLengths()
     try:
         effect = next(operation)
         while True:
             while isinstance(effect, Report):
                 count(effect)
                 effect = operation.send(None)
-            effect = operation.send(perform(effect, database, grant))
+            effect = operation.send(perform(effect, database, grant, lengths))
     except StopIteration as end:
         value: T = end.value
         return value
 
 
-def perform(effect: Effect[Any], database: StatementExecutor, grant: GrantWait) -> object:
+def perform(
+    effect: Effect[Any], database: StatementExecutor, grant: GrantWait, lengths: MessageLengths
+) -> object:
     """Performs one effect and returns its result. Raises TypeError for an effect that it does not know."""
     if isinstance(effect, (Call, BatchCall, Transact)):
         return database.call(*statement_call(effect))
     if isinstance(effect, Receive):
-        try:
-            return receive(effect, database, grant)
-        except LongMessageFound:
-            return FOUND_LONG_ROWS
+        return receive(effect, database, grant, lengths)
     if isinstance(effect, Pause):
         granted = grant(effect.seconds)
         time.sleep(granted)
@@ -99,23 +102,36 @@ def perform(effect: Effect[Any], database: StatementExecutor, grant: GrantWait) 
     raise TypeError(effect)
 
 
-def receive(effect: Receive[ReceivedRow], database: StatementExecutor, grant: GrantWait) -> list[ReceivedRow]:
+def receive(
+    effect: Receive[ReceivedRow], database: StatementExecutor, grant: GrantWait, lengths: MessageLengths
+) -> list[ReceivedRow]:
     """The rows of a receive: waits as long as granted, and looks again and again whether the queue may have a message.
 
     The pauses grow, also when it may have one and this receive gets none: others have locked it, or it is too long for
-    the answer, and may be so for long. No transaction is open during a pause. Raises LongMessageFound.
+    the answer, and may be so for long. No transaction is open during a pause.
     """
-    rows = database.call(*statement_call(effect))
+    rows = receive_now(effect, database, lengths)
     deadline = time.monotonic() + grant(seconds_to_wait(effect, rows))
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(pause, left))
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
         if database.call(READY_QUEUES, [[effect.queue.arn]]):
-            rows = database.call(*statement_call(effect))
+            rows = receive_now(effect, database, lengths)
             if not is_empty(rows):
                 return rows
     return rows
+
+
+def receive_now(
+    effect: Receive[ReceivedRow], database: StatementExecutor, lengths: MessageLengths
+) -> list[ReceivedRow]:
+    """The rows of one call, or of two where the first assumed short messages and found a long one."""
+    try:
+        return database.call(*statement_call(effect, assume_short=lengths.are_short(effect.queue)))
+    except LongMessageFound:
+        lengths.note_long(effect.queue)
+        return database.call(*statement_call(effect))
 
 
 def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
@@ -123,8 +139,7 @@ def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -
     if not is_empty(rows):
         return 0
     (header,) = rows
-    seconds = header.wait_seconds or 0 if effect.wait_seconds is None else effect.wait_seconds
-    return max(0, seconds - effect.waited_seconds)
+    return header.wait_seconds or 0 if effect.wait_seconds is None else effect.wait_seconds
 
 
 def is_empty(rows: Sequence[ReceivedRow]) -> bool:

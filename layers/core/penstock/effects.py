@@ -151,17 +151,13 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
         return self.statement, self.options, self.merge_key
 
 
-FOUND_LONG = "FoundLong"
-
-
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's own).
 
     While there are none it waits for the first one, at most `wait_seconds` (None: the queue's own), and holds no
     connection meanwhile. It does not wait where the header names an error. `in_flight_limit`: about so many messages of
     the queue may be in flight (None: any number). `limit`: of the length of all messages together (None: none). A
-    receive with an `attempt_id` is not merged with others. `waited_seconds`: of the wait that are over already.
-    `assume_short`: the messages are not measured; where one may be too long for that, the header's error is FOUND_LONG.
+    receive with an `attempt_id` is not merged with others.
     """
 
     statement: Statement[RowT_co]
@@ -172,8 +168,6 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     wait_seconds: float | None = 0
     attempt_id: str | None = None
     limit: ReceiveLimit | None = None
-    assume_short: bool = False
-    waited_seconds: float = 0
 
     @property
     def batch_key(self) -> Hashable:
@@ -182,7 +176,7 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
         On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
         """
         share = self.count if self.queue.is_fifo else None
-        return self.statement, self.queue, self.visibility_seconds, share, self.limit, self.assume_short
+        return self.statement, self.queue, self.visibility_seconds, share, self.limit
 
 
 class Pause(Effect[bool], frozen=True):

@@ -33,10 +33,7 @@ class RequestIds:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The objects that a process makes once (after a fork, not before) and its requests share.
-
-    `long_queues`: ARNs of queues in which a receive found messages so long that its answers have to be measured.
-    """
+    """The objects that a process makes once (after a fork, not before) and its requests share."""
 
     settings: Settings
     receipts: "ReceiptHandles"
@@ -44,7 +41,6 @@ class Environment:
     hosts: Hosts = field(init=False)
     access: "AccessRule | None" = field(init=False)
     request_rate: RequestRate | None = field(init=False)
-    long_queues: set[str] = field(default_factory=set)
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

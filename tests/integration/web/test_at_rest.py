@@ -12,7 +12,6 @@ from typing import NamedTuple, TypeVar
 
 import psycopg
 import pytest
-from msgspec.structs import replace
 
 from penstock.aws.arn import ResolvedQueue
 from penstock.aws.codec.protocol import Protocol
@@ -177,21 +176,18 @@ def test_it_rests_while_somebody_waits_for_long_messages(database: Database) -> 
         arn = create(db)
     queue = ResolvedQueue(arn)
     limit = receive_limit(None, Protocol.JSON)
-    poll = Receive(RECEIVE_MESSAGES, queue, 10, None, wait_seconds=1, limit=limit, assume_short=True)
-    long_queues: set[str] = set()
+    poll = Receive(RECEIVE_MESSAGES, queue, 10, None, wait_seconds=1, limit=limit)
     with process(database, HOUR_MS) as there:
         with somebody_else(database) as db:
             for _ in range(2):
                 send(db, arn, "x" * 1_000_000)
-        (first, second) = there.run(receive_messages(poll, long_queues))
-        assert long_queues == {arn}
+        (first, second) = there.run(receive_messages(poll))
         there.run(iter(BatchCall(DELETE_MESSAGES, [first.handle, second.handle], merge_key=queue.merge_key)))
-        measured = replace(poll, assume_short=False)
         over = threading.Event()
 
         def keep_polling() -> None:
             while not over.is_set():
-                assert there.run(receive_messages(measured, long_queues)) == []
+                assert there.run(receive_messages(poll)) == []
 
         with ThreadPoolExecutor(1) as consumer:
             polling = consumer.submit(keep_polling)

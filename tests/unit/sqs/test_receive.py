@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
 from msgspec.structs import replace
 
 from penstock import errors
 from penstock.aws.arn import ResolvedQueue
-from penstock.drivers import any_wait, perform, run, seconds_to_wait
+from penstock.drivers import any_wait, perform, run
 from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
+from penstock.message_lengths import MessageLengths
 from penstock.postgres.calls import receive_call
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.statements.messages import (
-    FOUND_LONG_ROWS,
     RECEIVE_ANSWER,
     RECEIVE_MESSAGES,
     ReceivedRow,
@@ -34,7 +34,7 @@ HEADER = RECEIVE_ANSWER.make_row([None, 0, *[None] * 14])
 
 def operation(wait_seconds: float | None, arn: str = ARN) -> Operation[list[ReceivedRow]]:
     return receive.receive_messages(
-        Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), 10, None, wait_seconds=wait_seconds, limit=LIMIT), set()
+        Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), 10, None, wait_seconds=wait_seconds, limit=LIMIT)
     )
 
 
@@ -100,38 +100,33 @@ def test_only_what_may_be_too_long_is_measured(
     last: object,
 ) -> None:
     """`last`: argument. No more bytes of a message than fit `most` times with the greatest growth by escapes."""
-    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), most, None, limit=limit, assume_short=assume_short)
-    called, arguments = receive_call(effect, 250, most)
+    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), most, None, limit=limit)
+    called, arguments = receive_call(effect, 250, most, assume_short=assume_short)
     assert called is statement
     assert len(arguments) == len(statement.types)
     assert arguments[-1] == last
     if (
         statement is RECEIVE_MESSAGES and last
     ):  # not where others share the transaction, or the attempt is kept
-        assert receive_call(effect, 250, most, own_transaction=False)[0] is RECEIVE_ANSWER
-        assert receive_call(replace(effect, attempt_id="a"), 250, most)[0] is RECEIVE_ANSWER
+        assert receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_ANSWER
+        assert (
+            receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_ANSWER
+        )
 
 
 @pytest.mark.parametrize(("wait_seconds", "left"), [(20, 1), (None, 0)])
-def test_a_queue_in_which_a_long_message_was_found_is_measured_from_then_on(
+def test_a_wait_for_messages_that_are_too_long_goes_on(
     monkeypatch: pytest.MonkeyPatch, wait_seconds: float | None, left: float
 ) -> None:
-    """The wait goes on, and does not begin anew."""
+    """It does not begin anew."""
     times = [100.0]
     monkeypatch.setattr(receive, "monotonic", lambda: times[-1])
-    queue = ResolvedQueue(ARN)
-    long_queues: set[str] = set()
     effect = Receive(
-        RECEIVE_MESSAGES, queue, 10, None, wait_seconds=wait_seconds, limit=FUNCTION, assume_short=True
+        RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=wait_seconds, limit=FUNCTION
     )
-    receiving = receive.receive_messages(effect, long_queues)
+    receiving = receive.receive_messages(effect)
     assert next(receiving) == effect
     times.append(119.0)
-    measured = receiving.send(FOUND_LONG_ROWS)
-    assert measured == replace(effect, assume_short=False, waited_seconds=19)
-    assert long_queues == {queue.arn}
-    assert isinstance(measured, Receive)
-    assert seconds_to_wait(measured, [HEADER._replace(wait_seconds=7)]) == left
     if left:
         assert receiving.send([TOO_LARGE]) == Pause(left)
     else:
@@ -139,12 +134,18 @@ def test_a_queue_in_which_a_long_message_was_found_is_measured_from_then_on(
             receiving.send([TOO_LARGE])
 
 
-def test_a_function_says_what_was_found() -> None:
+def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_on() -> None:
+    called: list[object] = []
+
     class Long:
         def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
-            raise LongMessageFound
+            called.append(statement)
+            if statement is RECEIVE_MESSAGES:
+                raise LongMessageFound
+            return cast("list[RowT]", [HEADER._replace(error="OverLimit")])
 
-    effect = Receive(
-        RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=20, limit=FUNCTION, assume_short=True
-    )
-    assert perform(effect, Long(), any_wait) == FOUND_LONG_ROWS
+    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=20, limit=FUNCTION)
+    lengths = MessageLengths()
+    for _ in range(2):
+        assert perform(effect, Long(), any_wait, lengths) == [HEADER._replace(error="OverLimit")]
+    assert called == [RECEIVE_MESSAGES, RECEIVE_ANSWER, RECEIVE_ANSWER]

@@ -84,19 +84,19 @@ def test_changed_visibility_timeouts() -> None:
 
 def test_received_messages_without_the_header() -> None:
     message = RECEIVE_MESSAGES.make_row([None, None, 1, *REST[1:]])
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), set())
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
     assert reports(operation, (RECEIVE_MESSAGES, [EMPTY, message])) == [Received(ARN, [message])]
 
 
 def test_an_empty_receive() -> None:
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), set())
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
     assert reports(operation, (RECEIVE_MESSAGES, [EMPTY])) == [Received(ARN, [])]
 
 
 def test_a_receive_that_fails_reports_nothing() -> None:
     found: list[Report] = []
     missing = RECEIVE_MESSAGES.make_row(["QueueDoesNotExist", *[None] * 15])
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), set())
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
     with pytest.raises(errors.QueueDoesNotExist):
         run(operation, Answers((RECEIVE_MESSAGES, [missing])), found.append)  # type: ignore[arg-type]
     assert found == []

@@ -245,9 +245,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
         resources = resources_on(FakeDatabase(queue))
         request = asyncio.get_running_loop().create_task(
             run_operation(
-                receive_messages(
-                    Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20), set()
-                ),
+                receive_messages(Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)),
                 resources,
             )
         )
@@ -313,13 +311,9 @@ async def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
 
     resources = resources_on(FakeDatabase(reply))
     limit = receive_limit(None, Protocol.JSON)
-    effect = Receive(
-        RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit, assume_short=True
-    )
+    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit)
     loop = asyncio.get_running_loop()
-    first, second = [
-        loop.create_task(run_operation(receive_messages(effect, set()), resources)) for _ in range(2)
-    ]
+    first, second = [loop.create_task(run_operation(receive_messages(effect), resources)) for _ in range(2)]
     await settle()
     queue.stored = 1
     resources.long_polls.wake(ORDERS, 1)
@@ -331,21 +325,27 @@ async def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
 
 
 @pytest.mark.virtual_time
-@pytest.mark.parametrize("assume_short", [True, False])
+@pytest.mark.parametrize("is_long", [True, False])
 async def test_who_comes_to_an_empty_queue_makes_no_call_whether_its_messages_are_long_or_short(
-    assume_short: bool,
+    is_long: bool,
 ) -> None:
-    database = FakeDatabase(Queue(stored=0))
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+        if statement is RECEIVE_MESSAGES and is_long:
+            raise LongMessageFound
+        return queue(statement, arguments)
+
+    queue = Queue(stored=0)
+    database = FakeDatabase(reply)
     resources = resources_on(database)
     effect = Receive(
         RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20,
-        limit=receive_limit(None, Protocol.JSON), assume_short=assume_short,
+        limit=receive_limit(None, Protocol.JSON),
     )  # fmt: skip
     loop = asyncio.get_running_loop()
     polls = []
     for _ in range(2):
-        polls.append(loop.create_task(run_operation(receive_messages(effect, set()), resources)))
+        polls.append(loop.create_task(run_operation(receive_messages(effect), resources)))
         await settle()
-    assert len(database.calls) == 1
+    assert len(database.calls) == 1 + is_long
     resources.long_polls.drain()
     assert await asyncio.gather(*polls) == [[], []]

@@ -112,7 +112,7 @@ def receive(
 ) -> Operation[list[ReceivedRow]]:
     """Up to `count` messages, for which it waits. Raises QueueDoesNotExist."""
     effect = build_receive(mapping.queue, min(count, MOST_A_RECEIVE), None, wait_seconds, context)
-    return (yield from receive_messages(effect, context.environment.long_queues))
+    return (yield from receive_messages(effect))
 
 
 def build_records(mapping: Mapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:

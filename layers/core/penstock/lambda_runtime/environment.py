@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from penstock.drivers import ignore, run
 from penstock.environment import Environment, RequestIds
+from penstock.message_lengths import MessageLengths
 from penstock.postgres.database import Database, import_driver
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
@@ -38,6 +39,7 @@ class ExecutionEnvironment:
     def __init__(self, variables: Mapping[str, str] = os.environ, *, bounds_waits: bool = False) -> None:
         self.variables = variables
         self._bounds_waits = bounds_waits
+        self._lengths = MessageLengths()
         self.request_ids = RequestIds()
         import_driver(variables.get("QUEUE_DATABASE_DRIVER", ""))
 
@@ -104,10 +106,10 @@ class ExecutionEnvironment:
 
     def _run(self, operation: "Operation[T]", count: "Callable[[Report], None]" = ignore) -> T:
         if not self._bounds_waits:
-            return run(operation, self.database, count)
+            return run(operation, self.database, count, lengths=self._lengths)
         name = self.variables.get("AWS_LAMBDA_FUNCTION_NAME", "")
         with bound_waits(self.settings, name, self.database) as waits:
-            return run(operation, self.database, count, waits.grant)
+            return run(operation, self.database, count, waits.grant, self._lengths)
 
     def psycopg_connection(self) -> "psycopg.Connection[Row]":
         """A psycopg connection for workers that need transactions, also with pg8000. Raises ServiceUnavailable."""

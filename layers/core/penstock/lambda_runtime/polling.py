@@ -25,6 +25,7 @@ from penstock.aws.arn import ResolvedQueue
 from penstock.drivers import any_wait, is_empty, perform
 from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
 from penstock.errors import AwsError
+from penstock.message_lengths import MessageLengths
 from penstock.postgres.database import Database
 from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
@@ -74,6 +75,7 @@ class FunctionService:
     def __init__(self, database: Database, counts: FunctionCounts) -> None:
         self.counts = counts
         self._database = database
+        self._lengths = MessageLengths()
         self._thread = ThreadPoolExecutor(1, "database")
         self._waiting: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
         self._returning: set[asyncio.Task[None]] = set()
@@ -121,7 +123,7 @@ class FunctionService:
         if isinstance(effect, Pause):
             await asyncio.sleep(effect.seconds)
             return True
-        return await self._in_thread(lambda: perform(effect, self._database, any_wait))
+        return await self._in_thread(lambda: perform(effect, self._database, any_wait, self._lengths))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -141,7 +143,9 @@ class FunctionService:
     async def _receive_now(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
         """The messages of a receive that is cancelled meanwhile are given back."""
         receiving = asyncio.ensure_future(
-            self._in_thread(lambda: cast("list[ReceivedRow]", perform(effect, self._database, any_wait)))
+            self._in_thread(
+                lambda: cast("list[ReceivedRow]", perform(effect, self._database, any_wait, self._lengths))
+            )
         )
         try:
             return await asyncio.shield(receiving)

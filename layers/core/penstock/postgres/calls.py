@@ -15,7 +15,9 @@ RowT = TypeVar("RowT", bound=Row)
 DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[RowT]
 
 
-def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[object]]:
+def statement_call(
+    effect: DatabaseEffect[RowT], *, assume_short: bool = False
+) -> tuple[Statement[RowT], list[object]]:
     """The statement and its arguments for one effect that is not merged; arrays are lists."""
     if isinstance(effect, BatchCall):
         return effect.statement, [
@@ -25,7 +27,7 @@ def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[
     if isinstance(effect, Transact):
         return effect.statement, [*transaction_columns(effect.handles, effect.messages), *effect.options]
     if isinstance(effect, Receive):
-        return receive_call(effect, effect.count, effect.count)
+        return receive_call(effect, effect.count, effect.count, assume_short=assume_short)
     return effect.statement, list(effect.arguments)
 
 
@@ -40,7 +42,7 @@ def transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list
 
 
 def receive_call(
-    receive: Receive[RowT], count: int, most: int, *, own_transaction: bool = True
+    receive: Receive[RowT], count: int, most: int, *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
     """The call of a receive of `count` messages, for requests of which each asks for at most `most`.
 
@@ -48,7 +50,8 @@ def receive_call(
     two get messages of one group, and all ask for equally many.
     `own_transaction`: the receive has a transaction to itself, which does not wait for the disk. A crash may then lose
     the fact that messages were received, and they are received again.
-    A receive that assumes short messages fails with LONG_MESSAGE if `most` as long as the longest one may be too much.
+    `assume_short`: as `message_lengths` says. The receive then fails with LONG_MESSAGE if `most` messages as long as
+    the longest one may be too much; otherwise messages are measured where they may be.
     """
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [
@@ -64,7 +67,7 @@ def receive_call(
     if limit is None or (most == 1 and not limit.way):  # the container hands out any single message
         return receive.statement, [*arguments, None]
     short_bytes = limit.max_bytes // (limit.growth * most) - MESSAGE_HEAD_BYTES
-    may_fail = receive.assume_short and own_transaction and receive.attempt_id is None
+    may_fail = assume_short and own_transaction and receive.attempt_id is None
     if may_fail and short_bytes >= SHORTEST_NOTED_BYTES:
         return receive.statement, [*arguments, short_bytes]
     return cast("Statement[RowT]", RECEIVE_ANSWER), [*arguments, limit.max_bytes, limit.format]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from penstock import errors
 from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
-from penstock.effects import FOUND_LONG, Operation, Pause, Receive, Wake
+from penstock.effects import Operation, Pause, Receive, Wake
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 from penstock.reports import Received, ReceivedBy
 from penstock.response_limit import receive_limit
@@ -20,7 +20,6 @@ from .types import Message, MessageAttributeValue, ReceiveMessageRequest, Receiv
 
 FULL_PAUSE_SECONDS = 1.0
 ALL_WAITERS = 1_000_000
-MOST_LONG_QUEUES = 10_000  # that a process remembers
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
@@ -47,7 +46,7 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
         # "applies only to FIFO queues" (API reference)
         request.receive_request_attempt_id if queue.is_fifo else None,
     )
-    rows = yield from receive_messages(receive, context.environment.long_queues)
+    rows = yield from receive_messages(receive)
     yield ReceivedBy(queue.arn, len(rows), context)
     seal = context.environment.receipts.seal
     return ReceiveMessageResult(
@@ -77,12 +76,11 @@ def build_receive(
         wait_seconds,
         attempt_id,
         receive_limit(context.http.response_limit, context.protocol),
-        assume_short=queue.arn not in context.environment.long_queues,
     )
 
 
-def receive_messages(receive: Receive[ReceivedRow], long_queues: set[str]) -> Operation[list[ReceivedRow]]:
-    """The messages of a receive. `long_queues`: of the process; their receives are measured from the beginning.
+def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
+    """The messages of a receive.
 
     Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
     be repeated. At the limit of messages in flight, a receive that does not wait raises OverLimit on a standard queue,
@@ -95,9 +93,6 @@ def receive_messages(receive: Receive[ReceivedRow], long_queues: set[str]) -> Op
         if header.error is None:
             yield Received(receive.queue.arn, messages)
             return messages
-        if header.error == FOUND_LONG:
-            receive = _measured(receive, long_queues, monotonic() - began)
-            continue
         if header.error not in ("OverLimit", "ResponseTooLarge"):
             yield Wake(receive.queue.arn, ALL_WAITERS)  # they find it deleted, too
             raise sql_error(header.error, receive.attempt_id)
@@ -109,16 +104,7 @@ def receive_messages(receive: Receive[ReceivedRow], long_queues: set[str]) -> Op
                 raise errors.ResponseTooLarge.of_message(receive.limit.way)
             yield Received(receive.queue.arn, ())
             return []
-        receive = replace(receive, wait_seconds=max(0, deadline - monotonic()), waited_seconds=0)
-
-
-def _measured(
-    receive: Receive[ReceivedRow], long_queues: set[str], waited_seconds: float
-) -> Receive[ReceivedRow]:
-    if len(long_queues) >= MOST_LONG_QUEUES:
-        long_queues.clear()
-    long_queues.add(receive.queue.arn)
-    return replace(receive, assume_short=False, waited_seconds=waited_seconds)
+        receive = replace(receive, wait_seconds=max(0, deadline - monotonic()))
 
 
 def _seconds_to_try(receive: Receive[ReceivedRow], header: ReceivedRow) -> float:

@@ -23,17 +23,17 @@ from time import monotonic
 from typing import Any, cast
 
 import psycopg
-from msgspec.structs import replace
 
 from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
+from penstock.message_lengths import MessageLengths
+from penstock.postgres.database import LongMessageFound
 from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, meaning
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
-    FOUND_LONG_ROWS,
     SEND_MESSAGES,
     ReceivedRow,
     SendEntry,
@@ -43,7 +43,6 @@ from penstock_web.database.calls import ExecuteStatement
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
 
 from .direct_handoff import DirectHandoff
-from .lengths import Lengths
 from .locked_keys import LockedKeys
 from .merge import (
     Batch,
@@ -127,7 +126,7 @@ class Batcher:
         self._linger_seconds = linger_seconds
         self._batches: dict[Hashable, PendingBatch] = {}
         self._pending_entries = 0
-        self._lengths = Lengths()
+        self._lengths = MessageLengths()
         self._last_flush_ended_at = 0.0  # of all pending batches
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None  # found once, not for each effect
@@ -235,7 +234,9 @@ class Batcher:
 
     async def _flush_apart(self, entries: Sequence[Entry], execute: ExecuteEntries, error: Exception) -> None:
         """Makes a call that failed again, in halves, if one entry may be the cause."""
-        if len(entries) > 1 and may_be_data_error(error):
+        if isinstance(error, LongMessageFound):
+            self._receive_again(entries)
+        elif len(entries) > 1 and may_be_data_error(error):
             middle = len(entries) // 2
             await self._flush(entries[:middle], execute)
             await self._flush(entries[middle:], execute)
@@ -243,6 +244,14 @@ class Batcher:
             statement = entries[0].effect.statement
             _log.error("database call failed", exc_info=error, extra={"function": statement.name})
             fail_entries(entries, InternalFailure)
+
+    def _receive_again(self, entries: Sequence[Entry]) -> None:
+        """Receives for these before all others, with fewer in a call: the messages are longer than was assumed."""
+        effect = cast("Receive[ReceivedRow]", entries[0].effect)
+        locked_key = self._locked_keys.find(effect) if self._locked_keys else None
+        batch = self._batch(effect.statement, effect.batch_key, effect.queue, locked_key)
+        batch.pending.extendleft(reversed(entries))
+        self._pending_entries += len(entries)
 
     def _isolate(self, entries: Sequence[Entry], execute: ExecuteEntries) -> None:
         """Makes a call that met a lock again: in halves, which delay nobody else; in the end, what is locked alone."""
@@ -270,15 +279,13 @@ class Batcher:
         if not isinstance(first, Receive):
             rows = await execute(*merge_calls(effects))
             return rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows)
-        if first.assume_short and self._lengths.are_long(first.queue):
-            effects[0] = replace(first, assume_short=False)
         try:
-            rows = await execute(*merge_calls(effects))
+            rows = await execute(*merge_calls(effects, assume_short=self._lengths.are_short(first.queue)))
         except psycopg.Error as error:
             if error.sqlstate != LONG_MESSAGE:
                 raise
             self._lengths.note_long(first.queue)
-            return [FOUND_LONG_ROWS for _ in entries]
+            raise LongMessageFound from error
         messages = cast("list[ReceivedRow]", rows)
         self._lengths.received(first.queue, len(messages) - 1, sum([len(row.body) for row in messages[1:]]))
         receives = cast("list[Receive[ReceivedRow]]", effects)

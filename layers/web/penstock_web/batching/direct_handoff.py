@@ -15,12 +15,13 @@ from typing import Protocol, cast
 from penstock.aws.arn import ResolvedQueue
 from penstock.aws.message_id import as_text
 from penstock.effects import Row, Statement
+from penstock.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.statements.messages import ReceivedRow, SendEntry
 from penstock_web.database.calls import RowT, StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
 
-from .merge import LARGEST_RECEIVE, Batch, distribute_messages, merge_calls, rows_by_effect
+from .merge import Batch, distribute_messages, merge_calls, rows_by_effect
 from .pending_batch import Entry
 from .write_backpressure import WriteBackpressure
 

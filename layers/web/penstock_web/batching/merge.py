@@ -15,9 +15,6 @@ from penstock.postgres.statements.messages import (
     VisibilityEntry,
 )
 
-# Messages of one receive call; fewer of long ones (`lengths`).
-LARGEST_RECEIVE = 250
-
 Batch: TypeAlias = BatchCall[Row, Row]
 Mergeable: TypeAlias = Batch | Transact[TransactedRow] | Receive[ReceivedRow]
 
@@ -30,16 +27,18 @@ class NumberedRow(Protocol):
 
 
 def merge_calls(
-    effects: Sequence[Mergeable], *, own_transaction: bool = True
+    effects: Sequence[Mergeable], *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[Row], list[object]]:
     """The statement and arguments that serve all these effects, which have the same batch key.
 
-    `own_transaction`: the call is a transaction of its own.
+    `own_transaction`: the call is a transaction of its own. `assume_short`: as `receive_call`.
     """
     first = effects[0]
     if isinstance(first, Receive):
         counts = [effect.count for effect in cast("Sequence[Receive[ReceivedRow]]", effects)]
-        statement, arguments = receive_call(first, sum(counts), max(counts), own_transaction=own_transaction)
+        statement, arguments = receive_call(
+            first, sum(counts), max(counts), own_transaction=own_transaction, assume_short=assume_short
+        )
         return cast("Statement[Row]", statement), arguments
     columns: Sequence[Sequence[object]]
     if isinstance(first, Transact):

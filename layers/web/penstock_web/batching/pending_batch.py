@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Row
+from penstock.message_lengths import LARGEST_RECEIVE, MessageLengths
 
-from .lengths import Lengths
-from .merge import LARGEST_RECEIVE, Mergeable
+from .merge import Mergeable
 
 # In entries; an effect counts one more for each KiB, so a call carries a MiB and the last request's bytes.
 # A call's bytes are in memory several times, and libpq keeps a buffer of the longest one that a connection has sent.
@@ -57,7 +57,7 @@ class PendingBatch:
 
     __slots__ = ("_lengths", "linger_seconds", "pending", "queue")
 
-    def __init__(self, queue: ResolvedQueue | None, linger_seconds: float, lengths: Lengths) -> None:
+    def __init__(self, queue: ResolvedQueue | None, linger_seconds: float, lengths: MessageLengths) -> None:
         self.pending: deque[Entry] = deque()
         self._lengths = lengths
         self.queue = queue

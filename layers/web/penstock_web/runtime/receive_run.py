@@ -62,15 +62,12 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
     def start(self) -> None:
         """Makes the first call; none where the queue is known to be empty (`can_skip_receive`).
 
-        One that repeats a call which found a long message (FOUND_LONG) always makes one: the request was perhaps woken
-        for that message.
         Raises ServiceUnavailable when too many calls wait already.
         """
         receive, long_polls = self._receive, self._receiver.long_polls
         self._missed_wakeups = long_polls.missed_wakeups
         waits = bool(receive.wait_seconds) and receive.attempt_id is None
-        repeats = receive.waited_seconds > 0
-        if waits and not repeats and long_polls.can_skip_receive(receive.queue):
+        if waits and long_polls.can_skip_receive(receive.queue):
             self._wait(EMPTY_RECEIVE)
         else:
             self._call()

@@ -13,9 +13,10 @@ import pytest
 from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
+from penstock.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES, ReceivedRow, SendEntry
 from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
-from penstock_web.batching.merge import LARGEST_RECEIVE, Batch
+from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import Entry
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.calls import StatementCall

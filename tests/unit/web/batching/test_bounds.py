@@ -10,18 +10,17 @@ import pytest
 from penstock.aws.arn import ResolvedQueue
 from penstock.aws.codec.protocol import Protocol
 from penstock.effects import BatchCall, Receive, Row, Statement
+from penstock.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statements.messages import (
-    FOUND_LONG_ROWS,
     RECEIVE_ANSWER,
     RECEIVE_MESSAGES,
     SEND_MESSAGES,
-    ReceivedRow,
     SendEntry,
 )
 from penstock.response_limit import receive_limit
 from penstock_web.batching.batcher import Batcher
-from penstock_web.batching.merge import LARGEST_RECEIVE, Batch
+from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from tests.support.web.fake_database import FakeDatabase
@@ -149,8 +148,8 @@ class LongMessageFound(psycopg.Error):
     sqlstate = LONG_MESSAGE
 
 
-async def test_receives_that_found_a_long_message_say_so_and_the_next_are_merged_with_few() -> None:
-    """Each operation then asks for measured ones; of messages of a MiB there are not 250 in one of these."""
+async def test_receives_that_found_a_long_message_are_made_again_and_the_next_are_merged_with_few() -> None:
+    """They are measured; of messages of a MiB there are not 250 in one of these."""
     queue = Queue(stored=1000, body="short")
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -158,20 +157,17 @@ async def test_receives_that_found_a_long_message_say_so_and_the_next_are_merged
             raise LongMessageFound
         return queue(statement, arguments)
 
-    def receive(*, assume_short: bool) -> Receive[ReceivedRow]:
-        limit = receive_limit(None, Protocol.JSON)
-        queue = ResolvedQueue(ORDERS)
-        return Receive(RECEIVE_MESSAGES, queue, 10, None, limit=limit, assume_short=assume_short)
+    limit = receive_limit(None, Protocol.JSON)
+    receive = Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, limit=limit)
 
-    async def receive_at_once(*, assume_short: bool) -> list[Sequence[Row]]:
-        receives = [batcher.submit(receive(assume_short=assume_short)) for _ in range(10)]
-        return list(await asyncio.gather(*receives))
+    async def receive_at_once() -> list[Sequence[Row]]:
+        return list(await asyncio.gather(*(batcher.submit(receive) for _ in range(10))))
 
     database = FakeDatabase(reply)
     batcher = Batcher(database.call, limit=10_000)
-    await batcher.submit(receive(assume_short=True))
-    assert await receive_at_once(assume_short=True) == [FOUND_LONG_ROWS] * 10
-    for _ in range(2):
-        assert [len(bodies(rows)) for rows in await receive_at_once(assume_short=False)] == [10] * 10
+    await batcher.submit(receive)
+    for _ in range(3):
+        assert [len(bodies(rows)) for rows in await receive_at_once()] == [10] * 10
+    assert [statement for statement, _ in database.calls[:2]] == [RECEIVE_MESSAGES] * 2
     assert {statement for statement, _ in database.calls[2:]} == {RECEIVE_ANSWER}
     assert max(arguments[1] for _, arguments in database.calls[2:]) <= 50

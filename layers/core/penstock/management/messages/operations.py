@@ -86,7 +86,6 @@ def receive(
     queue = find_queue(name, context)
     rows = yield from receiving.receive_messages(
         receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context),
-        context.environment.long_queues,
     )
     yield ReceivedBy(queue.arn, len(rows), context)
     seal = context.environment.receipts.seal

@@ -3,7 +3,7 @@
 from binascii import a2b_hex
 from typing import NamedTuple, TypeAlias
 
-from penstock.effects import FOUND_LONG, BatchStatement, Statement
+from penstock.effects import BatchStatement, Statement
 
 
 class ReceiptHandle(NamedTuple):
@@ -137,8 +137,6 @@ MESSAGE_TYPES = (
 SEND_MESSAGES = BatchStatement(
     "queue.send_messages", (*MESSAGE_TYPES, "bool"), SentRow, named=("p_async_commit",), entry=SendEntry
 )
-# The rows of a receive that was undone, since a message is too long for what it assumes.
-FOUND_LONG_ROWS = [ReceivedRow._make((FOUND_LONG, 0, *[None] * (len(ReceivedRow._fields) - 2)))]
 # Refused (LONG_MESSAGE) if a message has more bytes than the last argument says; null: never.
 RECEIVE_MESSAGES = Statement(
     "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow

@@ -1,13 +1,21 @@
-"""How long the messages of each queue are, so that one receive for many callers does not bring 250 of a MiB each.
+"""How long the messages of each queue are, as one process has seen them: this chooses the call of a receive.
 
-Nobody knows it beforehand. Those that were received last tell, and those that are sent here. A queue that nobody has
-used yet is taken for one of long messages: its first receive is for few callers. Whatever is assumed here, the database
-keeps answers within their limit (`penstock.response_limit`); this spares it receives that it would undo.
+    short, as far as known     receive_messages, which the database undoes when a message is so long that the answer
+                               could be over its limit (LONG_MESSAGE); the process remembers that, and calls again
+    long                       receive_answer, which measures messages and receives only those that fit
+    merged, in the container   for few callers where messages are long: memory is limited (decision 14)
+
+The messages that were received last tell the length, and those that are sent here. A process takes a queue that it
+has not used yet for one of long messages: its first receive is for few callers. Whatever is assumed here, the database
+keeps answers within their limit (`penstock.response_limit`).
 """
+
+from typing import Final
 
 from penstock.aws.arn import ResolvedQueue
 
-from .merge import LARGEST_RECEIVE
+LARGEST_RECEIVE: Final = 250
+"""Messages of one receive of short ones."""
 
 # What a receive for many brings at most, beyond what its last caller gets.
 MERGED_BYTES = 1_048_576
@@ -20,21 +28,21 @@ LEAST_BYTES_OF_LONG = 25_000
 MOST_QUEUES = 10_000
 
 
-class Lengths:
-    """By a queue's ARN, as far as they matter."""
+class MessageLengths:
+    """Lengths of messages by their queue's ARN, as far as they matter. `_long`: queues with some long messages."""
 
     def __init__(self) -> None:
         self._bytes: dict[str, int] = {}
         self._long: set[str] = set()
 
     def note_long(self, queue: ResolvedQueue) -> None:
-        """The queue has messages that are too long for a receive that assumes short ones."""
+        """The database has undone a receive that assumed short messages."""
         self._long.add(queue.arn)
         self._note(queue, self._bytes.get(queue.arn, UNKNOWN_BYTES))
 
-    def are_long(self, queue: ResolvedQueue) -> bool:
-        """Whether a receive of ten that assumes short messages would be undone."""
-        return self._bytes.get(queue.arn, 0) > LONG_BYTES
+    def are_short(self, queue: ResolvedQueue) -> bool:
+        """Whether a receive may assume short messages: it would probably not be undone."""
+        return queue.arn not in self._long and self._bytes.get(queue.arn, 0) <= LONG_BYTES
 
     def largest_receive(self, queue: ResolvedQueue) -> int:
         """How many messages one receive should bring."""
@@ -45,12 +53,12 @@ class Lengths:
         return 1 + LARGEST_ANSWER_BYTES // (self._bytes.get(queue.arn, 0) + 1)
 
     def received(self, queue: ResolvedQueue, number: int, characters: int) -> None:
-        """So many messages with so many characters were received. Of an empty queue nothing is expected."""
+        """`number` messages with `characters` in all were received. An empty queue leaves the estimate unchanged."""
         if number or queue.arn not in self._bytes:
             self._note(queue, characters // max(1, number))
 
     def sent(self, queue: ResolvedQueue, length: int) -> None:
-        """A message so long will be received."""
+        """A message of `length` bytes will be received."""
         if length > self._bytes.get(queue.arn, 0):
             self._note(queue, length)
 
