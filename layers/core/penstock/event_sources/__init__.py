@@ -1,9 +1,9 @@
-"""Event source mappings of AWS Lambda: which function, or URL, gets the messages of a queue in batches.
+"""Event source mappings of AWS Lambda: they send a queue's messages in batches to a function or URL.
 
     types, errors, checks     the API: its members, errors and limits
     operations                create, get, list, update, delete, tags
-    targets                   the function or URL of a mapping, and who may name it
-    batches                   a batch of messages, by the ordinary receive; what a filter leaves out is deleted
+    targets                   the function or URL of a mapping, and the right to name it
+    batches                   receives a batch of messages, and deletes those that a filter leaves out
     event, invocation         a batch as the event of AWS, and the request that carries it
     answer                    which messages an answer reports as failed
 

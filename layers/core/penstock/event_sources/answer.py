@@ -1,9 +1,9 @@
 """Which messages of a batch a function's answer reports as failed.
 
 Source: "Handling errors for an SQS event source in Lambda", the conditions of success and failure of
-ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. That an unknown
-identifier fails the whole batch is our choice. So is that on a FIFO queue what stands behind a failed message of its
-group fails with it, whatever the answer says of it: AWS asks the function to stop there.
+ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. We chose that an
+unknown identifier fails the whole batch. We also chose that on a FIFO queue the messages behind a failed message of
+their group fail with it, whatever the answer says: AWS asks the function to stop there.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from penstock.postgres.statements.messages import ReceivedRow
 
 
 class Malformed(Exception):  # noqa: N818 - named for the answer
-    """The answer cannot be read: the whole batch has failed."""
+    """The answer is invalid, so the whole batch has failed."""
 
 
 def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
@@ -54,6 +54,6 @@ def select_succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fif
 
 
 def read_group(row: ReceivedRow) -> str:
-    """The message group of a message of a FIFO queue."""
+    """The message group of a FIFO queue's message."""
     system = msgspec.json.decode(row.system or "{}")
     return str(system.get("MessageGroupId", ""))

@@ -1,4 +1,4 @@
-"""A batch of messages for a mapping: received as a consumer would, with the rights of who made the mapping."""
+"""Receives a batch of messages for a mapping, like a consumer, with the rights of the mapping's creator."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,12 +26,12 @@ from .types import Options
 
 MOST_A_RECEIVE = 10
 CONCURRENCY = 5
-"""Invocations at once of a mapping without ScalingConfig: as many as AWS begins with ("Configuring scaling behavior",
+"""Concurrent invocations of a mapping without ScalingConfig: AWS begins with as many ("Configuring scaling behavior",
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html)."""
 
 
 class Mapping(msgspec.Struct, kw_only=True):
-    """A mapping as the database has it."""
+    """A stored mapping."""
 
     mapping_id: UUID
     account_id: str
@@ -53,7 +53,7 @@ class Mapping(msgspec.Struct, kw_only=True):
 
     @property
     def queue(self) -> ResolvedQueue:
-        """The queue whose messages it gets."""
+        """The queue that the mapping receives from."""
         return ResolvedQueue(self.queue_arn)
 
     @property
@@ -63,7 +63,7 @@ class Mapping(msgspec.Struct, kw_only=True):
 
     @property
     def window_seconds(self) -> int:
-        """How long a batch gathers messages after its first ones."""
+        """How long a batch gathers messages after the first ones."""
         return self.options.maximum_batching_window_in_seconds or 0
 
     @property
@@ -74,7 +74,7 @@ class Mapping(msgspec.Struct, kw_only=True):
 
     @property
     def reports_items(self) -> bool:
-        """Whether the answer says which messages have failed."""
+        """Whether the answer names the failed messages."""
         return bool(self.options.function_response_types)
 
 
@@ -84,13 +84,13 @@ def read_mapping(row: JsonObject) -> Mapping:
 
 
 def make_context(mapping: Mapping, environment: Environment) -> Context:
-    """The context in which a mapping receives and deletes: that of a request of its account."""
+    """The context of a mapping's receives and deletes: like that of a request of its account."""
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
 
 
 def check_rights(mapping: Mapping, context: Context) -> Operation[None]:
-    """Raises AccessDenied unless who made the mapping may still receive and delete.
+    """Raises AccessDenied unless the mapping's creator may still receive and delete.
 
     AWS asks the execution role for these permissions ("Configuring queue permissions").
     """
@@ -110,13 +110,13 @@ def check_rights(mapping: Mapping, context: Context) -> Operation[None]:
 def receive(
     mapping: Mapping, count: int, wait_seconds: float, context: Context
 ) -> Operation[list[ReceivedRow]]:
-    """Up to `count` messages, for which it waits. Raises QueueDoesNotExist."""
+    """Waits for messages and returns up to `count`. Raises QueueDoesNotExist."""
     effect = build_receive(mapping.queue, min(count, MOST_A_RECEIVE), None, wait_seconds, context)
     return (yield from receive_messages(effect))
 
 
 def build_records(mapping: Mapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:
-    """The messages as records of an event, without those that the filter leaves out: these are deleted, as on AWS."""
+    """Makes records of the messages that pass the filter. Deletes the other messages, as AWS does."""
     receipts = context.environment.receipts
     records = [build_record(row, mapping.queue, receipts) for row in rows]
     passed = set(range(1, len(rows) + 1))
@@ -130,11 +130,11 @@ def build_records(mapping: Mapping, rows: Sequence[ReceivedRow], context: Contex
 
 
 def _facts(records: Sequence[JsonObject]) -> list[str | None]:
-    """What the filter is compared with, in JSON. Takes up to 0.4 s a MiB."""
+    """The facts for the filter, in JSON. Takes up to 0.4 s a MiB."""
     return [None if one is None else msgspec.json.encode(one).decode() for one in filters.read_facts(records)]
 
 
 def delete_messages(mapping: Mapping, rows: Sequence[ReceivedRow]) -> Operation[None]:
-    """Deletes messages; those that others have received meanwhile stay."""
+    """Deletes messages, except those that other consumers have received meanwhile."""
     if rows:
         yield from delete(mapping.queue, [ReceiptHandle._make(row.handle) for row in rows])

@@ -3,7 +3,7 @@
 Sources: "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and configuring an Amazon SQS event source
 mapping", https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html; "Control which events Lambda sends
 to your function", https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html (five filters a mapping).
-Where AWS publishes no text of an error, the text is ours.
+The text of an error is ours if AWS publishes none.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _OFFERED = frozenset(
 
 
 def polls_mappings(http: HttpRequest, settings: Settings) -> bool:
-    """Whether anybody polls for mappings: the container always does, functions of Lambda where they are set to."""
+    """Whether the deployment polls for mappings: the container always does, Lambda functions if a setting says so."""
     return http.response_limit is None or settings.queue_lambda_mappings
 
 
@@ -43,7 +43,7 @@ def check_served(context: Context) -> None:
 
 
 def check_members(request: ChangeRequest) -> None:
-    """Raises InvalidParameterValueException for a member that has no meaning for a queue, or that Penstock lacks."""
+    """Raises InvalidParameterValueException for a member that is meaningless for a queue or missing in Penstock."""
     for member in fields(request):
         if member.name not in _OFFERED and getattr(request, member.name) is not None:
             raise InvalidParameterValueException(
@@ -52,7 +52,7 @@ def check_members(request: ChangeRequest) -> None:
 
 
 def check_pattern(text: str) -> None:
-    """Raises InvalidParameterValueException for a pattern of a filter that is too long."""
+    """Raises InvalidParameterValueException for a filter with too long a pattern."""
     if len(text) > MOST_PATTERN:
         raise InvalidParameterValueException(f"A filter has at most {MOST_PATTERN} characters.")
 

@@ -1,13 +1,13 @@
 """The errors of event source mappings. Names and statuses: botocore's model `lambda/2015-03-31`."""
 
-# ruff: noqa: N818 - the classes are called as AWS calls the errors
+# ruff: noqa: N818 - the classes have the names of AWS's errors
 
 from penstock import errors
 from penstock.errors import AwsError
 
 
 class LambdaError(AwsError):
-    """What all errors of this API share."""
+    """Base class of this API's errors."""
 
     namespace = "com.amazonaws.lambda"
 
@@ -17,11 +17,11 @@ class InvalidParameterValueException(LambdaError):
 
 
 class NoSuchQueue(InvalidParameterValueException):
-    """The queue of a mapping does not exist: to AWS's API one of its invalid parameters."""
+    """The queue of a mapping does not exist; AWS's API treats this as an invalid parameter."""
 
 
 class TooManyMappings(InvalidParameterValueException):
-    """QUOTA_MAPPINGS is reached. AWS has no such quota, so that one of its errors is our choice."""
+    """QUOTA_MAPPINGS is reached. AWS has no such quota; we chose one of its errors."""
 
 
 class ResourceConflictException(LambdaError):
@@ -48,7 +48,7 @@ class ServiceException(LambdaError):
 
 
 def as_lambda_error(error: AwsError) -> AwsError:
-    """The error as Lambda has it, where its name or its status is another one."""
+    """The error in Lambda's form, if Lambda uses another name or status."""
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
     return ServiceException(error.message) if type(error) is errors.InternalFailure else error

@@ -1,8 +1,8 @@
-"""A batch as the event that a function gets.
+"""Builds the event that a function gets from a batch.
 
 Source: "Using Lambda with Amazon SQS", the examples of a standard queue and of a FIFO queue,
-https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html. md5OfMessageAttributes, which the examples lack and the
-event types of Java and Powertools have, is there for messages with attributes.
+https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html. Messages with attributes have md5OfMessageAttributes, which
+the examples lack, but the event types of Java and Powertools have.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from penstock.sqs.receive import message_result
 from penstock.sqs.types import MessageAttributeValue
 
 MOST_BYTES = 6 * 1_048_576
-"""Of the event of one invocation ("payload limit", 6 MB: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
+"""Limit of an invocation's event ("payload limit", 6 MB: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
 
 _START, _END = b'{"Records":[', b"]}"
 
@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 def build_record(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles) -> JsonObject:
-    """The message as a record of the event."""
+    """Makes the message's record of the event."""
     message = message_result(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     record: JsonObject = {
         "messageId": message.message_id,
@@ -66,7 +66,7 @@ def encode_record(row: ReceivedRow, record: JsonObject) -> Record:
 
 
 def split_events(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """The records in parts, in their order, each of which is an event of 6 MB at most."""
+    """Splits the records, in order, into events of at most 6 MB."""
     part: list[Record] = []
     size = len(_START) + len(_END)
     for record in records:

@@ -1,8 +1,8 @@
 """FilterCriteria: compiled by the engine of filter policies, and compared in SQL.
 
-A pattern is about the record as the function would get it, with the body as JSON where it is a JSON object, else as
-text. Operators and limits of a pattern are those of filter policies. A message passes if any pattern matches.
-Source: "Using event filtering with an Amazon SQS event source",
+A pattern applies to the record as the function would get it, with the body as JSON if it is a JSON object, else as
+text. A pattern has the operators and limits of filter policies. A message passes if any pattern matches. Source:
+"Using event filtering with an Amazon SQS event source",
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
 """
 
@@ -41,7 +41,7 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
 
 
 def read_facts(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]:
-    """What the patterns are compared with, a record each; None: none can match."""
+    """The facts for the patterns, one entry a record; None for a record that cannot match."""
     return [_facts(record) for record in records]
 
 

@@ -1,4 +1,4 @@
-"""Calls the target of a mapping with an event: a function by Lambda's Invoke, or a URL by a POST as webhooks are."""
+"""Calls the target of a mapping with an event: a function by Lambda's Invoke, a URL by a POST like a webhook."""
 
 from time import time
 from typing import Final
@@ -17,11 +17,11 @@ from penstock.settings import Settings
 from .targets import is_url
 
 KEPT_BYTES: Final = 1_048_576
-"""Of an answer: batchItemFailures of 10,000 messages have 600 KB."""
+"""Limit of an answer: batchItemFailures of 10,000 messages take 600 KB."""
 
 
 class Failure(Exception):  # noqa: N818 - named for the event
-    """The target did not take the batch. The text is for who reads LastProcessingResult."""
+    """The target did not take the batch. The text is for readers of LastProcessingResult."""
 
 
 class Throttled(Failure):
@@ -49,7 +49,7 @@ class Invoker:
         await self._urls.close()
 
     async def invoke(self, target: str, account_id: str, region: str, event: bytes, seconds: float) -> bytes:
-        """The body of the answer. Raises Failure."""
+        """Returns the body of the answer. Raises Failure."""
         try:
             if is_url(target):
                 return await self._post(target, account_id, event, seconds)
@@ -61,7 +61,7 @@ class Invoker:
                 raise Throttled("the target cannot be reached") from error
             raise Failure(f"no answer within {seconds:.0f} s") from error
         except EndpointRefused as error:
-            if not is_url(target):  # the name of QUEUE_LAMBDA_ENDPOINT is not the account's business
+            if not is_url(target):  # an account must not see the name of QUEUE_LAMBDA_ENDPOINT
                 raise Throttled("the target cannot be reached") from error
             raise Failure(str(error)) from error
         except OSError as error:
@@ -84,7 +84,7 @@ class Invoker:
 
 
 def _check_answer(answer: Answer) -> bytes:
-    """The body of an answer of success. Raises Failure, also where it broke off: it may have named failed messages."""
+    """The body of a successful answer. Raises Failure, also if it is truncated: it may have named failed messages."""
     if answer.status == THROTTLED:
         raise Throttled("the target has answered 429: too many requests")
     if not 200 <= answer.status < 300:

@@ -1,7 +1,7 @@
 """Event source mappings: create, get, list, update, delete, tags.
 
-Source: "CreateEventSourceMapping" and its neighbours (AWS Lambda API reference). A change takes effect at once, so that
-a mapping is Enabled or Disabled when it is read; the answers to requests say Creating, Updating and Deleting, as AWS's.
+Source: "CreateEventSourceMapping" and its neighbours (AWS Lambda API reference). A change takes effect at once, so a
+read shows a mapping as Enabled or Disabled; the answers to changes say Creating, Updating and Deleting, as AWS's do.
 """
 
 from uuid import UUID
@@ -43,15 +43,15 @@ Shown = Operation[mappings.EventSourceMapping]
 
 
 def create_event_source_mapping(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Shown:
-    """`create`, as AWS answers."""
+    """Creates a mapping and returns it in AWS's form."""
     return describe_mapping((yield from create(request, context)), "Creating")
 
 
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[Mapping]:
-    """Makes a mapping; the worker polls for it from now on.
+    """Creates a mapping; the worker polls for it from now on.
 
     Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who may not receive
-    from the queue. TooManyMappings also for one that there is, when the account can have no other.
+    from the queue. TooManyMappings takes precedence over the error for an existing mapping.
     """
     checks.check_members(request)
     queue_arn = request.event_source_arn or ""
@@ -87,7 +87,7 @@ def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, con
 def list_event_source_mappings(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[mappings.ListEventSourceMappingsResult]:
-    """`page`, as AWS answers."""
+    """Lists mappings and returns a page in AWS's form."""
     found, marker = yield from page(request, context)
     return mappings.ListEventSourceMappingsResult(
         event_source_mappings=[describe_mapping(one) for one in found], next_marker=marker
@@ -97,9 +97,9 @@ def list_event_source_mappings(
 def page(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[tuple[list[Mapping], str | None]]:
-    """The mappings of the account in the region, of a queue or a function if the request names one, 100 a page.
+    """Lists the account's mappings in the region, of a queue or a function if the request names one, 100 a page.
 
-    With the marker of the next page. Raises InvalidParameterValueException.
+    Returns them with the marker of the next page. Raises InvalidParameterValueException.
     """
     most = min(request.max_items or PAGE, PAGE)
     function = request.function_name
@@ -116,7 +116,7 @@ def page(
 
 
 def update_event_source_mapping(request: mappings.UpdateEventSourceMappingRequest, context: Context) -> Shown:
-    """`update`, as AWS answers."""
+    """Updates a mapping and returns it in AWS's form."""
     before, changed = yield from update(request, context)
     if request.enabled is None or request.enabled == before.enabled:
         return describe_mapping(changed, "Updating")
@@ -126,9 +126,9 @@ def update_event_source_mapping(request: mappings.UpdateEventSourceMappingReques
 def update(
     request: mappings.UpdateEventSourceMappingRequest, context: Context
 ) -> Operation[tuple[Mapping, Mapping]]:
-    """Changes the members that the request has. From now on the rights of the caller count.
+    """Changes the members that the request has. From now on the mapping uses the caller's rights.
 
-    Returns the mapping as it was and as it is. Raises ResourceNotFoundException, InvalidParameterValueException,
+    Returns the old and the new mapping. Raises ResourceNotFoundException, InvalidParameterValueException,
     ResourceConflictException, AccessDenied.
     """
     checks.check_members(request)
@@ -142,7 +142,9 @@ def update(
         else targets.parse_target(function, context.account_id, context.region)
     )
     yield from check_receiver(mapping.queue_arn, context)
-    if function is not None or request.enabled is not False:  # what may not go on can be stopped all the same
+    if (
+        function is not None or request.enabled is not False
+    ):  # a caller without the rights can still stop the mapping
         targets.check_target(target, context.account_id, context.region, context.environment.settings)
         yield from check_visibility(target, mapping.queue_arn, context)
     row = yield from Call(
@@ -155,12 +157,12 @@ def update(
 
 
 def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Shown:
-    """`drop`, as AWS answers."""
+    """Deletes a mapping and returns it in AWS's form."""
     return describe_mapping((yield from drop(request, context)), "Deleting")
 
 
 def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[Mapping]:
-    """Deletes a mapping. Invocations under way end; messages that they leave become visible again.
+    """Deletes a mapping. Current invocations end; messages that they do not delete become visible again.
 
     Raises ResourceNotFoundException.
     """
@@ -185,7 +187,7 @@ def tag_resource(request: mappings.TagResourceRequest, context: Context) -> Oper
 
 
 def untag_resource(request: mappings.UntagResourceRequest, context: Context) -> Operation[None]:
-    """Removes tags from a mapping; those that it lacks are no error."""
+    """Removes tags from a mapping; a missing tag is no error."""
     yield from change_tags(request.resource, {}, request.tag_keys, context)
 
 
@@ -199,7 +201,7 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
-    """The id of the mapping that an ARN names. Raises ResourceNotFoundException: nothing else here has tags."""
+    """The id of the mapping that an ARN names. Raises ResourceNotFoundException: only mappings have tags here."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
         raise ResourceNotFoundException
@@ -226,7 +228,7 @@ def read(uuid: str, context: Context) -> Operation[Mapping]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """The id; None when the text is none. Only in the form that policies name: other spellings would evade them."""
+    """The id, or None. Accepts only the form that policies use: other spellings would evade them."""
     try:
         mapping_id = UUID(text)
     except ValueError:
@@ -235,23 +237,23 @@ def parse_uuid(text: str) -> UUID | None:
 
 
 def read_options(request: mappings.ChangeRequest) -> Options:
-    """The options of a request alone."""
+    """The options that a request has."""
     return Options(**{name: getattr(request, name) for name in Options.__struct_fields__})
 
 
 def merge_options(old: Options, new: Options) -> Options:
-    """The old options, with those of the new ones that are given."""
+    """The old options, replaced by the new ones that are given."""
     given = {name: value for name, value in asdict(new).items() if value is not None}
     return Options(**{**asdict(old), **given})
 
 
 def build_arn(mapping: Mapping) -> str:
-    """The mapping's own ARN."""
+    """The mapping's ARN."""
     return f"{ARN_PREFIX.format(mapping.region, mapping.account_id)}{mapping.mapping_id}"
 
 
 def describe_mapping(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMapping:
-    """A mapping as the API shows it; `state`: where its own is not yet to be shown."""
+    """A mapping in the API's form; `state`: replaces the stored state."""
     options = asdict(mapping.options)
     options["batch_size"] = mapping.batch_size
     options["maximum_batching_window_in_seconds"] = mapping.window_seconds

@@ -1,6 +1,6 @@
-"""What a mapping invokes: a function of AWS Lambda by its name or ARN, or a URL, which is our extension.
+"""Targets of mappings: a function of AWS Lambda by its name or ARN, or a URL, which is our extension.
 
-`access/functions.py` decides which functions. A URL passes the guard of webhooks when it is called.
+`access/functions.py` decides which functions a mapping may invoke. The guard of webhooks checks a URL at each call.
 Source: "CreateEventSourceMapping" (AWS Lambda API reference), https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 """
 
@@ -15,12 +15,12 @@ URL_PREFIXES = ("http://", "https://")
 
 
 def is_url(target: str) -> bool:
-    """Whether the target is a URL, not a function."""
+    """Whether the target is a URL and not a function."""
     return target.startswith(URL_PREFIXES)
 
 
 def parse_target(text: str, account_id: str, region: str) -> str:
-    """The ARN or URL that a text names, as it is stored. Raises InvalidParameterValueException."""
+    """The ARN or URL that a text names, in its stored form. Raises InvalidParameterValueException."""
     if is_url(text):
         try:
             parse_endpoint(text)

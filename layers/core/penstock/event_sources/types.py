@@ -12,7 +12,7 @@ from penstock.aws.codec.names import Unsupported, in_path, in_query
 
 
 class Message(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """What every request, result and part shares: AWS's PascalCase names; absent members are left out."""
+    """Base class of requests, results and parts: it has AWS's PascalCase names and omits absent members."""
 
 
 Uuid = Annotated[str, Meta(min_length=36, max_length=36)]
@@ -37,7 +37,7 @@ class ScalingConfig(Message):
 
 
 class Options(Message):
-    """What can be set when a mapping is made, and changed."""
+    """Members that a client can set when it creates or updates a mapping."""
 
     batch_size: Annotated[int, Meta(ge=1, le=10_000)] | None = None
     filter_criteria: FilterCriteria | None = None
@@ -47,7 +47,7 @@ class Options(Message):
 
 
 class ChangeRequest(Options):
-    """Members that requests to create and to update share."""
+    """Members common to the requests that create and update."""
 
     enabled: bool | None = None
     kms_key_arn: Unsupported = field(default=None, name="KMSKeyArn")
@@ -99,7 +99,7 @@ class ListEventSourceMappingsRequest(Message):
 
 
 class EventSourceMapping(Options, kw_only=True):
-    """A mapping as the API shows it."""
+    """A mapping in the API's form."""
 
     uuid: str = field(name="UUID")
     event_source_arn: str

@@ -1,4 +1,4 @@
-"""Whether a function may take longer than its messages are invisible."""
+"""Checks that a function's timeout does not exceed its queue's visibility timeout."""
 
 import json
 from functools import partial
@@ -16,8 +16,8 @@ from .targets import is_url
 def check_visibility(target: str, queue_arn: str, context: Context) -> Operation[None]:
     """Raises InvalidParameterValueException if the queue's visibility timeout is shorter than the function's timeout.
 
-    Nothing is checked where Lambda does not tell that (`timeout_of`), and for a URL: its messages stay invisible as
-    long as the request lasts. Source: "Creating and configuring an Amazon SQS event source mapping",
+    It does not check a function whose timeout Lambda does not report (`timeout_of`), nor a URL, whose messages stay
+    invisible during the request. Source: "Creating and configuring an Amazon SQS event source mapping",
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
     """
     function = None if is_url(target) else parse_function(target, context.account_id, context.region)

@@ -1,4 +1,4 @@
-"""The state that a Lambda function keeps between invocations: settings, one connection, the key of receipt handles."""
+"""The state that a Lambda function keeps between invocations: settings, one connection, the receipt handle key."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -32,8 +32,8 @@ T = TypeVar("T")
 class ExecutionEnvironment:
     """The state that a function keeps between invocations.
 
-    Its parts are made at their first use, since an import must not fail or wait. `bounds_waits`: whether requests wait
-    for messages only as `waits` says: in functions of many actions.
+    It creates its parts at their first use, since an import must not fail or wait. `bounds_waits`: whether `waits`
+    limits how long requests wait for messages; true in functions of many actions.
     """
 
     def __init__(self, variables: Mapping[str, str] = os.environ, *, bounds_waits: bool = False) -> None:
@@ -45,22 +45,22 @@ class ExecutionEnvironment:
 
     @cached_property
     def settings(self) -> Settings:
-        """From the environment variables and the secret that they name, whose members win.
+        """Reads the settings from the environment variables and from the secret that they name. The secret wins.
 
-        Raises SettingError, also when there is no DATABASE_URL, and ServiceUnavailable without the secret.
+        Raises SettingError, also if DATABASE_URL is missing, and ServiceUnavailable without the secret.
         """
         if self._secret is None:
             settings = self._given_settings
         else:
             settings = self._read_secret(self._secret)
-            self.__dict__.pop("logger", None)  # the next use makes one with the level of the secret
+            self.__dict__.pop("logger", None)  # the next use creates a logger with the secret's level
         if not settings.database_url:
             raise SettingError("DATABASE_URL is not set")
         return settings
 
     @cached_property
     def _given_settings(self) -> Settings:
-        """From the environment variables alone, which are there even when the secret is not. Raises SettingError."""
+        """Reads settings from the environment variables, which exist even without the secret. Raises SettingError."""
         return Settings.read(self.variables)
 
     @cached_property
@@ -72,7 +72,7 @@ class ExecutionEnvironment:
     def environment(self) -> Environment:
         """Settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use retries.
 
-        Logs what is wrong with sessions of the database's role.
+        Logs problems with the session settings of the database's role.
         """
         environment = Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
         for warning in self.database.connection().session.warnings:
@@ -81,7 +81,7 @@ class ExecutionEnvironment:
 
     @cached_property
     def logger(self) -> "Logger":
-        """The logger. It imports powertools, which cold starts do without."""
+        """The logger. It imports powertools, which cold starts avoid."""
         try:
             return lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error
@@ -96,7 +96,7 @@ class ExecutionEnvironment:
         """The operation's result. With QUEUE_USAGE_METRICS, writes metrics of the queues that the operation used."""
         if not self.settings.queue_usage_metrics:
             return self._run(operation)
-        from .usage import Usage  # noqa: PLC0415 - most functions do without
+        from .usage import Usage  # noqa: PLC0415 - most functions do not need it
 
         usage = Usage()
         try:
@@ -127,14 +127,14 @@ class ExecutionEnvironment:
 
     @property
     def _known_settings(self) -> Settings:
-        """The settings; until the secret has been read, those of the variables alone. Raises SettingError."""
+        """The settings; only those of the variables until the secret has been read. Raises SettingError."""
         return self.settings if "settings" in self.__dict__ else self._given_settings
 
     @property
     def _is_traced(self) -> bool:
         try:
             return self._known_settings.queue_tracing
-        except SettingError:  # the invocation itself raises it
+        except SettingError:  # the invocation raises it later
             return False
 
     @cached_property
@@ -156,7 +156,7 @@ class ExecutionEnvironment:
         return Secret(self.variables["QUEUE_SECRET"])
 
     def _new_address(self) -> str | None:
-        """The database's address after a rotation; None: as before, or asked for a moment ago."""
+        """The database's address after a rotation; None if it is unchanged or was read a moment ago."""
         if self._secret is None or not self._secret.may_be_read():
             return None
         return self._read_secret(self._secret).database_url or None

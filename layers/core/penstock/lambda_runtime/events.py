@@ -10,8 +10,8 @@
 Sources: "Working with AWS Lambda proxy integrations for HTTP APIs", "Set up Lambda proxy integrations" (API Gateway
 Developer Guide), "Lambda functions as targets" (Application Load Balancers), "Function URL payloads" (Lambda).
 
-API Gateway and function URLs answer for their own names alone, and say which one it was (`requestContext.domainName`);
-a load balancer answers for every name that leads to it.
+API Gateway and function URLs only accept their own names, and report the one used (`requestContext.domainName`); a load
+balancer accepts every name that leads to it.
 """
 
 import os
@@ -28,12 +28,12 @@ Answer = dict[str, Any]
 
 
 class UnknownEvent(ValueError):  # noqa: N818 - named for the event
-    """The function was invoked with an event that is no HTTP request."""
+    """The event of the invocation is no HTTP request."""
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
 def read(event: Event) -> HttpRequest:
-    """The request in an event. Raises UnknownEvent; ValueError for a body that is marked as base64 and is not."""
+    """The request in an event. Raises UnknownEvent; ValueError for a body that is falsely marked as base64."""
     context = event.get("requestContext") or {}
     if "http" in context:
         return _read_2(event, context)
@@ -72,7 +72,7 @@ _UTF_8_RUNTIMES = frozenset(f"AWS_Lambda_python3.{minor}" for minor in (12, 13, 
 
 
 def writes_ascii(runtime: str | None) -> bool:
-    """Whether a runtime (AWS_EXECUTION_ENV) escapes what is not ASCII in a function's result, as old ones do.
+    """Whether a runtime (AWS_EXECUTION_ENV) escapes characters outside ASCII in a function's result, as old ones do.
 
     Source: awslambdaric 4.2.2, lambda_runtime_marshaller.
     """
@@ -85,19 +85,19 @@ FUNCTION = ResponseLimit("a Lambda function (6 MB)", FUNCTION_BYTES, _IS_ASCII)
 
 
 def response_limit(event: Event) -> ResponseLimit:
-    """How long the function's result may be."""
+    """The longest result of the function."""
     return LOAD_BALANCER if "elb" in (event.get("requestContext") or ()) else FUNCTION
 
 
 def _without_stage(path: str, stage: str) -> str:
-    """The path as the client wrote it: every stage but `$default` puts its name before it."""
+    """The path as the client wrote it, without the stage name, which every stage but `$default` prepends."""
     return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path
 
 
 def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
     headers = _pairs(event, "headers", "multiValueHeaders")
     parameters = _pairs(event, "queryStringParameters", "multiValueQueryStringParameters")
-    # A load balancer passes names and values on as they were sent.
+    # A load balancer passes on names and values as the client sent them.
     query = "&".join(map("=".join, parameters)) if by_load_balancer else urlencode(parameters)
     peer = ((event.get("requestContext") or {}).get("identity") or {}).get("sourceIp") or ""
     return HttpRequest(
@@ -113,7 +113,7 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
 
 
 def _pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
-    """Pairs of name and value; a repeated name has a pair for each value, if the event has all of them."""
+    """Pairs of name and value; a repeated name has a pair for each value that the event has."""
     lists = event.get(multiple)
     if lists is not None:
         return [(name, value) for name, values in lists.items() for value in values]
@@ -156,7 +156,7 @@ def answer(event: Event, response: HttpResponse) -> Answer:
 
 
 def fits(result: Answer, limit: ResponseLimit) -> bool:
-    """Whether the result is as short as AWS wants it, once the runtime has written it as JSON."""
+    """Whether the result, written as JSON by the runtime, keeps AWS's limit."""
     if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True
     return limit.count_bytes(result) <= limit.max_bytes

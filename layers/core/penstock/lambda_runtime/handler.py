@@ -1,4 +1,4 @@
-"""Functions of Lambda: one for each action, and the gateway for requests that name their action in the body only.
+"""Functions of Lambda: one for each action, and the gateway for requests that name their action only in the body.
 
     handler = lambda_handler("sqs", "SendMessage")      # functions/sqs/send_message.py
     handler = gateway_handler()                         # functions/gateway.py
@@ -84,9 +84,7 @@ class Handler:
             "aws_request_id": getattr(lambda_context, "aws_request_id", None),
             "action": call.action.name if call else self.action,
         }
-        if isinstance(
-            error, ServiceUnavailable
-        ):  # the database failed, not the code: its own message is enough
+        if isinstance(error, ServiceUnavailable):  # the database failed, not the code: its message is enough
             cause = str(error.__cause__ or error)
             self.environment.logger.warning("database unavailable", extra={**known, "cause": cause})
         else:

@@ -1,4 +1,4 @@
-"""Metrics of functions: lines of CloudWatch's Embedded Metric Format in the log, which need no call of an API.
+"""Metrics of functions: log lines in CloudWatch's Embedded Metric Format, which need no API call.
 
 The namespace is POWERTOOLS_METRICS_NAMESPACE, else Penstock. The first metric imports powertools: a request without
 an error writes none, since Lambda itself counts invocations, durations and errors.
@@ -34,7 +34,7 @@ class Value(NamedTuple):
 def emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
     """A line of the Embedded Metric Format. powertools would write it too, but takes 20 ms to import.
 
-    values: unit and at most 100 numbers by name; names and values of dimensions are those of queues.
+    values: unit and at most 100 numbers by name; the dimensions have the names and values of queues' dimensions.
     """
     directive = {
         "Namespace": namespace(),
@@ -77,7 +77,7 @@ class Metrics:
             self.put(dimensions, values)
 
     def count_usage(self, queues: "Mapping[str, QueueUsage]") -> None:
-        """Writes a line for each queue, by its ARN, with what a request did to it, without counts that are 0."""
+        """Writes a line for each queue, by its ARN, with the counts of a request that are not 0."""
         for arn, usage in queues.items():
             region, account_id, name = arn.split(":")[3:6]
             values: dict[str, tuple[str, list[int]]] = {
@@ -92,14 +92,14 @@ class Metrics:
                 print(emf_line(self._dimensions(account_id, region, name), known), flush=True)  # noqa: T201 - Lambda's log
 
     def _dimensions(self, account_id: str, region: str, queue: str) -> dict[str, str]:
-        """The dimensions of a queue; those of a queue of another account or region include account and region."""
+        """The dimensions of a queue; they include account and region if these are not the installation's."""
         dimensions = {"QueueName": queue}
         if (account_id, region) != self._own:
             dimensions |= {"AccountId": account_id, "Region": region}
         return dimensions
 
     def count_error(self, service: str, action: str, error: AwsError) -> None:
-        """Counts an error of the service, or one that asks the client to slow down; no other one."""
+        """Counts errors of the service and throttling errors, no others."""
         if error.query_code in THROTTLES or error.status == 503:
             self.count({"Service": service, "Action": action}, {"throttles": 1})
         elif not error.sender_fault:

@@ -1,10 +1,10 @@
-"""The function that migrates (infra/migrate): invoked by hand or by a pipeline, before the functions are deployed.
+"""The function that migrates (infra/migrate): invoke it by hand or in a pipeline, before you deploy the functions.
 
     event     {} or {"tune_role": "penstock_functions"}, as `penstock migrate --tune-role`
     result    {"release": "0.1.0", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
     error     `errorType`: a class of `penstock.postgres.migrating` or of this module; `errorMessage`: why, in one line
 
-Its package is the folder sql/, so that no other function carries it; the handler is in the core layer.
+Its package is the folder sql/, so no other function carries that folder; the handler is in the core layer.
 """
 
 import os
@@ -28,7 +28,7 @@ class SecretUnavailableError(Exception):
 
 
 def handler(event: Mapping[str, object], lambda_context: object) -> dict[str, object]:  # noqa: ARG001 - Lambda's form
-    """The answer of `migrate`. Lambda names the folder of the function's package in LAMBDA_TASK_ROOT."""
+    """Returns the answer of `migrate`. LAMBDA_TASK_ROOT names the folder of the function's package."""
     return migrate(event, Path(os.environ["LAMBDA_TASK_ROOT"]), ExecutionEnvironment())
 
 
@@ -50,7 +50,7 @@ def migrate(
 
 
 def read_tune_role(event: Mapping[str, object]) -> str | None:
-    """The role that is to get the settings of the service's sessions. Raises InvalidEventError."""
+    """The role that will get the settings of the service's sessions. Raises InvalidEventError."""
     role = event.get("tune_role")
     if event.keys() - {"tune_role"} or not isinstance(role, str | None):
         raise InvalidEventError('an event is {} or {"tune_role": "name of a role"}')

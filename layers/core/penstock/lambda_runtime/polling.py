@@ -1,14 +1,14 @@
 """The worker `poll` as a function of Lambda, for the mappings of a serverless deployment.
 
-A schedule invokes it every minute. An invocation receives for QUEUE_LAMBDA_WORKER_SECONDS, then leaves the mappings to
-the next one, and waits for functions that it has under way, up to its own timeout. What it cannot finish, and what an
-invocation had that was killed, comes again after the visibility timeout of its queue.
+A schedule invokes it every minute. An invocation receives for QUEUE_LAMBDA_WORKER_SECONDS, then hands the mappings to
+the next invocation and waits, up to its timeout, for the functions that it invoked. Messages of unfinished functions or
+of a killed invocation become visible again after the visibility timeout of their queue.
 
-    receive ── nothing there ──► wait, together with all other mappings: one question, twice a second, for all queues
+    receive ── queue empty ────► wait, together with all other mappings: one query, twice a second, for all queues
        ▲                           │
        └──── may have a message ───┘
 
-It has the one connection of its environment, so calls of the database are made one after another, in a thread.
+It has only the connection of its environment, so it calls the database serially, in a thread.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ RowT = TypeVar("RowT", bound=Row)
 
 LOOK_SECONDS: Final = 0.5
 RESERVE_SECONDS: Final = 5.0
-"""Before its timeout an invocation waits for no function any more, to end by itself."""
+"""This long before its timeout an invocation stops waiting for functions and ends."""
 OWN_MB: Final = 128
-"""Of the memory of the function: what it takes without invocations."""
+"""Memory that the function takes without invocations."""
 
 
 class FunctionCounts:
-    """What an invocation has done, as metrics of its worker."""
+    """Counts the work of an invocation, as metrics of its worker."""
 
     def __init__(self) -> None:
         self.totals: Counter[str] = Counter(polled=0, filtered=0, invocations=0, failed=0, handled=0)
@@ -59,7 +59,7 @@ class FunctionCounts:
     def count_invocation(
         self, _arn: str, _messages: int, failed: int, _seconds: float, _oldest: float, /
     ) -> None:
-        """A function was invoked. `failed`: messages."""
+        """Counts an invocation of a function. `failed`: messages."""
         self.totals.update(invocations=1, failed=failed)
 
     def count_handled(self, _arn: str, messages: int, /) -> None:
@@ -68,7 +68,10 @@ class FunctionCounts:
 
 
 class FunctionService:
-    """Runs operations on one connection, for many mappings at once. Nobody notifies it of changes, so it looks."""
+    """Runs operations on one connection, for many mappings at once.
+
+    It gets no notifications of changes, so it polls.
+    """
 
     claim_seconds = idle_seconds = 2.0
 
@@ -82,7 +85,7 @@ class FunctionService:
         self._look_task = asyncio.get_running_loop().create_task(self._look())
 
     async def close(self) -> None:
-        """Waits for what is given back, also by receives that were cancelled."""
+        """Waits until returned messages are visible, also those of cancelled receives."""
         self._look_task.cancel()
         await self._in_thread(lambda: None)  # every call before it has ended
         await asyncio.sleep(0)
@@ -129,7 +132,7 @@ class FunctionService:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _receive(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
-        """The rows of a receive, which waits as long as it says."""
+        """The rows of a receive, which waits for the time that it names."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (effect.wait_seconds or 0)
         at_once = replace(effect, wait_seconds=0)
@@ -141,7 +144,7 @@ class FunctionService:
             await self._until_ready(effect.queue.arn, left)
 
     async def _receive_now(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
-        """The messages of a receive that is cancelled meanwhile are given back."""
+        """Receives; if the receive is cancelled meanwhile, returns its messages to the queue."""
         receiving = asyncio.ensure_future(
             self._in_thread(
                 lambda: cast("list[ReceivedRow]", perform(effect, self._database, any_wait, self._lengths))
@@ -159,7 +162,7 @@ class FunctionService:
 
     # --- waits -------------------------------------------------------------------------------------------------------
     async def _until_ready(self, arn: str, seconds: float) -> None:
-        """Until the queue may have a message, so many seconds at most."""
+        """Waits until the queue may have a message, for at most `seconds`."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[arn].add(ready)
         try:
@@ -172,7 +175,7 @@ class FunctionService:
                 del self._waiting[arn]
 
     async def _look(self) -> None:
-        """Asks for all queues that are waited for."""
+        """Queries all queues that receives wait for."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if self._waiting:
@@ -184,19 +187,19 @@ class FunctionService:
 
 
 class LambdaContext(Protocol):
-    """What Lambda says of an invocation, as far as it matters here."""
+    """The part of Lambda's context that this module uses."""
 
     def get_remaining_time_in_millis(self) -> int: ...
 
 
 class MappingsHandler:
-    """Polls for the mappings as long as an invocation may."""
+    """Polls for the mappings during an invocation."""
 
     def __init__(self, environment: ExecutionEnvironment) -> None:
         self.environment = environment
 
     def __call__(self, event: object, lambda_context: LambdaContext) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
-        """What was done. Raises ServiceUnavailable without a database, so that the invocation counts as failed."""
+        """Returns the counts. Raises ServiceUnavailable without a database, so that the invocation counts as failed."""
         return self.environment.traced(lambda: self._work(lambda_context), lambda_context)
 
     def _work(self, lambda_context: LambdaContext) -> dict[str, int]:

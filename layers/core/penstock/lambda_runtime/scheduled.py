@@ -31,8 +31,7 @@ Run = Callable[[ExecutionEnvironment], Counts]
 class PollingWorker(Protocol):
     """A module of `penstock.workers` whose work must not wait for the next invocation.
 
-    It needs a connection of psycopg, also when QUEUE_DATABASE_DRIVER is pg8000. A run ends when nothing is due for a
-    while.
+    It needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run ends if no work is due for a while.
     """
 
     LONGEST_RUN_SECONDS: float
@@ -66,7 +65,7 @@ class ReportingWorker(Protocol):
 
 
 class ScheduledHandler:
-    """Runs a worker, and again while its runs end at their own time limit, since more may be left to do."""
+    """Runs a worker, and repeats it while its runs end at their time limit, since more work may remain."""
 
     def __init__(
         self, name: str, run: Run, longest_run_seconds: float, environment: ExecutionEnvironment
@@ -94,10 +93,10 @@ class ScheduledHandler:
 
 
 class PollingHandler(ScheduledHandler):
-    """Runs a worker again and again for QUEUE_LAMBDA_WORKER_SECONDS, since a function that has ended hears of nothing.
+    """Runs a worker repeatedly for QUEUE_LAMBDA_WORKER_SECONDS, since an ended function gets no notifications.
 
-    That is a little longer than a minute, until its next invocation is there: for some seconds there are two, which
-    share the work as any workers do. Reserved concurrency keeps a third one away.
+    That is a little longer than a minute, until the next invocation starts: for some seconds two invocations run, which
+    share the work like other workers. Reserved concurrency prevents a third one.
     """
 
     def __init__(self, worker: PollingWorker, environment: ExecutionEnvironment) -> None:
@@ -118,7 +117,7 @@ class PollingHandler(ScheduledHandler):
             while (left := ends - monotonic()) > 0:
                 totals.update(self._worker.run_once(settings, self.environment.psycopg_connection(), left))
                 sleep(max(0.0, min(pause, ends - monotonic())))
-        finally:  # what was committed counts, also before a run that fails
+        finally:  # committed work counts, even if a later run fails
             self.environment.metrics.count({"Worker": self.name}, totals)
         return totals
 

@@ -1,9 +1,9 @@
-"""Settings of a function that are in a secret of AWS Secrets Manager, and so in no function's environment.
+"""Settings of a function in a secret of AWS Secrets Manager instead of the function's environment.
 
 The secret is a JSON object that may have every setting: {"DATABASE_URL": "postgresql://…", "QUOTA_QUEUES": "1000"}. A
-function reads it when it starts, and again when the database refuses a connection, since its password may be new: so a
-rotation needs no deployment. Otherwise no request waits for it. Source: "Rotation function" and "Get a Secrets Manager
-secret value using Python with client-side caching", AWS Secrets Manager User Guide.
+function reads it when it starts, and again when the database refuses a connection, since its password may be new. So a
+rotation needs no deployment, and other requests do not wait for the secret. Source: "Rotation function" and "Get a
+Secrets Manager secret value using Python with client-side caching", AWS Secrets Manager User Guide.
 """
 
 from time import monotonic
@@ -13,8 +13,8 @@ from penstock.errors import ServiceUnavailable
 from penstock.settings import SETTINGS, SettingError
 
 SECONDS_BETWEEN_READS: Final = 5.0
-"""At least so long between two reads of a process: a database that is down would cause one with each request."""
-_TIMEOUT_SECONDS: Final = 3  # of connecting and of reading, twice at most
+"""Shortest time between two reads; otherwise each request would read the secret while the database is down."""
+_TIMEOUT_SECONDS: Final = 3  # for connecting and for reading, twice at most
 
 
 class Secret:
@@ -26,8 +26,8 @@ class Secret:
         self._read_at = 0.0
 
     def read(self) -> dict[str, str]:
-        """The settings in it that are not empty. Raises ServiceUnavailable, and SettingError for an unknown name."""
-        # boto3 is a part of Lambda's runtime. Its import takes longer than all others of a function together.
+        """The secret's non-empty settings. Raises ServiceUnavailable, and SettingError for an unknown name."""
+        # boto3 is a part of Lambda's runtime. Its import takes longer than all other imports of a function together.
         from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
         from aws_lambda_powertools.utilities.parameters import exceptions  # noqa: PLC0415
         from botocore.config import Config  # noqa: PLC0415

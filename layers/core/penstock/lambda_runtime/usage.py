@@ -1,4 +1,4 @@
-"""What a request did to queues, as Amazon SQS counts it: from the reports of its operation.
+"""Counts a request's use of queues as Amazon SQS does, from the reports of its operation.
 
 Source: Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS".
 """

@@ -1,12 +1,13 @@
 """How long a request to a function of many actions waits for messages, and how many requests wait at once.
 
-Behind the HTTP API the gateway answers everything, since every call of an SDK is `POST /`, and `rest` the whole REST
-API. There a request that waits occupies an execution environment that others, such as senders, then lack. So it waits
-QUEUE_LAMBDA_WAIT_SECONDS at most, and where the function's concurrency is known (QUEUE_LAMBDA_CONCURRENCY) only a
-quarter of it waits at once: each with a slot, a row of the database. Who gets none is answered at once.
+Behind the HTTP API the gateway answers all calls of SDKs, since each of them is `POST /`, and `rest` answers the whole
+REST API. There a waiting request occupies an execution environment that other requests, such as sends, then lack. So a
+request waits at most QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known (QUEUE_LAMBDA_CONCURRENCY), only
+a quarter of it may wait at once: each waiting request has a slot, a row of the database. A request without a slot is
+answered at once.
 
-The function of ReceiveMessage, to which a load balancer leads requests by their action, delays nobody else and waits as
-long as it is asked to.
+A load balancer routes ReceiveMessage to a separate function, which delays no other requests and waits as long as the
+request says.
 """
 
 from collections.abc import Iterator
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 WAITING_SHARE: Final = 4
-"""One in so many execution environments may wait."""
+"""One in four execution environments may wait."""
 EXTRA_SECONDS: Final = 5.0
-"""A slot ends so long after its wait. It gets free by that only if the environment is frozen or killed."""
+"""A slot expires this long after its wait, in case the environment was frozen or killed."""
 
 
 class BoundedWaits:
@@ -43,7 +44,7 @@ class BoundedWaits:
         self._holder: UUID | None = None
 
     def grant(self, seconds: float) -> float:
-        """How many of these seconds the request may wait; 0: not at all. Raises the errors of `call`."""
+        """Returns how many of these seconds the request may wait. Raises the errors of `call`."""
         granted = min(seconds, self._left)
         if granted > 0 and not self._may_wait():
             granted = self._left = 0
@@ -51,7 +52,7 @@ class BoundedWaits:
         return granted
 
     def end(self) -> None:
-        """Gives the slot back. Without the database it ends by itself, and the request has its result."""
+        """Releases the slot. If the database fails, the slot expires, and the request still has its result."""
         if self._holder is not None:
             with suppress(ServiceUnavailable, InternalFailure):
                 self._database.call(RELEASE_POLL_SLOT, (self._function_name, self._holder))
@@ -74,7 +75,7 @@ class BoundedWaits:
 def bound_waits(
     settings: Settings, function_name: str, database: "StatementExecutor"
 ) -> Iterator[BoundedWaits]:
-    """The waits of one operation of a request; its slot is given back at the end."""
+    """The waits of one operation of a request; its slot is released at the end."""
     concurrency = settings.queue_lambda_concurrency
     slots = concurrency // WAITING_SHARE if concurrency else None
     waits = BoundedWaits(settings.queue_lambda_wait_seconds, slots, function_name, database)

@@ -1,4 +1,4 @@
-"""Both of libpq's forms of an address, for pg8000, which takes neither; a test compares them with libpq's own.
+"""Parses both forms of libpq's addresses for pg8000, which takes neither; a test compares the result with libpq's.
 
     postgresql://user:password@host:5432,other/database?sslmode=require
     host=host,other port=5432 user=user password='pass word' dbname=database
@@ -21,7 +21,7 @@ IGNORED: Final = {
     "client_encoding", "connect_timeout", "fallback_application_name", "gssencmode", "keepalives", "keepalives_count",
     "keepalives_idle", "keepalives_interval", "load_balance_hosts", "tcp_user_timeout",
 }  # fmt: skip
-"""What has no effect: limits of time are ours (`network`), texts are UTF-8, hosts are tried in their order."""
+"""Ignored parameters: time limits are ours (`network`), texts are UTF-8, hosts are tried in their order."""
 
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -30,7 +30,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 def parse_address(text: str) -> dict[str, str]:
     """The parameters of an address by libpq's names; several hosts and ports are separated by commas.
 
-    Raises SettingError for a parameter that pg8000 has not, since to ignore it could mean less safety.
+    Raises SettingError for a parameter that pg8000 lacks, since a connection without it could be less safe.
     """
     is_url = text.startswith(("postgresql://", "postgres://"))
     parameters = parameters_of_url(text) if is_url else parameters_of_pairs(text)
@@ -42,7 +42,7 @@ def parse_address(text: str) -> dict[str, str]:
 
 
 def parameters_of_url(text: str) -> dict[str, str]:
-    """Those of a URL. Parameters of the query win."""
+    """The parameters of a URL. Those in the query win."""
     address = urlsplit(text)
     login, _, places = address.netloc.rpartition("@")
     user, _, password = login.partition(":")
@@ -59,7 +59,7 @@ def parameters_of_url(text: str) -> dict[str, str]:
 
 
 def parameters_of_pairs(text: str) -> dict[str, str]:
-    """Those of `keyword = value` pairs. Raises SettingError for any other text, without showing it."""
+    """The parameters of `keyword = value` pairs. Raises SettingError, which does not show the text, for any other."""
     found, position = {}, 0
     while pair := _PAIR.match(text, position):
         value = pair[2][1:-1] if pair[2].startswith("'") else pair[2]
@@ -71,13 +71,13 @@ def parameters_of_pairs(text: str) -> dict[str, str]:
 
 
 def split_port(place: str) -> tuple[str, str]:
-    """Host and port, empty if there is none; `[::1]:5433` gives `[::1]` and 5433."""
+    """Host and port, empty if the text has no port; `[::1]:5433` gives `[::1]` and 5433."""
     name, _, port = place.rpartition(":")
     return (name, port) if port.isdecimal() and not name.endswith(":") else (place, "")
 
 
 def list_hosts(parameters: dict[str, str]) -> list[tuple[str, int]]:
-    """Each host, or folder of a socket, with its port; one port is that of all hosts. Raises SettingError."""
+    """Each host, or folder of a socket, with its port; a single port applies to all hosts. Raises SettingError."""
     names = (parameters.get("hostaddr") or parameters.get("host") or "localhost").split(",")
     ports = (parameters.get("port") or DEFAULT_PORT).split(",")
     if len(ports) == 1:

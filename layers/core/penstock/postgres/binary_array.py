@@ -1,7 +1,7 @@
 """PostgreSQL's binary array format, written in one pass.
 
-The hot SQL functions take arrays of hundreds of elements. psycopg's own list dumper makes an object for each element;
-this writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
+The hot SQL functions take arrays of hundreds of elements. psycopg's list dumper makes an object for each element; this
+module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -69,7 +69,7 @@ def _jsonb(value: str | bytes) -> bytes:
     return b"\x01" + (value if isinstance(value, bytes) else value.encode())
 
 
-# Class, encoder of an element, and the bytes of an element where all have equally many.
+# Class, encoder of an element, and the size of an element if it is fixed.
 _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
     "text[]": (TextArray, bytes, None),
     "uuid[]": (UuidArray, bytes, 16),
@@ -98,11 +98,11 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         values = [value.encode() if isinstance(value, str) else value for value in values]
     first = values[0]
     nulls = 0
-    if values.count(first) == count:  # often all are equal: the queue of a batch, an absent attribute
+    if values.count(first) == count:  # the values are often equal: the queue of a batch, an absent attribute
         if first is None:
             return None
         data = to_bytes(first)
-        # One is not copied twice: it may be a MiB.
+        # A single element is not copied twice: it may be a MiB.
         length = _LENGTH(len(data))
         elements: Iterable[bytes] = (length, data) if count == 1 else ((length + data) * count,)
     elif None in values:
@@ -118,7 +118,7 @@ def _element(data: bytes) -> bytes:
 
 
 def _with_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
-    """The elements, each after its length, without a loop in Python."""
+    """Joins the elements, each after its length, without a loop in Python."""
     if size is None:
         return chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True))
     length = _LENGTH(size)
@@ -126,7 +126,7 @@ def _with_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """The arguments of a call: arrays in binary format, everything else as psycopg takes it."""
+    """Encodes the arguments of a call: arrays in binary format, all others as psycopg takes them."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)
@@ -144,5 +144,5 @@ def _dumper(kind: type[PgArray]) -> type[Dumper]:
     return ArrayDumper
 
 
-for _kind, *_ in _KINDS.values():  # our own classes only: psycopg's other adapters do not change
+for _kind, *_ in _KINDS.values():  # only our classes: psycopg's other adapters do not change
     psycopg.adapters.register_dumper(_kind, _dumper(_kind))

@@ -1,4 +1,4 @@
-"""Deadlines of psycopg's calls, on blocking and on asynchronous connections. Why: `network`."""
+"""Deadlines of psycopg's calls, on blocking and on asynchronous connections. `network` says why."""
 
 from collections.abc import Generator
 from time import monotonic
@@ -19,7 +19,7 @@ class CallOverdue(psycopg.OperationalError):
 
 
 def connection_parameters(url: str) -> dict[str, Any]:
-    """The parameters of an address, with the limits that it does not set itself."""
+    """The parameters of an address, with default limits for those that it does not set."""
     return {**LIBPQ_LIMITS, **conninfo_to_dict(url)}
 
 

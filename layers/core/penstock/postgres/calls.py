@@ -9,7 +9,7 @@ from penstock.response_limit import MESSAGE_HEAD_BYTES
 from .statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_ANSWER
 
 SMALLEST_LEASE = 10
-SHORTEST_NOTED_BYTES = 12_000  # queue.delivery_row: of a message that a receive can refuse
+SHORTEST_NOTED_BYTES = 12_000  # queue.delivery_row, for a message that a receive can refuse
 
 RowT = TypeVar("RowT", bound=Row)
 DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[RowT]
@@ -44,7 +44,7 @@ def transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list
 def receive_call(
     receive: Receive[RowT], count: int, most: int, *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
-    """The call of a receive of `count` messages, for requests of which each asks for at most `most`.
+    """The call that receives `count` messages for requests, each of which asks for at most `most`.
 
     So many messages expire together, or more where that is few. On a FIFO queue each merged receive gets a lease: no
     two get messages of one group, and all ask for equally many.

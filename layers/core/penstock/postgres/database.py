@@ -1,7 +1,7 @@
 """The one connection of a function's execution environment: kept between invocations, replaced when it breaks.
 
     found closed before a call              the call is made on a new connection
-    idle for over a minute, and a question  the same: a network or pooler that has forgotten the connection tells nobody
+    idle for over a minute, and a question  the same: a network or a pooler drops connections silently
     gets no answer in two seconds
     rolled back, server is read only        the database undid the call: it is made once more, after a failover (the
                                             server was the primary) on a new connection
@@ -11,8 +11,8 @@
                                             call gets a new connection
 
 Each SQL function is its own transaction, as PgBouncer's transaction mode requires. There are two drivers, see
-docs/decisions/0008-two-drivers.md; only the one that is used is imported.
-`sqlstates` says what each error means.
+docs/decisions/0008-two-drivers.md; the process imports only the one that it uses. `sqlstates` says what each error
+means.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,8 +38,8 @@ class LongMessageFound(Exception):  # noqa: N818 - nothing failed
 class DriverError(Exception):
     """A call failed; the text is the driver's.
 
-    `sqlstate`: None when the server sent no error, since it closed the connection or was not reached.
-    `took_no_effect`: whether the call certainly took no effect, as when the database reports that it undid the call.
+    `sqlstate`: None if the server closed the connection or was not reached.
+    `took_no_effect`: whether the call certainly took no effect, for example because the database undid it.
     """
 
     def __init__(self, text: str, sqlstate: str | None, *, took_no_effect: bool = False) -> None:
@@ -92,15 +92,15 @@ def connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
 
 
 def import_driver(driver: str) -> None:
-    """Imports a driver (psycopg for an unknown name) at the start, when a function has more processor time."""
+    """Imports a driver (psycopg for an unknown name) during the start, when a function has more processor time."""
     connection_factory(driver if driver in DRIVERS else DRIVERS[0])
 
 
 class Database:
     """Makes calls one after the other on one connection. `driver`: psycopg or pg8000.
 
-    A call that takes longer than `call_seconds` ends its connection: it is unknown whether it took effect.
-    `new_address` is asked when no connection can be made: another address, since the password has changed, or None.
+    A call that takes longer than `call_seconds` ends its connection; whether it took effect is unknown.
+    `new_address` is called when connecting fails; it returns the address with a changed password, or None.
     """
 
     def __init__(
@@ -115,23 +115,23 @@ class Database:
         self._call_seconds = call_seconds
         self._driver = driver
         self._connection: DriverConnection | None = None
-        self._used_at = 0.0  # wall clock: others stand still while Lambda freezes the process
+        self._used_at = 0.0  # wall clock: other clocks stop while Lambda freezes the process
 
     def connection(self) -> DriverConnection:
-        """The connection, a new one when the old one is gone. Raises ServiceUnavailable."""
+        """Returns the connection, a new one if the old one is gone. Raises ServiceUnavailable."""
         try:
             connection = self._live_connection()
         except DriverError as error:
             raise ServiceUnavailable from error
-        self._used_at = time()  # by whoever gets it: workers call it directly
+        self._used_at = time()  # the caller counts it: workers use the connection directly
         return connection
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call; arrays are lists.
 
-        Raises ServiceUnavailable when the database cannot be reached, breaks the connection or reports a transient
-        error: unless it was not reached, it is unknown whether the call took effect. Raises InternalFailure for every
-        other database error, LongMessageFound for LONG_MESSAGE.
+        Raises ServiceUnavailable if the database cannot be reached, breaks the connection or reports a transient
+        error; if it was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE and
+        InternalFailure for every other database error.
         """
         try:
             return self._attempt(statement, arguments)

@@ -1,8 +1,8 @@
-"""Gives the functions that clients call the planner settings that they need, whoever calls them.
+"""Attaches planner settings to the functions that clients call, so that every caller gets the same plans.
 
-A function has them while it runs, with all that it calls, and the caller's session keeps its own. Measured on
-PostgreSQL 15 and 18: six settings cost a call 2 µs. Functions in SQL are left out: PostgreSQL could no longer make
-their query a part of the caller's.
+The settings hold while the function and the functions it calls run; the caller's session keeps its settings. Measured
+on PostgreSQL 15 and 18: six settings cost a call 2 µs. Functions in SQL get none, since PostgreSQL could then no longer
+inline them.
 """
 
 from importlib import import_module
@@ -37,11 +37,11 @@ def list_called_functions(directory: Path) -> list[str]:
 
 
 def fingerprint(directory: Path) -> bytes:
-    """What these settings depend on: when it differs, functions are applied anew."""
+    """A fingerprint of these settings: if it differs, `migrate` applies the functions again."""
     return " ".join([_SET, *list_called_functions(directory)]).encode()
 
 
 def set_on_functions(connection: psycopg.Connection[Row], directory: Path) -> None:
-    """Sets them on the functions that exist. The role owns them."""
+    """Sets them on the functions that exist. The connection's role owns the functions."""
     for (signature,) in connection.execute(_FIND, (list_called_functions(directory),)).fetchall():
         connection.execute(f"alter function {signature} {_SET}".encode())

@@ -1,9 +1,9 @@
 """Tokens of AWS IAM in place of a password, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
 
-Settings put IAM_TOKEN where an address has its password; whoever opens a connection replaces it here. A token is a
-signature of host, port, user and time by the process's credentials of AWS. It is made without a request, once these
-are there, and good for 15 minutes, so each new connection makes its own; one that is open goes on after that. It is
-sent as it is: without a certificate that is verified, whoever leads the connection elsewhere could use it.
+Settings put IAM_TOKEN in the place of the address's password, and this module replaces it for each new connection. A
+token is a signature of host, port, user and time by the process's AWS credentials. It is valid for 15 minutes, and
+making one takes no request. An open connection goes on after that. The client sends the token unencrypted inside TLS,
+so an attacker who redirects the connection could use it unless the client verifies the server's certificate.
 
 Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL" and "Connecting to your DB instance using IAM
 authentication", Amazon RDS User Guide; `generate_db_auth_token` of boto3's client of RDS.
@@ -21,17 +21,17 @@ V = TypeVar("V")
 
 
 class TokenClient(Protocol):
-    """The part of boto3's client of RDS that is used."""
+    """The part of boto3's RDS client that this module uses."""
 
     def generate_db_auth_token(self, *, DBHostname: str, Port: int, DBUsername: str) -> str: ...  # noqa: N803
 
 
 class TokenError(Exception):
-    """No token could be made, for want of credentials or of a region; the text says why."""
+    """No token could be made, because credentials or a region are missing; the text says which."""
 
 
 def with_token(parameters: dict[str, V]) -> dict[str, V]:
-    """The parameters of an address, by libpq's names, with a token where IAM_TOKEN stands for the password.
+    """The parameters of an address, by libpq's names, with a token in place of IAM_TOKEN.
 
     Raises TokenError, and SettingError for an address with which a token cannot be used.
     """
@@ -47,7 +47,7 @@ def with_token(parameters: dict[str, V]) -> dict[str, V]:
 
 
 def needs_token(parameters: Mapping[str, object]) -> bool:
-    """Whether these are of an address whose password is a token."""
+    """Whether the password of this address is a token."""
     return parameters.get("password") == IAM_TOKEN
 
 

@@ -1,8 +1,8 @@
-"""Migrates a database that somebody provides: reasons in one line when it cannot be, and what was done in lines.
+"""Migrates a database for an operator: prints a line for each step, or one line with the reason of a failure.
 
 MigrationError              see `migrations`
-├── InvalidAddressError     the address is none of PostgreSQL
-├── UnreachableError        no connection to the database, or no token of IAM for one
+├── InvalidAddressError     the address is not one of PostgreSQL
+├── UnreachableError        no connection to the database, or no IAM token for one
 └── MissingRightsError      the role lacks a right
 
 `penstock migrate` and the function of infra/migrate share it.
@@ -21,7 +21,7 @@ from .migrations import Applied, MigrationError, migrate
 
 
 class InvalidAddressError(MigrationError):
-    """The text does not repeat the address, which has a password."""
+    """The text does not repeat the address, which contains a password."""
 
 
 class UnreachableError(MigrationError):
@@ -29,11 +29,14 @@ class UnreachableError(MigrationError):
 
 
 class MissingRightsError(MigrationError):
-    """The text is PostgreSQL's, and what to do."""
+    """The text is PostgreSQL's error and a remedy."""
 
 
 def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None = None) -> Applied:
-    """As `migrate`: brings the database up to date. Raises MigrationError, for foreseen reasons, and SettingError."""
+    """Brings the database up to date, as `migrate` does.
+
+    Raises MigrationError for foreseen reasons, and SettingError.
+    """
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
@@ -55,7 +58,7 @@ def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None
 
 
 def describe_applied(applied: Applied) -> Iterator[str]:
-    """A line for each thing that was done, and the commands that are left to somebody else."""
+    """A line for each change, and the commands that an administrator has to run."""
     for name in applied.migrations:
         yield f"applied {name}"
     if applied.grants:
@@ -63,7 +66,7 @@ def describe_applied(applied: Applied) -> Iterator[str]:
     else:
         yield "functions and grants " + ("applied" if applied.functions else "unchanged")
     if applied.missing_roles:
-        yield "applications cannot have roles of their own yet: an administrator runs this, then you migrate again"
+        yield "applications cannot have separate roles yet: have an administrator run this, then migrate again"
         yield from (f"    {command};" for command in applied.missing_roles)
 
 

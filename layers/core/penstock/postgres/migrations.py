@@ -2,19 +2,19 @@
 
     sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
     sql/functions/SUBJECT/*.sql    all of them again, in one transaction, whenever one of them has changed
-    sql/former/*.sql               with the functions: those that only the previous release still calls
+    sql/former/*.sql               with the functions: functions that only the previous release still calls
     sql/views/*.sql                with the functions, after them: what readers of the tables see
     sql/grants.sql                 at each run; the roles before everything else, where that is allowed (roles.py)
 
-Every runner takes one advisory lock, so any number may start at once: the first works, the others wait and find
-nothing to do. A migration inserts its number first, in its own transaction: it is either applied and recorded or
-neither. A migration waits only briefly for a table lock and then tries again, so that it never queues up the
-service's own statements behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
+Every runner takes one advisory lock, so any number may start at once: the first works, the others wait and find nothing
+to do. A migration first inserts its number, in its own transaction, so it is either applied and recorded, or neither. A
+migration waits only briefly for a table lock and then tries again, so that the service's statements never queue up
+behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
 
-The record of the functions names the release that they are of. An older release leaves the functions of a newer one
-alone and says so, for example a task of the old image that starts in the middle of a rollout: its code can call them.
+The record of the functions names their release. An older release leaves the functions of a newer one alone and reports
+it, for example when a task of the old image starts in the middle of a rollout: its code can call them.
 
-Until release 0.1.0 the baseline changes in place. A database that another baseline made is refused.
+Until release 0.1.0 the baseline changes in place. `migrate` refuses a database of another baseline.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .session_settings import SESSION_SETTINGS
 
 Connection = psycopg.Connection[Row]
 
-# Any fixed number will do; it only has to be the same in every release. Bytes of "penstock".
+# Any number works if every release has the same. Bytes of "penstock".
 _LOCK_KEY: Final = 0x70656E73746F636B
 _LOCK_TIMEOUT_MS: Final = 2000
 _LOCK_ATTEMPTS: Final = 30
@@ -53,7 +53,7 @@ _OTHER_BASELINE: Final = (
     "a commit before release 0.1.0 made this database, by another 0001_baseline.sql, and no release migrates it: "
     "migrate an empty database instead"
 )
-# The row of queue.migration that stands for functions and grants, and names the release that they are of.
+# The row of queue.migration for functions and grants; it names their release.
 _FUNCTIONS: Final = 0
 _RECORD_PREFIX: Final = "functions "
 RELEASE: Final = __version__
@@ -105,11 +105,11 @@ class Script:
 
 @dataclass(slots=True)
 class Applied:
-    """What a run did: names of the migrations applied, and whether functions and grants were.
+    """The result of a run: names of the applied migrations, and whether functions and grants were applied.
 
-    `grants`: the functions were those of this release, but grants were missing, as after a restore. `warning`: why the
-    functions of this release were not applied, though they differ. `missing_roles`: commands that the migrating role
-    may not run, without which applications have no role for the SQL interface.
+    `grants`: the functions were up to date, but grants were missing, for example after a restore. `warning`: why the
+    run did not apply the functions of this release, though they differ. `missing_roles`: commands that the migrating
+    role may not run; until an administrator runs them, applications have no role for the SQL interface.
     """
 
     migrations: list[str] = field(default_factory=list)
@@ -121,9 +121,9 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What `migrate` would apply. `release`: that of the functions in the database, "" where there are none.
+    """The scripts that `migrate` would apply. `release`: of the functions in the database, "" if it has no functions.
 
-    `warning`: why it would leave the functions alone, though they differ.
+    `warning`: why `migrate` would leave the functions alone, though they differ.
     """
 
     migrations: list[str]
@@ -139,7 +139,7 @@ def sql_directory() -> Path:
 
 
 def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
-    """Applies what is missing and, with `role`, gives that role its settings. Raises MigrationError, TokenError."""
+    """Applies the missing scripts and gives `role` its settings. Raises MigrationError, TokenError."""
     directory = directory or sql_directory()
     with psycopg.connect(
         make_conninfo("", **with_token(conninfo_to_dict(dsn))), autocommit=True
@@ -180,7 +180,7 @@ def find_missing(connection: Connection) -> Missing:
 
 
 def _check_encoding(connection: Connection) -> None:
-    """Raises MigrationError unless it is UTF8: others refuse some messages, SQL_ASCII returns texts as bytes."""
+    """Raises MigrationError unless it is UTF8: others refuse some messages, SQL_ASCII returns bytes."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise MigrationError(
@@ -190,10 +190,10 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def tune_role(connection: Connection, role: str) -> None:
-    """Gives a login role the settings that the service's sessions need; they hold through a pooler, too.
+    """Gives a login role the settings that the service's sessions need; they also hold through a pooler.
 
-    A role may do this for itself; for another role it takes CREATEROLE. Not meant for a role that other
-    applications use. Raises MigrationError when the role does not exist or may not be changed.
+    A role may do this for itself; for another role it needs CREATEROLE. Do not use it for a role that other
+    applications use. Raises MigrationError if the role does not exist or may not be changed.
     """
     try:
         _set_for_role(connection, role)
@@ -231,7 +231,7 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
 
 
 def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
-    """Why the functions in the database are those of a newer release; "" when they are not."""
+    """Why the database has the functions of a newer release; "" if it has not."""
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
     release = row[0].removeprefix(_RECORD_PREFIX) if row else RELEASE
     if Version(release) > Version(RELEASE):
@@ -316,7 +316,7 @@ def _all_functions(directory: Path, scripts: list[Script]) -> Script:
 
 
 def _apply_grants(connection: Connection, script: Script) -> bool:
-    """Applies the grants, which a dump does not carry to where the roles do not exist. Whether any was missing."""
+    """Applies the grants, which a dump does not restore if the roles do not exist. Returns whether any was missing."""
     before = connection.execute(_GRANTS).fetchone()
 
     def grant() -> None:
@@ -332,7 +332,7 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
         (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
-    # Files are in the order of their names, and a function may call a later one: the first pass makes them all,
+    # Files are in the order of their names, and a function may call a later one: the first pass makes all of them,
     # the second one checks their bodies.
     for checked in ("off", "on"):
         connection.execute(sql.SQL("set local check_function_bodies = {}").format(sql.Literal(checked)))

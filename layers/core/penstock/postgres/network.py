@@ -1,7 +1,7 @@
-"""Limits of time on connections to the database: no wait for a host or a server is without an end.
+"""Time limits for connections to the database: no wait for a host or a server is endless.
 
     a host that does not answer        connecting takes at most CONNECT_SECONDS for each of its addresses
-    a host that has vanished           TCP gives up on data that nobody acknowledges after 4 s, on silence after 7 s
+    a host that has vanished           TCP gives up on unacknowledged data after 4 s, on silence after 7 s
     a server that hangs, while its     each call has a deadline: then the connection is closed, and it is unknown
     kernel still acknowledges          whether the call took effect (`call_deadline`, `pg8000_connection`)
 
@@ -12,19 +12,19 @@ from typing import Any, Final
 
 CONNECT_SECONDS: Final = 5
 CALL_SECONDS: Final = 8.0
-"""The deadline of a call, where no setting says otherwise."""
+"""The default deadline of a call."""
 WORKER_CALL_FACTOR: Final = 3
-"""A call that cleans, measures or moves may take so many times longer: it concerns thousands of messages."""
+"""Factor for calls that clean, measure or move, which concern thousands of messages."""
 KEEPALIVE_IDLE_SECONDS: Final = 5
 KEEPALIVE_INTERVAL_SECONDS: Final = 2
 KEEPALIVE_COUNT: Final = 3
 USER_TIMEOUT_SECONDS: Final = 4
 IDLE_SECONDS: Final = 60
-"""A function's connection that was idle for longer is asked before a call: a frozen process keeps none alive, and a
-Network Load Balancer forgets one after 350 s, or 60 where that was set ("Update the TCP idle timeout for your Network
-Load Balancer listener", Elastic Load Balancing)."""
+"""After a longer idle time a function tests its connection: a frozen process sends no keepalives, and a
+Network Load Balancer drops a connection after 350 s, or after 60 s if so configured. Source: "Update the TCP idle
+timeout for your Network Load Balancer listener", Elastic Load Balancing."""
 PING_SECONDS: Final = 2.0
-"""How long it may take to answer that question."""
+"""Deadline of that test."""
 
 LIBPQ_LIMITS: Final[dict[str, Any]] = {
     "connect_timeout": CONNECT_SECONDS,

@@ -1,8 +1,8 @@
 """Connections of pg8000, a driver in pure Python with a smaller import, see docs/decisions/0008-two-drivers.md.
 
 pg8000 parses and executes in two exchanges, and PgBouncer may change the server between two exchanges outside of a
-transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT around it. Until
-COMMIT is sent nothing can have taken effect, so a call that was lost before may be made again.
+transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT around it.
+Nothing takes effect before COMMIT is sent, so a call that was lost before may be repeated.
 """
 
 import select
@@ -62,7 +62,7 @@ class Pg8000Connection:
         self.session = SessionState(*state)
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call, in a transaction of its own. Raises DriverError."""
+        """Returns the rows of one call, which is a transaction. Raises DriverError."""
         try:
             self._connection.execute_simple("begin")
             values = text_array.encode_arguments(statement.types, arguments)
@@ -79,14 +79,14 @@ class Pg8000Connection:
         return statement.make_rows(result.rows or ())
 
     def is_lost(self) -> bool:
-        """Whether this process closed it, or the server since the last call."""
+        """Whether this process, or the server since the last call, closed the connection."""
         if self._close_unused:
             return True
         readable, _, _ = select.select([find_socket(self._connection).fileno()], [], [], 0)
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Whether the server answers within so many seconds; if not, the connection is of no more use."""
+        """Whether the server answers within `seconds`; if not, the connection is unusable."""
         connected = find_socket(self._connection)
         call_seconds = connected.gettimeout()
         connected.settimeout(seconds)
@@ -132,7 +132,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
         address = with_token(parse_address(url))
     except TokenError as error:
         raise DriverError(str(error), None, took_no_effect=True) from error
-    # Whether it asks for a server that accepts writes; pg8000 knows no other wish.
+    # Whether the address asks for a server that accepts writes; other values are not supported.
     wants_primary = address.get("target_session_attrs") in ("read-write", "primary")
     for host in list_hosts(address):
         try:
@@ -153,7 +153,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
 
 
 def limit_socket(connected: socket.socket, call_seconds: float) -> None:
-    """Ends each wait for the server after `call_seconds`, and sooner when its host has vanished (`network`)."""
+    """Ends each wait for the server after `call_seconds`, or sooner if its host vanishes (`network`)."""
     connected.settimeout(call_seconds)
     if connected.family == socket.AF_UNIX:
         return
@@ -164,7 +164,7 @@ def limit_socket(connected: socket.socket, call_seconds: float) -> None:
 
 
 def host_parameters(name: str, port: int) -> dict[str, Any]:
-    """A host's, or a folder's with the socket of a server, as pg8000 names them."""
+    """The parameters of a host, or of a socket's folder, as pg8000 names them."""
     return {"unix_sock": f"{name}/.s.PGSQL.{port}"} if name.startswith("/") else {"host": name, "port": port}
 
 
@@ -180,7 +180,7 @@ def other_parameters(address: dict[str, str]) -> dict[str, Any]:
 
 
 def tls(mode: str, authorities: str | None) -> Any:
-    """What pg8000 does for a `sslmode` of libpq: False, no TLS; None, TLS if the server has it; or a context.
+    """The value for pg8000 of a `sslmode` of libpq: False, no TLS; None, TLS if the server has it; or a context.
 
     `authorities`: a file, or `system`.
     """
@@ -196,13 +196,13 @@ def tls(mode: str, authorities: str | None) -> Any:
 
 
 def find_socket(connection: CoreConnection) -> socket.socket:
-    """The socket: pg8000 has no other way to see that the server closed the connection."""
+    """Returns the socket: pg8000 has no other way to detect that the server closed the connection."""
     result: socket.socket = connection._usock  # noqa: SLF001
     return result
 
 
 def find_process_id(connection: CoreConnection) -> int:
-    """The id that the server, or a pooler, reported at the start: pg8000 keeps it for cancelling only.
+    """The process id that the server, or a pooler, reported at the start; pg8000 keeps it only for cancelling.
 
     The first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").
     """

@@ -23,7 +23,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class LimitedConnection(psycopg.Connection[Row]):
-    """A connection whose calls have a deadline of `call_seconds`; it is closed by a call that misses it."""
+    """A connection whose calls have a deadline of `call_seconds`; a call that misses it closes the connection."""
 
     call_seconds = CALL_SECONDS
     session: SessionState
@@ -34,7 +34,7 @@ class LimitedConnection(psycopg.Connection[Row]):
 
 
 def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
-    """A connection as the service needs it. Raises psycopg.OperationalError, SettingError."""
+    """Opens a connection for the service. Raises psycopg.OperationalError, SettingError."""
     try:
         parameters = with_token(connection_parameters(url))
     except TokenError as error:
@@ -71,11 +71,11 @@ class PsycopgConnection(TransactionExecutor):
 
     @property
     def session(self) -> SessionState:
-        """What the session's settings were found to be when it was opened."""
+        """The state of the session's settings when it was opened."""
         return self.connection.session
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call, which is a transaction of its own. Raises DriverError."""
+        """Returns the rows of one call, which is a transaction. Raises DriverError."""
         try:
             return super().call(statement, arguments)
         except psycopg.Error as error:
@@ -84,14 +84,14 @@ class PsycopgConnection(TransactionExecutor):
             raise DriverError(str(error), error.sqlstate or INTERNAL_ERROR) from error
 
     def is_lost(self) -> bool:
-        """Whether this process closed it, or the server since the last call: it sends no other data when idle."""
+        """Whether this process, or the server since the last call, closed it: an idle server sends nothing else."""
         if self.connection.closed:
             return True
         readable, _, _ = select.select([self.connection.fileno()], [], [], 0)
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Whether the server answers within so many seconds; if not, the connection is of no more use."""
+        """Whether the server answers within `seconds`; if not, the connection is unusable."""
         call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
         try:
             self.connection.execute("select 1")

@@ -1,9 +1,10 @@
-"""The group roles that sql/grants.sql gives rights to: `penstock migrate` makes them where it may.
+"""The group roles that sql/grants.sql gives rights to: `penstock migrate` creates them if it may.
 
 Roles belong to the whole cluster. A superuser may make them, and a role with CREATEROLE, as the master user of RDS.
-From PostgreSQL 16 on a role with CREATEROLE may grant only those that it has made itself or got with the right to grant
-them (PostgreSQL's manual, "Role Attributes"). Who may not, as a plain owner of the database, gets the commands to pass
-on; everything but the SQL interface for applications of their own works meanwhile.
+From PostgreSQL 16 on a role with CREATEROLE may only grant roles that it has created, or has received with the right to
+grant them (PostgreSQL's manual, "Role Attributes"). A role without the right, such as a plain owner of the database,
+gets the commands for an administrator; until then everything works but the SQL interface for applications with separate
+roles.
 """
 
 from contextlib import suppress
@@ -17,8 +18,8 @@ Connection = psycopg.Connection[Row]
 
 ROLES: Final = ("penstock_api", "penstock_app", "penstock_metrics", "penstock_owner", "penstock_reader")
 
-# What is missing for the role that migrates, as commands in their order. To own functions of penstock_owner it needs
-# its rights and SET ROLE, which superusers have. Before version 16 the member decides whether it inherits rights.
+# The commands, in order, that the migrating role lacks. To own functions of penstock_owner it needs that role's rights
+# and SET ROLE, which superusers have. Before version 16 the member decides whether it inherits rights.
 _MISSING: Final = """
 with migrating as (
     select m.rolname, m.rolinherit, to_regrole('penstock_owner') as owner,
@@ -52,21 +53,21 @@ where pronamespace = to_regnamespace('queue') and proowner = to_regrole('penstoc
 _REFUSALS: Final = (
     psycopg.errors.InsufficientPrivilege,
     psycopg.errors.UndefinedObject,  # the role that could not be made
-    psycopg.errors.DuplicateObject,  # another database of the cluster is migrated at the same moment
+    psycopg.errors.DuplicateObject,  # another runner migrates a database of the cluster at the same moment
     psycopg.errors.UniqueViolation,
     psycopg.errors.InternalError_,  # the same: "tuple concurrently updated"
 )
 
 
 def missing_commands(connection: Connection, role: str | None = None) -> list[str]:
-    """What is missing for a database that `role` migrates (None: the connection's own): commands in their order."""
+    """The commands, in order, that `role` lacks for migrating a database. None: the connection's role."""
     return [command for (command,) in connection.execute(_MISSING, (role, list(ROLES))).fetchall()]
 
 
 def make_roles(connection: Connection, role: str | None = None) -> list[str]:
-    """Runs what is missing for `role`, as far as the connection may; what is missing then.
+    """Runs the missing commands for `role` if the connection may, and returns those still missing.
 
-    No role gets other attributes.
+    It changes no attributes of existing roles.
     """
     for command in missing_commands(connection, role):
         if not command.startswith("alter role"):
@@ -76,7 +77,7 @@ def make_roles(connection: Connection, role: str | None = None) -> list[str]:
 
 
 def owner_problem(connection: Connection, missing: list[str]) -> str:
-    """Why nothing can be migrated, and what to do; "" when it can. `missing`: what `make_roles` returned."""
+    """Why nothing can be migrated, and a remedy; "" if it can. `missing`: the result of `make_roles`."""
     for (reason,) in connection.execute(_UNSAFE).fetchall():
         return (
             f"the role penstock_owner, with whose rights applications call the SQL interface, {reason}: "

@@ -42,7 +42,7 @@ where c.relnamespace = 'queue'::regnamespace and c.relkind in ('r', 'p', 'v', 'c
 order by c.relname
 """
 
-# Not their compression, which depends on how the server was built (the end of 0001_baseline.sql).
+# Without compression, which depends on the server's build (the end of 0001_baseline.sql).
 _COLUMNS: Final = """
 select format('    %I %s%s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
     case when a.attnotnull then ' not null' else '' end,
@@ -58,7 +58,7 @@ where a.attrelid = :table and a.attnum > 0 and not a.attisdropped
 order by a.attnum
 """
 
-# Not-null constraints (contype n) are rows of their own from version 18 on; the columns show them everywhere.
+# Not-null constraints (contype n) are separate rows from version 18 on; the columns show them in each version.
 _CONSTRAINTS: Final = """
 select format('    constraint %I %s', conname, pg_get_constraintdef(oid)) from pg_constraint
 where conrelid = :table and contype <> 'n' and conparentid = 0
@@ -88,8 +88,8 @@ where p.pronamespace = 'queue'::regnamespace
 order by p.proname, pg_get_function_identity_arguments(p.oid)
 """
 
-# The owner's own rights are left out, and MAINTAIN, which only versions from 17 on have; and what grants.sql gives,
-# which depends on the roles that there are.
+# Without the owner's rights, without MAINTAIN, which versions before 17 lack, and without those of grants.sql, which
+# depend on the existing roles.
 _GRANTS: Final = """
 select format('grant %s on %s %s to %s;', string_agg(lower(g.privilege_type), ', ' order by g.privilege_type),
     o.kind, o.name, case when g.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(g.grantee)) end)
@@ -121,7 +121,7 @@ def schema_dump(dsn: str) -> str:
 
 
 def _qualify_names(connection: psycopg.Connection[Row]) -> None:
-    """Names appear with their schema, whatever the role's search_path is."""
+    """Makes names appear with their schema, whatever the role's search_path is."""
     connection.execute("set local search_path = pg_catalog")
 
 
@@ -143,6 +143,6 @@ def _table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> Iterato
 
 
 def _texts(connection: psycopg.Connection[Row], query: str, table: int = 0) -> list[str]:
-    # An oid is put in as text: a placeholder would make psycopg read the % of format() as its own.
+    # The oid is inserted as text: with a placeholder psycopg would interpret the % of format().
     statement = query.replace(":table", str(table)).encode()
     return [line for (line,) in connection.execute(statement).fetchall()]

@@ -1,4 +1,4 @@
-"""Whether a server is one that Penstock can work on: new enough, and one that can be written to."""
+"""Whether Penstock can work on a server: the server must be new enough and accept writes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from penstock.effects import Row
 
 OLDEST_MAJOR: Final = 15
 READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
-"""True on a standby, and where somebody has made the database, the role or the server read-only."""
+"""True on a standby, and if the database, the role or the server is set to read-only."""
 
 
 def version_problem(server_version: int) -> str:
-    """What is wrong with a version as libpq has it, 140012 for 14.12; "" when it is new enough."""
+    """The problem of a version in libpq's form, 140012 for 14.12; "" if it is new enough."""
     if server_version >= OLDEST_MAJOR * 10_000:
         return ""
     return f"the server is PostgreSQL {version_text(server_version)}; Penstock needs {OLDEST_MAJOR} or newer"
 
 
 def version_text(server_version: int) -> str:
-    """160004 is 16.4. What was before PostgreSQL 10 has three numbers, of which this shows two."""
+    """160004 is 16.4. Versions before PostgreSQL 10 have three numbers; the text shows two of them."""
     return f"{server_version // 10_000}.{server_version % 10_000}"
 
 
 def server_problem(connection: psycopg.Connection[Row]) -> str:
-    """What keeps Penstock from working on this server; "" when nothing does. Raises psycopg's errors."""
+    """Why Penstock cannot work on this server; "" if it can. Raises psycopg's errors."""
     if problem := version_problem(connection.info.server_version):
         return problem
     row = connection.execute(f"select pg_is_in_recovery(), {READ_ONLY}".encode()).fetchone()

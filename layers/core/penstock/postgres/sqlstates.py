@@ -1,6 +1,6 @@
-"""What an error of the database means for the caller, by its SQLSTATE. No other module in Python has such a rule.
+"""Maps an error's SQLSTATE to its meaning for the caller. No other Python module interprets SQLSTATEs.
 
-    meaning           took effect   connection   may succeed later   what the client gets
+    meaning           took effect   connection   may succeed later   the client gets
     ROLLED_BACK       no            is kept      yes, at once        ServiceUnavailable, unless the second call succeeds
     LOCKED            no            is kept      yes                 as ROLLED_BACK, once merged calls were made apart
     READ_ONLY         no            is closed    yes, on a new one   ServiceUnavailable, as above in a Lambda function
@@ -13,9 +13,9 @@
     FAILED            no            is kept      no                  InternalFailure
 
 `database` (Lambda functions) and `penstock_web.database.pool` (the container) turn a meaning into an error, and
-`penstock_web.batching.batcher` decides by it whether to make merged calls one by one.
+`penstock_web.batching.batcher` uses it to decide whether to repeat merged calls one by one.
 Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules ask
-another question, whether the schedule itself caused an error: queue.is_server_error.sql answers it.
+whether the schedule itself caused an error: queue.is_server_error.sql answers that.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Meaning(Enum):
     """What the caller knows after an error."""
 
     ROLLED_BACK = auto()
-    """The database rolled the call back for reasons of its own, such as a deadlock."""
+    """The database rolled the call back, for example because of a deadlock."""
     LOCKED = auto()
     """Another transaction kept a lock for longer than `lock_timeout`."""
     READ_ONLY = auto()
@@ -47,7 +47,7 @@ class Meaning(Enum):
     REFUSED = auto()
     """A SQL function of Penstock refuses its arguments. The codes are in docs/sql.md."""
     FAILED = auto()
-    """The call itself is wrong, and would be again."""
+    """The call itself is wrong, and would fail again."""
 
     @property
     def took_no_effect(self) -> bool:
@@ -76,7 +76,7 @@ _TEMPORARY = frozenset(
     )
 )
 
-# A SQLSTATE of five characters goes before its class of two.
+# A SQLSTATE of five characters takes precedence over its class of two.
 SQLSTATES: Mapping[str, Meaning] = {
     "08": Meaning.CONNECTION_LOST,  # connection exception
     "0A000": Meaning.STALE_STATEMENT,  # feature not supported: "cached plan must not change result type"

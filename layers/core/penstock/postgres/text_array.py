@@ -1,4 +1,7 @@
-"""Arrays as text, for a driver without binary parameters. PostgreSQL manual, "Array Input and Output Syntax"."""
+"""Writes arrays as text, for a driver without binary parameters.
+
+Source: PostgreSQL manual, "Array Input and Output Syntax".
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -34,7 +37,7 @@ def encode(type_name: str, values: Sequence[Any]) -> str | None:
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """The arguments of a call: arrays as text, everything else as pg8000 takes it."""
+    """Encodes the arguments of a call: arrays as text, all others as pg8000 takes them."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)

@@ -1,7 +1,7 @@
 """Measures the messages in the queues: the gauges that Amazon SQS reports to CloudWatch each minute.
 
-A page of queues is one call. A run is bounded in time, and the next run goes on where it stopped; a round ends after
-the last queue. It reports the gauges to a function of the caller, and stores what has happened in the queues' minutes.
+A page of queues is one call. A run is bounded in time, and the next run continues where it stopped; a round ends after
+the last queue. The worker reports the gauges to a callback, and adds events to the queues' minutes.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def run_once(
     connection: "StatementExecutor",
     report: Callable[[QueueCountsRow], None],
 ) -> Counts:
-    """One bounded run; it calls `report` with each queue's gauges. Raises the errors of calls."""
+    """Does one bounded run and calls `report` with each queue's gauges. Raises the errors of calls."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     queues = 0
     store_minutes(settings, connection)

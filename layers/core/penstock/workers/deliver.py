@@ -4,8 +4,9 @@ carriers send them concurrently, and writes outcomes, many in one call.
     claim (a short transaction) ──► carry, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
 No transaction is open during a request. A lease outlasts the slowest attempt; only its holder may write the outcome,
-so an outcome that a slow worker writes too late changes nothing. A worker that dies loses no delivery: after the lease
-another worker delivers it. The endpoint gets it twice only if the first worker died before it wrote the outcome.
+so an outcome that a slow worker writes too late changes nothing. If a worker dies, another worker delivers its
+deliveries when their leases are over. The endpoint gets it twice only if the first worker died before it wrote the
+outcome.
 """
 
 import asyncio
@@ -38,19 +39,19 @@ from penstock.trace_context import Tracer
 from . import Counts
 
 LONGEST_RUN_SECONDS = 20.0
-"""After this time a run claims nothing; requests under way end within 15 seconds."""
+"""After this time a run claims no deliveries; open requests end within 15 seconds."""
 LOGGED_BYTES: Final = 256
-"""Of the body of an answer, where WEBHOOK_LOG_ANSWERS is on."""
+"""Limit for the body of an answer, if WEBHOOK_LOG_ANSWERS is on."""
 KEPT_BYTES: Final = 1
-"""Of an answer of Lambda, whose headers alone are read; 0 would keep none of these."""
+"""Limit for an answer of Lambda, of which only the headers are read; 0 would keep no headers."""
 MOST_PER_HOST: Final = 20
 """Concurrent requests of one process to one host and port, for one account."""
 
 
 class Deliverer:
-    """The worker of one process. It keeps outcomes that could not be written for its next run.
+    """The worker of one process. It keeps outcomes that it could not write for its next run.
 
-    `watcher`: the id under which the process waits for notifications of new deliveries; None: the worker only polls.
+    `watcher`: the id under which the process waits for notifications of new deliveries; None if the worker only polls.
     `stop` and `wake` may be called from any thread.
     """
 
@@ -73,7 +74,7 @@ class Deliverer:
         self._run: DeliveryRun | None = None
         self.unwritten: list[Finished] = []
         self.wait_ms: int | None = None
-        """After a run that delivered nothing: milliseconds until a delivery is due, None: none is pending. Else 0."""
+        """After an idle run: milliseconds until a delivery is due, None if no delivery is pending. Otherwise 0."""
 
     def run_once(
         self,
@@ -81,9 +82,9 @@ class Deliverer:
         connection: "psycopg.Connection[Row]",
         longest_run_seconds: float | None = None,
     ) -> Counts:
-        """Delivers until nothing is due for a while, or the run's time is over; then waits for requests under way.
+        """Delivers until no delivery is due for a while, or the run's time is over; then waits for open requests.
 
-        Raises psycopg.Error; deliveries that were settled before stay settled.
+        Raises psycopg.Error; outcomes written before stay written.
         """
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
@@ -107,15 +108,15 @@ class Deliverer:
         return counts
 
     def stop(self) -> None:
-        """Ends the run under way soon; the worker claims nothing any more and cannot be started again."""
+        """Ends the current run soon; the worker claims no more deliveries and cannot be started again."""
         self._stopping = True
         self.wake()
 
     def wake(self) -> None:
-        """Ends a pause of the run under way, since a delivery may be due."""
+        """Ends a pause of the current run, since a delivery may be due."""
         run = self._run
         if run is not None:
-            with suppress(RuntimeError):  # the run's loop is closed: it has ended
+            with suppress(RuntimeError):  # the run has ended and closed its loop
                 run.loop.call_soon_threadsafe(run.wake)
 
     async def _deliver(
@@ -155,7 +156,7 @@ class Deliverer:
             await client.close()
 
     def _mail_carrier(self, settings: Settings) -> Carrier:
-        # Imported here: the e-mail of the standard library costs a cold start more than all other carriers.
+        # Imported here: the standard library's e-mail package slows a cold start more than all other carriers.
         from penstock.delivery.mail.carrier import MailCarrier  # noqa: PLC0415
 
         server, sender = parse_server(settings.sns_smtp_url), parse_sender(settings.sns_mail_from)
@@ -164,11 +165,11 @@ class Deliverer:
 
 _deliverer = Deliverer()
 run_once = _deliverer.run_once
-"""One bounded run, for functions."""
+"""Does one bounded run, for functions."""
 
 
 def poll_seconds(settings: Settings) -> float | None:
-    """The pause between two runs of a function that polls; None: it has nothing to do."""
+    """The pause between two runs of a polling function; None if it has no work."""
     return settings.queue_http_delivery_poll_ms / 1000 if settings.queue_http_delivery_enabled else None
 
 

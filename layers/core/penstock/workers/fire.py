@@ -2,7 +2,7 @@
 
 Only the database's clock counts: a worker asks the database how long to wait, and measures that time itself. Any number
 of workers may run: each skips schedules that another one has locked. The next run fires the schedules that this run, or
-a worker that died, left.
+a dead worker, did not fire.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from . import Counts
 LONGEST_RUN_SECONDS = 58.0
 """A function that does not poll waits for schedules that are due before its next invocation, a minute later."""
 LOCKED_SECONDS: Final = 0.05
-"""Longest pause when what is due is locked by other workers, or its accounts fire too often."""
+"""Longest pause while other workers lock all due schedules, or their accounts fire too often."""
 SHORTEST_PAUSE_SECONDS: Final = 0.005
 OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 
@@ -35,7 +35,7 @@ class Firer:
     """The worker of one process. `stop` and `wake` may be called from any thread.
 
     `continues`: a run waits for schedules that become due before its time is over, and queries for nearer ones every
-    QUEUE_SCHEDULE_POLL_MS, since nobody wakes it; else it ends when none is due.
+    QUEUE_SCHEDULE_POLL_MS, since it gets no notifications; otherwise it ends if no schedule is due.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Firer:
         self._awake = Event()
         self._environment: Environment | None = None
         self.wait_ms: int | None = None
-        """After a run: milliseconds until a schedule is due; None: no schedule will be due."""
+        """After a run: milliseconds until a schedule is due; None if no schedule will be due."""
 
     def run_once(
         self,
@@ -62,7 +62,7 @@ class Firer:
         connection: "psycopg.Connection[Row]",
         longest_run_seconds: float | None = None,
     ) -> Counts:
-        """One bounded run on an autocommit connection. Raises psycopg.Error; earlier batches stay committed."""
+        """Does one bounded run on an autocommit connection. Raises psycopg.Error; earlier batches stay committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
@@ -76,16 +76,16 @@ class Firer:
         return counts
 
     def stop(self) -> None:
-        """Ends the run under way; the worker claims nothing any more and cannot be started again."""
+        """Ends the current run; the worker claims no more schedules and cannot be started again."""
         self._stopping = True
         self.wake()
 
     def wake(self) -> None:
-        """Ends the pause of a run under way, since a schedule may be due earlier than it knew."""
+        """Ends the pause of the current run, since a schedule may be due earlier than the run knew."""
         self._awake.set()
 
     def _next(self, store: Store, deadline: float, poll_ms: int) -> NextScheduleRow | None:
-        """Waits until a schedule is due, if that is within the run's time; None: the run is over."""
+        """Waits until a schedule is due, if that is within the run's time; returns None if the run is over."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
             waits = store.waits()
@@ -111,7 +111,7 @@ def fire_batch(store: Store, waits: NextScheduleRow, settings: Settings) -> int:
 
 
 def pause_seconds(next_is_due_in: float | None) -> float:
-    """How long to wait when nothing that is due can fire: another account's next schedule is not to be late."""
+    """How long to wait if no due schedule can fire; another account's next schedule must not be late."""
     return (
         LOCKED_SECONDS
         if next_is_due_in is None
@@ -121,9 +121,9 @@ def pause_seconds(next_is_due_in: float | None) -> float:
 
 _firer = Firer()
 run_once = _firer.run_once
-"""One bounded run, for functions."""
+"""Does one bounded run, for functions."""
 
 
 def poll_seconds(settings: Settings) -> float | None:
-    """The pause between two runs of a function that polls; None: it has nothing to do."""
+    """The pause between two runs of a polling function; None if it has no work."""
     return settings.queue_schedule_poll_ms / 1000 if settings.queue_schedule_enabled else None

@@ -1,10 +1,10 @@
 """Cleans the database: acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs
-of schedules, old outgoing messages, old windows of metrics. Finds accounts with too many deliveries. Updates statistics
-where autovacuum is late, and truncates empty tables whose files still take space.
+of schedules, old outgoing messages, old windows of metrics. It finds accounts with too many deliveries, updates
+statistics if autovacuum is late, and truncates empty tables whose files still take space.
 
-All processes and functions share one round through the queues: each takes the next few queues, no two the same ones.
-The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, of any process. A run is bounded in
-time, and the next run goes on where it stopped.
+All processes and functions share one round through the queues: each takes the next few queues, and no two take the
+same. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, in any process. A run is bounded
+in time, and the next run continues where it stopped.
 """
 
 import logging
@@ -36,16 +36,17 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 1.5
-# A process cleans tables that belong to no queue at this interval; in every round while they have rows to remove.
+# The interval at which a process cleans tables that belong to no queue; while they have rows to remove, each round
+# does.
 INSTALLATION_SECONDS = 10.0
-# A run finishes the queues that it took: a call for a queue ends soon after a second, most take 0.3 ms; queues with
-# nothing to clean get none. So a run ends after some 20 s even if each queue has much to clean; a function has 60 s.
+# A run finishes the queues that it took. A call for a queue ends soon after a second; most take 0.3 ms, and clean
+# queues get no call. So a run ends after some 20 s even if each queue has much to clean; a function has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
-# How often a process checks whether the database is on another server than before, besides after each new connection.
+# How often a process checks whether the database has moved to another server; it also checks after each new connection.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
-# The id that stands for the tables that belong to no queue; it comes first in a round.
+# The id for the tables that belong to no queue; it comes first in a round.
 INSTALLATION = 0
 MAINTENANCE = "maintenance"
 """The name of this work in the answers of queue.due_work, where queues have their ARN."""
@@ -55,12 +56,12 @@ _log = logging.getLogger(__name__)
 
 
 class Maintainer:
-    """The worker of one process. It does not clean the tables that belong to no queue in each round.
+    """The worker of one process. It cleans the tables that belong to no queue only in some rounds.
 
-    `found_nothing`: the last run found nothing to clean, in its queues and in the tables that belong to no queue.
-    `idle`: the last run ended a round, in which this process cleaned nothing. Unlike `found_nothing`, queues may hold
-    messages; until something changes, or their retention is over, there is nothing to do.
-    `changes`: what queue.count_changes said before the last run.
+    `found_nothing`: the last run had no rows to clean, in its queues and in the tables that belong to no queue.
+    `idle`: the last run ended a round in which this process cleaned no rows. Unlike with `found_nothing`, queues may
+    hold messages; the worker has no work until a change, or until their retention is over.
+    `changes`: the result of queue.count_changes before the last run.
     """
 
     def __init__(self) -> None:
@@ -74,18 +75,18 @@ class Maintainer:
         self.changes = 0
 
     def note_new_connection(self) -> None:
-        """A connection is a new one: the next run looks whether it leads to another server. Any thread may call it."""
+        """Marks the connection as new: the next run checks if it leads to another server. Any thread may call it."""
         self._connections += 1
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
-        """One bounded run; each call is a transaction. Raises the errors of calls; earlier calls stay committed."""
+        """Does one bounded run; each call is a transaction. Raises errors of calls; earlier calls stay committed."""
         deadline = monotonic() + LONGEST_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
         self.found_nothing = True
         self.idle = False
         self._check_server(connection, deadline)
-        # Not the first call of a run: with that one, the server counts what this session has changed before.
+        # Not the first call of a run: during that one the server counts earlier changes of this session.
         self.changes = number(connection, COUNT_CHANGES)
         while monotonic() < deadline:
             due = connection.call(NEXT_QUEUES, options)
@@ -103,17 +104,17 @@ class Maintainer:
         return counts
 
     def _end_round(self, counts: Counts) -> None:
-        """No queue is left. Only a round that began here, with the tables that belong to no queue, proves something."""
+        """Ends a round. Its result counts only if this process began it, with the tables that belong to no queue."""
         self.idle = self._began_round and not self._cleaned and not has_changed(counts)
         self._began_round = False
 
     def _check_server(self, connection: "StatementExecutor", deadline: float) -> None:
-        """After a failover or a restore, ids jump over what the lost part of the database may have given out."""
+        """After a failover or a restore, skips the ids that the lost part of the database may have given out."""
         now, connections = monotonic(), self._connections
         if now >= self._checked_at + CHECK_SERVER_SECONDS or connections != self._connections_checked:
             (row,) = connection.call(CHECK_SERVER, (False,))
             if row.flag:
-                _log.warning("the database is on another server than before: ids jump")
+                _log.warning("the database moved to another server; skipping ahead in all id sequences")
             self._checked_at, self._connections_checked = now, connections
         while number(connection, JUMP_IDS, QUEUES_PER_JUMP) and monotonic() < deadline:
             self.found_nothing = False
@@ -137,12 +138,12 @@ class Maintainer:
 
 
 def has_changed(counts: Counts) -> bool:
-    """Whether a run has cleaned anything, by its counts."""
+    """Whether a run cleaned any rows, by its counts."""
     return any(count for what, count in counts.items() if what != "queues")
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """One bounded run, for functions."""
+    """Does one bounded run, for functions."""
     return Maintainer().run_once(settings, connection)
 
 
@@ -156,6 +157,6 @@ def _clean_installation(settings: Settings, connection: "StatementExecutor") -> 
 
 
 def number(connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
-    """The one number that a maintenance function returns."""
+    """The number that a maintenance function returns."""
     (row,) = connection.call(statement, arguments)
     return row.changed

@@ -1,8 +1,8 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
-All processes share one round through the queues: each takes the next page, no two the same one. The next round begins
-QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same for CloudWatch, in a
-round of its own.
+All processes share one round through the queues: each takes the next page, and no two take the same. The next round
+begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same for CloudWatch,
+in a separate round.
 """
 
 from time import monotonic
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 LONGEST_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
-"""So many rows of queue.activity a run adds to the minutes: 0.3 s."""
+"""How many rows of queue.activity a run adds to the minutes: 0.3 s."""
 QUEUES_A_MINUTE = 10_000
-"""Of more queues with activity the busiest get rows in queue.minute: 1.5 GB in 25 hours."""
+"""How many queues get rows in queue.minute, the busiest ones: 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
-"""The name under which the container wakes this worker, where queues have their ARN."""
+"""The container wakes this worker by this name; other notifications have the ARN of a queue there."""
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """One bounded run; the minutes and each page are a transaction. Raises the errors of calls; earlier ones stay.
+    """Does one bounded run; the minutes and each page are a transaction. Raises the errors of calls; earlier ones stay.
 
-    No page: the pause after a round is not over. `rounds`: 1 where the run came to the end of one, else 0.
+    It measures no page before the pause after a round is over. `rounds`: 1 if the run ended a round, else 0.
     """
     deadline = monotonic() + LONGEST_RUN_SECONDS
     minutes = store_minutes(settings, connection)
@@ -45,6 +45,6 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
 
 
 def store_minutes(settings: Settings, connection: "StatementExecutor") -> int:
-    """Adds what has happened to the queues' minutes. Returns 1; 0 while the pause after the last time lasts."""
+    """Adds recent events to the queues' minutes. Returns 1, or 0 during the pause after the last time."""
     options = (CALLS_AT_ONCE, QUEUES_A_MINUTE, settings.queue_metrics_interval_ms)
     return len(connection.call(STORE_MINUTES, options))

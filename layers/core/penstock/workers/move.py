@@ -1,6 +1,6 @@
-"""Moves messages for the tasks of StartMessageMoveTask, step by step; each step is a transaction of its own.
+"""Moves messages for the tasks of StartMessageMoveTask, step by step; each step is a transaction.
 
-A run ends when no task runs, or when its time is over; any worker goes on where another one stopped. Several workers
+A run ends when no task runs, or when its time is over; any worker continues where another one stopped. Several workers
 share the tasks; a task's rate limits all of them together, since the database counts it.
 """
 
@@ -18,10 +18,10 @@ from . import Counts
 
 LONGEST_RUN_SECONDS = 1.5
 MOVE_TASKS = "move-tasks"
-"""The name of the tasks in NOTIFY, where queues have their ARN (see queue.start_move_task)."""
+"""NOTIFY has this name for tasks, in the place of a queue's ARN (see queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
-"""Pause when nothing can move now: every task has used up its rate, or other transactions have locked the messages."""
+"""Pause while no message can move: each task has used up its rate, or other transactions lock the messages."""
 
 
 def run_once(
@@ -29,7 +29,7 @@ def run_once(
     connection: "psycopg.Connection[Row]",
     longest_run_seconds: float = LONGEST_RUN_SECONDS,
 ) -> Counts:
-    """One bounded run on an autocommit connection. Raises psycopg.Error; earlier steps stay committed."""
+    """Does one bounded run on an autocommit connection. Raises psycopg.Error; earlier steps stay committed."""
     deadline = monotonic() + longest_run_seconds
     steps = messages = 0
     calls = TransactionExecutor(connection)
@@ -46,10 +46,10 @@ def run_once(
 
 
 def poll_seconds(settings: Settings) -> float:
-    """The pause between two runs of a function that polls."""
+    """The pause between two runs of a polling function."""
     return settings.queue_move_interval_ms / 1000
 
 
 def step(calls: TransactionExecutor, task_id: UUID) -> int:
-    """Runs one step. Returns the number of messages moved; 0 also when another worker has locked the task."""
+    """Runs one step. Returns the number of messages moved; 0 also if another worker has locked the task."""
     return sum(row.moved for row in calls.call(RUN_MOVE_TASK, (task_id, MESSAGES_PER_STEP)))

@@ -41,7 +41,7 @@ def warn_of_missing_roles(applied: Applied) -> None:
     """Write a line to stderr when the migrating role could not make the roles that applications need."""
     if applied.missing_roles:
         warn(
-            "applications cannot have roles of their own yet, since the role of DATABASE_URL may not make roles: "
+            "applications cannot have separate roles yet, since the role of DATABASE_URL may not make roles: "
             f"an administrator runs `{'; '.join(applied.missing_roles)};`, then the owner `penstock migrate`"
         )
 

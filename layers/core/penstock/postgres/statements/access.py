@@ -1,4 +1,4 @@
-"""Keys and policies; sessions of the console, and the audit of what people did there."""
+"""Keys and policies; sessions of the console and their audit."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from penstock.effects import BatchStatement, Statement
 
 
 class AccessKeyRow(NamedTuple):
-    """An access key that is neither revoked nor expired. `sealed_secret`: encrypted with QUEUE_ENCRYPTION_KEY.
+    """A valid access key. `sealed_secret`: encrypted with QUEUE_ENCRYPTION_KEY.
 
     `user_name`: None for a key of the account itself. `policies`: the user's. `expires_at`: None for never.
     """
@@ -23,7 +23,7 @@ FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 
 class SealedKeyRow(NamedTuple):
-    """A key in use that is stored under QUEUE_ENCRYPTION_KEY. `kind`: access, or signing, which has no account."""
+    """A valid key, encrypted with QUEUE_ENCRYPTION_KEY. `kind`: access, or signing, which has no account."""
 
     kind: str
     key_id: str
@@ -35,7 +35,7 @@ SEALED_KEYS = Statement("queue.sealed_keys", (), SealedKeyRow)
 
 
 class EncryptionKeyRow(NamedTuple):
-    """The fingerprint of the installation's QUEUE_ENCRYPTION_KEY; None: it has used none yet."""
+    """The fingerprint of the installation's QUEUE_ENCRYPTION_KEY; None before the first use."""
 
     fingerprint: bytes | None
 
@@ -44,7 +44,7 @@ ENCRYPTION_KEY = Statement("queue.encryption_key", ("bytea", "bool"), Encryption
 
 
 class BearerKeyRow(NamedTuple):
-    """A bearer key that is neither revoked nor expired. `secret_hash`: SHA-256 of its secret; the rest as above."""
+    """A valid bearer key. `secret_hash`: SHA-256 of its secret; the rest as above."""
 
     account_id: str
     secret_hash: bytes
@@ -65,7 +65,7 @@ class ResourceEntry(NamedTuple):
 class PolicyRow(NamedTuple):
     """The policy of entry `n` (from 1), JSON, and the account that owns the resource. An unknown one has no row.
 
-    `receiver`: of a subscription that delivers to a queue, the account of the queue.
+    `receiver`: the account of the queue that a subscription delivers to.
     """
 
     n: int
@@ -91,7 +91,7 @@ CREATE_KEY = Statement(
 
 
 class CreatedFirstKeyRow(NamedTuple):
-    """Whether there was no key before."""
+    """Whether this was the first key."""
 
     created: bool
 
@@ -117,7 +117,7 @@ LIST_KEYS = Statement("queue.list_keys", (), KeyRow)
 
 
 class RevokedKeyRow(NamedTuple):
-    """Whether there was such a key."""
+    """Whether the key existed."""
 
     revoked: bool
 
@@ -126,7 +126,7 @@ REVOKE_KEY = Statement("queue.revoke_key", ("text",), RevokedKeyRow)
 
 
 class FoundRow(NamedTuple):
-    """Whether there was such a key, or user."""
+    """Whether the key or the user existed."""
 
     found: bool
 
@@ -157,7 +157,7 @@ END_USER = Statement("queue.end_user", ("text", "text"), FoundRow)
 
 
 class RoleProblemRow(NamedTuple):
-    """A database role that stands for an account now. `problem`: why it is not what an application's should be."""
+    """A database role that now represents an account. `problem`: why the role does not suit an application."""
 
     problem: str | None
 
@@ -166,7 +166,7 @@ SET_ROLE_ACCOUNT = Statement("queue.set_role_account", ("text", "text", "text"),
 
 
 class RoleAccountRow(NamedTuple):
-    """A database role, and the account and region that it stands for in the SQL interface. `problem`: as above."""
+    """A database role, and its account and region in the SQL interface. `problem`: as above."""
 
     role_name: str
     account_id: str
@@ -180,7 +180,7 @@ UNSET_ROLE_ACCOUNT = Statement("queue.unset_role_account", ("text",), FoundRow)
 
 
 class QuotaRow(NamedTuple):
-    """Whether an account can have no other."""
+    """Whether the account has reached the limit."""
 
     reached: bool
 
@@ -190,7 +190,7 @@ QUOTA_REACHED = Statement("queue.quota_reached", ("text", "text", "text", "text"
 
 # --- the console -----------------------------------------------------------------------------------------------------
 class OpenedSessionRow(NamedTuple):
-    """When the session is over, unless its key ends before."""
+    """When the session ends, unless its key ends earlier."""
 
     expires_at: datetime
 
@@ -199,7 +199,7 @@ OPEN_SESSION = Statement("queue.open_console_session", ("text", "text", "text", 
 
 
 class SessionRow(NamedTuple):
-    """Whose key a browser has signed in with. `user_name`: None for a key of the account itself."""
+    """The owner of the key that a browser signed in with. `user_name`: None for a key of the account itself."""
 
     account_id: str
     key_id: str
@@ -232,7 +232,7 @@ BEGIN_AUDIT = Statement(
 
 
 class SettledAuditRow(NamedTuple):
-    """Whether the action had no outcome before."""
+    """Whether this is the first outcome of the action."""
 
     settled: bool
 
@@ -241,7 +241,10 @@ SETTLE_AUDIT = Statement("queue.settle_audit", ("int8", "int8", "text"), Settled
 
 
 class AuditRow(NamedTuple):
-    """What somebody did. `filter`: JSON. `affected`: None: not known. `settled_at`: None: its outcome is not known."""
+    """An action of a user.
+
+    `filter`: JSON. `affected`: None if unknown. `settled_at`: None if its outcome is unknown.
+    """
 
     audit_id: int
     happened_at: datetime

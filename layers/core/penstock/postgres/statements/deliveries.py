@@ -1,4 +1,4 @@
-"""Deliveries that are due, and what became of them."""
+"""Due deliveries and their outcomes."""
 
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -7,7 +7,7 @@ from penstock.effects import Statement
 
 
 class NextDeliveryRow(NamedTuple):
-    """In how many milliseconds the next delivery may be due; 0: now. There is no row when none is pending."""
+    """Milliseconds until the next delivery may be due; 0: now. No row if no delivery is pending."""
 
     wait_ms: int
 
@@ -16,10 +16,16 @@ NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid",), NextDeliveryRow)
 
 
 class ClaimedDeliveryRow(NamedTuple):
+<<<<<<< HEAD
     """A delivery that is due, leased to the caller. The policies are JSON.
 
     `endpoint_key`: names its endpoint and its account. `attempts`: those whose outcome is
     known. `trace`: the trace header of the publish, if it was traced.
+=======
+    """A due delivery, leased to the caller. `lane`: names its endpoint and its account. The policies are JSON.
+
+    `attempts`: how many have a known outcome. `trace`: the trace header of the publish, if it was traced.
+>>>>>>> 9d263e2e (postgres: comments and texts in plain English)
     """
 
     delivery_id: int
@@ -44,7 +50,7 @@ CLAIM_DELIVERIES = Statement(
 
 
 class SettledDeliveriesRow(NamedTuple):
-    """What became of the given deliveries. `lost`: their lease was over."""
+    """Outcomes of the given deliveries. `lost`: their lease was over."""
 
     delivered: int
     retried: int
@@ -73,8 +79,8 @@ EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliv
 class OutgoingDeliveryRow(NamedTuple):
     """A delivery that is pending or exhausted.
 
-    `under_way`: a process tries it now, and `due_at_ms` is when another one may. `last_status`, `last_error`: of the
-    last attempt; one without an answer has no status.
+    `under_way`: a process tries it now, and another one may from `due_at_ms` on. `last_status`, `last_error`: of the
+    last attempt; an attempt without an answer has no status.
     """
 
     delivery_id: int
@@ -98,7 +104,7 @@ LIST_DELIVERIES = Statement("queue.list_deliveries", ("text", "text", "int8", "i
 
 
 class RetriedDeliveryRow(NamedTuple):
-    """A delivery that is tried again."""
+    """A delivery that will be retried."""
 
     delivery_id: int
 
@@ -107,7 +113,7 @@ RETRY_DELIVERY = Statement("queue.retry_delivery", ("text", "int8"), RetriedDeli
 
 
 class RetriedDeliveriesRow(NamedTuple):
-    """How many deliveries are tried again. `last_id`: the last of them, when there may be more."""
+    """How many deliveries will be retried. `last_id`: the last of them, if there may be more."""
 
     retried: int
     last_id: int | None
@@ -119,9 +125,9 @@ RETRY_DELIVERIES = Statement(
 
 
 class DeliveryAttemptRow(NamedTuple):
-    """An attempt to deliver; in the first row only `looked_at`, and the id from which to look on.
+    """An attempt to deliver. The first row has only `looked_at`, and the id from which the search continues.
 
-    `duration_ms`: with connecting. `sent_bytes`: the request with its head. `answer`: how the answer began.
+    `duration_ms`: includes connecting. `sent_bytes`: includes the head. `answer`: the beginning of the answer.
     """
 
     attempt_id: int | None
@@ -148,7 +154,7 @@ LIST_DELIVERY_ATTEMPTS = Statement(
 
 
 class DeliveryEndpointRow(NamedTuple):
-    """How an endpoint did in the newest attempts of its account. `waiting`: for a paused one, 10,001 at most."""
+    """Results of an endpoint among the newest attempts of its account. `waiting`: of a paused one, 10,001 at most."""
 
     endpoint: str
     attempts: int
@@ -166,7 +172,7 @@ LIST_DELIVERY_ENDPOINTS = Statement("queue.list_delivery_endpoints", ("text", "i
 
 
 class KnownEndpointRow(NamedTuple):
-    """Whether there was such an endpoint, or such a pause."""
+    """Whether the endpoint or the pause existed."""
 
     known: bool
 
@@ -176,7 +182,7 @@ RESUME_DELIVERY_ENDPOINT = Statement("queue.resume_delivery_endpoint", ("text", 
 
 
 class TestTargetRow(NamedTuple):
-    """For whom a test event to a URL would be: a subscription to a topic, or a binding. `raw`: without an envelope."""
+    """The target of a test event to a URL: a subscription to a topic, or a binding. `raw`: without an envelope."""
 
     topic_arn: str | None
     signature_version: str | None
@@ -189,7 +195,7 @@ FIND_TEST_TARGET = Statement("queue.find_test_target", ("text", "text", "text"),
 
 
 class SentTestRow(NamedTuple):
-    """The delivery that was stored; or an error: the account has too many."""
+    """The stored delivery, or an error if the account has too many."""
 
     delivery_id: int
     error: str | None

@@ -1,4 +1,4 @@
-"""Events of the REST API, and the bindings that they are routed by."""
+"""Events of the REST API, and the bindings that route them."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -6,7 +6,7 @@ from penstock.effects import Statement
 
 
 class PublishedEventRow(NamedTuple):
-    """A message that an event put into the queue `arn`, or the error for which that queue got none.
+    """A message that an event put into the queue `arn`, or the error that prevented it.
 
     The last row has no ARN: its `id` is the number of URLs that the event reached.
     """
@@ -27,7 +27,7 @@ BindingProtocol: TypeAlias = Literal["queue", "http", "https"]
 
 
 class BoundRow(NamedTuple):
-    """A binding, new or as it was. `filter_policy`: JSON."""
+    """A new or an existing binding. `filter_policy`: JSON."""
 
     binding_id: int
     pattern: str
@@ -43,7 +43,7 @@ BIND = Statement("queue.bind", ("text", "text", "text", "text", "text", "bool", 
 
 
 class UnboundRow(NamedTuple):
-    """Whether there was such a binding."""
+    """Whether the binding existed."""
 
     removed: bool
 

@@ -1,4 +1,4 @@
-"""Schedules that are due: for the worker that fires them."""
+"""Due schedules, for the worker that fires them."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -22,7 +22,7 @@ NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
 
 
 class NextLaterScheduleRow(NamedTuple):
-    """Milliseconds until something becomes due that is not due yet; None: never."""
+    """Milliseconds until the next schedule or retry becomes due, without those due already; None: never."""
 
     ms: int | None
 
@@ -67,7 +67,7 @@ SCHEDULE_INPUTS = Statement("queue.schedule_inputs", ("int8[]", "timestamptz[]")
 
 
 class FiredRow(NamedTuple):
-    """What became of a schedule's occurrences. `outcome`: done, failed, busy or unsigned.
+    """The outcome of a schedule's occurrences. `outcome`: done, failed, busy or unsigned.
 
     `detail`: the reason of a failure, or the signature version that the topic messages need.
     """
@@ -90,7 +90,7 @@ FIRE_SCHEDULES = Statement(
 class ClaimedRetryRow(NamedTuple):
     """A failed invocation whose retry is due, locked until the end of the transaction.
 
-    `topic`: the ARN, when the target is a topic. `input`: the text that is sent.
+    `topic`: the ARN, when the target is a topic. `input`: the text to send.
     """
 
     retry_id: int
@@ -103,7 +103,7 @@ CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4", "int
 
 
 class FiredRetryRow(NamedTuple):
-    """What became of a retry. `outcome`: fired, failed, exhausted, busy or unsigned; `detail` as of FiredRow."""
+    """The outcome of a retry. `outcome`: fired, failed, exhausted, busy or unsigned; `detail` as in FiredRow."""
 
     retry_id: int
     outcome: str

@@ -1,4 +1,4 @@
-"""Keeping an installation clean, and measuring it."""
+"""Cleaning and measuring an installation."""
 
 from typing import NamedTuple
 
@@ -12,13 +12,13 @@ class CountRow(NamedTuple):
 
 
 class FlagRow(NamedTuple):
-    """What a function that returns one truth value says."""
+    """The truth value that a function returns."""
 
     flag: bool
 
 
 class SecretRow(NamedTuple):
-    """A secret of the installation: the new one, unless there was one."""
+    """A secret of the installation: the existing one, else the new one."""
 
     value: bytes
 
@@ -61,7 +61,7 @@ STORE_MEASUREMENTS = Statement("queue.store_measurements", ("int4", "int4"), Mea
 
 
 class MinutesRow(NamedTuple):
-    """How many rows of queue.activity were added to minutes, and how many queues they were of."""
+    """How many rows of queue.activity were added to minutes, and how many queues they concern."""
 
     calls: int
     queues: int
@@ -71,7 +71,7 @@ STORE_MINUTES = Statement("queue.store_minutes", ("int4", "int4", "int4"), Minut
 
 
 class MeasurementRow(NamedTuple):
-    """What was last measured of a queue, and how many seconds ago. Without ARN: of all other queues together."""
+    """The last measurement of a queue, and its age in seconds. Without ARN: of all other queues together."""
 
     arn: str | None
     visible: int
@@ -87,7 +87,7 @@ READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",), MeasurementR
 
 
 class InstallationRow(NamedTuple):
-    """A gauge of the installation. `label`: tells several of one name apart; empty where there is only one."""
+    """A gauge of the installation. `label`: distinguishes gauges of one name; empty if the name has only one."""
 
     name: str
     label: str
@@ -98,9 +98,9 @@ READ_INSTALLATION = Statement("queue.read_installation", (), InstallationRow)
 
 
 class ServerRow(NamedTuple):
-    """The database's server. What the service's role may not see is None.
+    """The database's server. Columns that the service's role may not see are None.
 
-    `migrations`: numbers. `sees_sessions`: also those of other roles, so `snapshot_seconds` is of all of them.
+    `migrations`: numbers. `sees_sessions`: the role sees sessions of other roles, so `snapshot_seconds` covers them.
     """
 
     server_version: str
@@ -118,7 +118,7 @@ READ_SERVER = Statement("queue.read_server", (), ServerRow)
 
 
 class DeletedQueueRow(NamedTuple):
-    """One of the given ARNs whose queue is gone."""
+    """One of the given ARNs; its queue is gone."""
 
     arn: str
 
@@ -127,7 +127,7 @@ DELETED_QUEUES = Statement("queue.deleted_queues", ("text[]",), DeletedQueueRow)
 
 
 class DueQueueRow(NamedTuple):
-    """A queue whose turn it is; 0 stands for the work that belongs to no queue."""
+    """The next queue of the round; 0 means the work that belongs to no queue."""
 
     queue_id: int
 
@@ -145,7 +145,7 @@ QUEUES_WITH_LEFTOVER_ROWS = Statement("queue.queues_with_leftover_rows", ("int4[
 
 
 class ProblemRow(NamedTuple):
-    """A problem that `penstock doctor` names, and what it is about."""
+    """A problem that `penstock doctor` names, and its subject."""
 
     subject: str
     problem: str
@@ -156,7 +156,7 @@ COUNT_CHANGES = Statement("queue.count_changes", (), CountRow)
 
 
 class DueWorkRow(NamedTuple):
-    """What `count_changes` says, and the workers that have something to do, by the names of their notifications."""
+    """The result of `count_changes`, and the workers that have work, by the names of their notifications."""
 
     changes: int
     due: list[str]

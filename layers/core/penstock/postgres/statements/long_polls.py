@@ -17,7 +17,7 @@ WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid", "int4[]"), Wat
 class PolledQueueRow(NamedTuple):
     """A queue that may have messages.
 
-    The last row is about all of them: nothing is there before `wait_ms`, unless a commit changes `snapshot`.
+    The last row concerns all queues: none has a message before `wait_ms`, unless a commit changes `snapshot`.
     """
 
     arn: str | None

@@ -7,7 +7,7 @@ from penstock.effects import JsonObject, Statement
 
 
 class MappingResultRow(NamedTuple):
-    """The mapping as it is stored; or an error, for MappingExists with the other mapping."""
+    """The stored mapping, or an error; for MappingExists with the other mapping."""
 
     error: str | None
     mapping: JsonObject | None
@@ -36,7 +36,7 @@ DROP_MAPPING = Statement("queue.drop_mapping", ("text", "text", "uuid"), Mapping
 
 
 class TaggedMappingRow(NamedTuple):
-    """Why the tags were not changed; None: they were."""
+    """Why the tags were not changed; None if they were."""
 
     error: str | None
 
@@ -45,7 +45,7 @@ TAG_MAPPING = Statement("queue.tag_mapping", ("text", "text", "uuid", "jsonb", "
 
 
 class ClaimedMappingRow(NamedTuple):
-    """A mapping that the caller polls for, and the time of the database, in milliseconds since 1970."""
+    """A mapping that the caller polls for, and the database's time in milliseconds since 1970."""
 
     mapping_id: UUID
     revision: int
@@ -75,7 +75,7 @@ REPORT_MAPPING = Statement("queue.report_mapping", ("uuid", "int8", "text", "tex
 
 
 class CountedMappingsRow(NamedTuple):
-    """How many of the mappings are still there."""
+    """How many of the mappings still exist."""
 
     known: int
 

@@ -7,7 +7,7 @@ from penstock.effects import BatchStatement, Statement
 
 
 class ReceiptHandle(NamedTuple):
-    """What a receipt handle says. `nonce`: 0 for none. `message_id`: 16 bytes."""
+    """The content of a receipt handle. `nonce`: 0 for none. `message_id`: 16 bytes."""
 
     queue_id: int
     shard: int
@@ -39,7 +39,7 @@ class SendEntry(NamedTuple):
 class SentRow(NamedTuple):
     """Entry `n` (from 1) was stored, or refused with an error.
 
-    `message_id`: of an earlier message with the same deduplication id; then nothing was stored.
+    `message_id`: of an earlier message with the same deduplication id; in this case no message was stored.
     """
 
     n: int
@@ -77,7 +77,7 @@ class ReceivedRow(NamedTuple):
 
     @property
     def handle(self) -> HandleFields:
-        """What the message's receipt handle says."""
+        """The content of the message's receipt handle."""
         identity = a2b_hex(self.message_id.replace("-", ""))
         return (
             self.queue_id, self.shard, self.pos, self.id, self.receive_count, self.nonce or 0, identity
@@ -85,14 +85,14 @@ class ReceivedRow(NamedTuple):
 
 
 class DeletedRow(NamedTuple):
-    """What became of the receipt handle of entry `n`: deleted, gone, expired or no_queue."""
+    """The outcome of the receipt handle of entry `n`: deleted, gone, expired or no_queue."""
 
     n: int
     outcome: str
 
 
 class VisibilityEntry(NamedTuple):
-    """A receipt handle, and for how many seconds from now its message stays invisible."""
+    """A receipt handle, and the seconds from now that its message stays invisible."""
 
     queue_id: int
     shard: int
@@ -105,7 +105,7 @@ class VisibilityEntry(NamedTuple):
 
 
 class ChangedRow(NamedTuple):
-    """What became of the receipt handle of entry `n`: changed, gone, expired, too_long or no_queue."""
+    """The outcome of the receipt handle of entry `n`: changed, gone, expired, too_long or no_queue."""
 
     n: int
     outcome: str
@@ -115,10 +115,10 @@ class ChangedRow(NamedTuple):
 class TransactedRow(NamedTuple):
     """A message that part `n` (from 1) of its kind stored in the queue `arn`.
 
-    `kind`: send; schedule, without ARN and id, whose `detail` is the name of the schedule that the message waits as; or
-    publish, which has a row for each queue that the event reached, and one without ARN whose `id` is the number of
-    deliveries. The only row of a transaction for which nothing was done has `error`, `detail`, and in `n`
-    the number of the receipt handle (StaleReceipt) or message that was refused.
+    `kind`: send, schedule or publish. A schedule has no ARN and no id, and in `detail` the name of the schedule that
+    stores the message. A publish has a row for each queue that the event reached, and one without ARN whose `id` is the
+    number of deliveries. A refused transaction has one row with `error`, `detail`, and in `n` the number of the refused
+    receipt handle (StaleReceipt) or message.
     """
 
     kind: str
@@ -141,7 +141,7 @@ SEND_MESSAGES = BatchStatement(
 RECEIVE_MESSAGES = Statement(
     "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow
 )
-# The same, whose messages for one receiver fit into an answer.
+# The same, limited so that the messages for one receiver fit into an answer.
 RECEIVE_ANSWER = Statement(
     "queue.receive_answer",
     ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4", "text"),

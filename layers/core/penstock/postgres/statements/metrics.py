@@ -1,4 +1,4 @@
-"""What the metrics job stored."""
+"""The results of the metrics job."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -9,9 +9,9 @@ from penstock.effects import Statement
 class MetricsRow(NamedTuple):
     """A window of a queue, or of a message group. `latencies`: JSON, by measure.
 
-    The first row of an answer is about all windows: it has sums, latencies and, as JSON, `hot_groups` (None for a
-    group), the end and `computed_at` of the newest stored window (None: none is stored), and nothing else. The job
-    measures `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
+    The first row of an answer concerns all windows: it has only sums, latencies, `hot_groups` as JSON (None for a
+    group), and the end and `computed_at` of the newest stored window (None if no window is stored). The job measures
+    `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
     """
 
     starts_at: datetime
@@ -45,7 +45,7 @@ READ_METRICS = Statement(
 
 
 class QueueHistoryRow(NamedTuple):
-    """An hour of a queue. `finished`: messages that left it, however; `lag_...`: from sending to deletion.
+    """An hour of a queue. `finished`: messages that left it in any way; `lag_...`: from sending to deletion.
 
     The first row has no `starts_at`: its `ends_at` is when the job last ended without an error (None: never), its
     `depth` 1 if the queue keeps a history, else 0.
@@ -68,11 +68,11 @@ READ_QUEUE_HISTORY = Statement(
 
 class LagRow(NamedTuple):
     """A queue's lag and its forecast. `latencies`: JSON, by measure. `outlook`: JSON, how the forecast was made
-    (`outlook`) and what will happen within days (`warnings`), with the names of queue.metrics_forecast.
+    (`outlook`) and the events expected within days (`warnings`), with the names of queue.metrics_forecast.
 
-    The first row of an answer is about the installation: it has `from_at` and `to_at`, the time of the latencies of all
-    rows, when the last run of the job ended (`computed_at`), and latencies, and nothing else. Other rows have all but
-    the first two. What the job computes is None for a queue that was idle; `drain_seconds` is None for never.
+    The first row of an answer concerns the installation. It has only `from_at` and `to_at`, the time of the latencies
+    of all rows, the end of the job's last run (`computed_at`), and latencies. Other rows have all columns but the first
+    two. The job's results are None for a queue that was idle; `drain_seconds` is None for never.
     """
 
     name: str
@@ -99,7 +99,7 @@ READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"),
 
 
 class LagHeatRow(NamedTuple):
-    """How long the messages that a queue deleted in one slot of time had taken, from sending to deletion."""
+    """Times from sending to deletion of the messages that a queue deleted in one time slot."""
 
     name: str
     slot: datetime
@@ -117,7 +117,7 @@ READ_LAG_HEAT = Statement(
 class HotGroupRow(NamedTuple):
     """One of the busiest message groups, and its queue.
 
-    `arrivals_of_all`: of all queues that were asked about; None when no window of a queue is stored.
+    `arrivals_of_all`: of all queues of the request; None if no window of a queue is stored.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What happened in queues by the minute, and what verdicts need besides."""
+"""Events in queues by the minute, and further facts for verdicts."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -27,9 +27,12 @@ READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timest
 
 
 class VerdictFactsRow(NamedTuple):
-    """What is known of the n-th of the given queues at `read_at`. `measured_at` and what follows: None, if it was never
-    measured; `oldest_at` also for an empty queue. `retention_at`, `never_catches_up`: as the metrics job foresees.
-    `stopped_mapping`: why an event source mapping was stopped. `failing_since`, `failing_result`: of one that fails."""
+    """Facts of the n-th of the given queues at `read_at`.
+
+    `measured_at` and the columns after it: None if the queue was never measured; `oldest_at` also for an empty queue.
+    `retention_at`, `never_catches_up`: forecasts of the metrics job. `stopped_mapping`: why an event source mapping was
+    stopped. `failing_since`, `failing_result`: of a failing mapping.
+    """
 
     n: int
     arn: str

@@ -6,7 +6,7 @@ from penstock.effects import Statement
 
 
 class CreatedArnRow(NamedTuple):
-    """The application or endpoint, new or as it was, or an error."""
+    """The new or existing application or endpoint, or an error."""
 
     arn: str | None
     error: str | None
@@ -32,7 +32,7 @@ DESCRIBE_PLATFORM_APPLICATION = Statement(
 
 
 class FoundApplicationRow(NamedTuple):
-    """Whether there is such an application."""
+    """Whether the application exists."""
 
     found: bool
 
@@ -43,7 +43,7 @@ SET_PLATFORM_APPLICATION = Statement(
 
 
 class DroppedRow(NamedTuple):
-    """Whether there was one."""
+    """Whether it existed."""
 
     dropped: bool
 
@@ -75,7 +75,7 @@ DESCRIBE_PLATFORM_ENDPOINT = Statement("queue.describe_platform_endpoint", ("tex
 
 
 class EndpointErrorRow(NamedTuple):
-    """None, or the error for which nothing was changed."""
+    """None, or the error that prevented the change."""
 
     error: str | None
 

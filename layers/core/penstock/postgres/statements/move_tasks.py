@@ -7,7 +7,7 @@ from penstock.effects import Statement
 
 
 class StartedTaskRow(NamedTuple):
-    """The task, or the error for which none was started, with the parameter that it is about in `detail`."""
+    """The task, or the error that prevented it, with the parameter concerned in `detail`."""
 
     task_id: str | None
     error: str | None
@@ -23,7 +23,7 @@ START_MOVE_TASK = Statement(
 
 
 class MoveTaskRow(NamedTuple):
-    """A move task. The first row of an answer is its header, in which only `error` may be set.
+    """A move task. The first row of an answer is a header; only its `error` may be set.
 
     `destination_arn`: None when each message returns to its source queue. `maximum_per_second`: None for no limit.
     """
@@ -43,7 +43,7 @@ LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), MoveTaskR
 
 
 class CancelledTaskRow(NamedTuple):
-    """How many messages the task had moved; or an error, with the parameter that it is about in `detail`."""
+    """How many messages the task had moved; or an error, with the parameter concerned in `detail`."""
 
     moved: int | None
     error: str | None
@@ -54,7 +54,7 @@ CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"), Cancell
 
 
 class RunningTaskRow(NamedTuple):
-    """A task that runs."""
+    """A running task."""
 
     task_id: UUID
 
@@ -73,9 +73,10 @@ RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)
 
 
 class MoveRow(NamedTuple):
-    """A task with all that is known of it. `state`: running, waiting, completed, cancelled, failed. `filter`: JSON.
+    """A task with all its facts. `state`: running, waiting, completed, cancelled, failed. `filter`: JSON.
 
-    `ids`: the first 1,000 of the selected ones. `skipped`: selected, but in flight, delayed, or with no queue to go to.
+    `ids`: the first 1,000 of the selected messages. `skipped`: selected, but in flight, delayed, or without a target
+    queue.
     """
 
     task_id: str
@@ -99,7 +100,7 @@ LIST_MOVES = Statement("queue.list_moves", ("text", "uuid"), MoveRow)
 
 
 class ContinuedRow(NamedTuple):
-    """Whether there is such a task, and it has not ended."""
+    """Whether the task exists and has not ended."""
 
     continued: bool
 

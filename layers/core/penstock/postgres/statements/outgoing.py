@@ -7,7 +7,7 @@ from penstock.effects import Statement
 
 
 class OutgoingErrorRow(NamedTuple):
-    """None, or the error for which the message is not kept."""
+    """None, or the error that prevents storing the message."""
 
     error: str | None
 
@@ -20,7 +20,7 @@ SEND_OUTGOING = Statement(
 
 
 class OutgoingRow(NamedTuple):
-    """An outgoing message. `attributes`: JSON. `error`: why it cannot reach its destination, of a failed one."""
+    """An outgoing message. `attributes`: JSON. `error`: why a failed message cannot reach its destination."""
 
     outgoing_id: int
     created_at_ms: int
@@ -44,7 +44,7 @@ LIST_OUTGOING = Statement(
 
 
 class HandedOverRow(NamedTuple):
-    """How many outgoing messages have become deliveries to the gateway or the mail server, or have failed."""
+    """How many outgoing messages became deliveries to the gateway or the mail server, or failed."""
 
     handed: int
 

@@ -1,4 +1,4 @@
-"""Phone numbers: SMS attributes, those that are opted out, those of the sandbox."""
+"""SMS attributes, opted-out phone numbers, and phone numbers of the sandbox."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ IS_OPTED_OUT = Statement("queue.is_opted_out", ("text", "text", "text"), OptedOu
 
 
 class ChangedNumberRow(NamedTuple):
-    """Whether anything has changed."""
+    """Whether anything changed."""
 
     changed: bool
 
@@ -33,7 +33,7 @@ OPT_OUT = Statement("queue.opt_out", ("text", "text", "text"), ChangedNumberRow)
 
 
 class NumberErrorRow(NamedTuple):
-    """None, or the error for which nothing was changed."""
+    """None, or the error that prevented the change."""
 
     error: str | None
 
@@ -57,7 +57,7 @@ VERIFY_SANDBOX_NUMBER = Statement(
 
 
 class DroppedNumberRow(NamedTuple):
-    """Whether it was there."""
+    """Whether it existed."""
 
     dropped: bool
 

@@ -7,8 +7,8 @@ from penstock.effects import Statement
 
 
 class CreatedQueueRow(NamedTuple):
-    """The queue, new or as it was (`created` False); or an error, and in `detail` the attribute that differs, or the
-    seconds for which the name of a deleted queue is refused.
+    """The queue, new or existing (`created` False); or an error, and in `detail` the attribute that differs, or the
+    seconds until the name of a deleted queue is free.
     """
 
     arn: str
@@ -25,7 +25,7 @@ CREATE_QUEUE = Statement(
 class QueueRow(NamedTuple):
     """A queue. `attributes`, `tags`: JSON.
 
-    The counts are None where they were not asked for, the ages also where there is no message.
+    Counts are None if the caller did not request them; ages also if the queue has no message.
     """
 
     name: str
@@ -57,7 +57,7 @@ LIST_QUEUES = Statement("queue.list_queue_page", ("text", "text", "text", "text"
 
 
 class QueueErrorRow(NamedTuple):
-    """None, or the error for which nothing was changed."""
+    """None, or the error that prevented the change."""
 
     error: str | None
 
@@ -69,7 +69,7 @@ DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
 
 
 class PurgedRow(NamedTuple):
-    """How many messages are gone; or the error for which none is, with the queue's name in `detail`."""
+    """How many messages were deleted; or an error, with the queue's name in `detail`."""
 
     purged: int
     error: str | None
@@ -80,7 +80,7 @@ PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"), PurgedRow)
 
 
 class TaggedQueueRow(NamedTuple):
-    """None, or the error for which no tag was set. `detail`: the queue's name."""
+    """None, or the error that prevented it. `detail`: the queue's name."""
 
     error: str | None
     detail: str | None
@@ -91,7 +91,7 @@ UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"), QueueErrorRow)
 
 
 class ReplacedPolicyRow(NamedTuple):
-    """Whether the policy was still the old one, so that it was replaced."""
+    """Whether the policy was still the old one and was replaced."""
 
     replaced: bool
     error: str | None
@@ -103,7 +103,7 @@ REPLACE_POLICY = Statement(
 
 
 class DeadLetterSourceRow(NamedTuple):
-    """A queue that has the asked one as its dead-letter queue."""
+    """A source queue of the requested dead-letter queue."""
 
     name: str
 
@@ -115,10 +115,10 @@ LIST_DEAD_LETTER_SOURCES = Statement(
 
 # --- pages of the console ---------------------------------------------------------------------------------------------
 class OverviewRow(NamedTuple):
-    """What a queue held when it was last measured; without name: what all queues of an account hold together.
+    """The last counts of a queue; without name: of all queues of an account together.
 
-    `queues`, `measured`: only there: how many there are, and how many were measured. `dead_letters`: there the messages
-    in dead-letter queues, else 1 for a dead-letter queue.
+    `queues`, `measured`: only in that row, how many queues the account has, and how many were measured. `dead_letters`:
+    in that row the messages in dead-letter queues, else 1 for a dead-letter queue.
     """
 
     name: str | None
@@ -138,7 +138,7 @@ READ_OVERVIEW = Statement("queue.read_overview", ("text", "text", "int4"), Overv
 
 
 class QueuePageRow(NamedTuple):
-    """A queue of a page, with what was last measured of it; None: never. `total`: of all pages."""
+    """A queue of a page, with its last measurement; None if it was never measured. `total`: of all pages."""
 
     name: str
     arn: str
@@ -161,7 +161,10 @@ READ_QUEUE_PAGE = Statement(
 
 
 class ReceiverRow(NamedTuple):
-    """Who received, since `first_at_ms` so many messages; `last_at_ms`: its last receive, also an empty one."""
+    """A receiver, and how many messages it received since `first_at_ms`.
+
+    `last_at_ms`: its last receive, even if empty.
+    """
 
     caller: str
     agent: str

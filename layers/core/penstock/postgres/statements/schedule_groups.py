@@ -6,7 +6,7 @@ from penstock.effects import JsonObject, Statement
 
 
 class PutGroupRow(NamedTuple):
-    """The group as it is stored, and whether it is new; or an error."""
+    """The stored group, and whether it is new; or an error."""
 
     schedule_group: JsonObject | None
     created: bool
@@ -31,7 +31,7 @@ LIST_SCHEDULE_GROUPS = Statement(
 
 
 class GroupErrorRow(NamedTuple):
-    """None, or the error for which nothing was changed."""
+    """None, or the error that prevented the change."""
 
     error: str | None
 

@@ -7,7 +7,7 @@ from penstock.effects import JsonObject, Statement
 
 
 class PutScheduleRow(NamedTuple):
-    """The schedule as it is stored, and whether it is new; or an error."""
+    """The stored schedule, and whether it is new; or an error."""
 
     schedule: JsonObject
     created: bool
@@ -20,7 +20,7 @@ PUT_SCHEDULE = Statement(
 
 
 class FoundScheduleRow(NamedTuple):
-    """The database's time, and the schedule; None: there is none."""
+    """The database's time, and the schedule; None if it does not exist."""
 
     now: datetime
     schedule: JsonObject | None
@@ -37,7 +37,7 @@ class ScheduleRow(NamedTuple):
 
 
 class DroppedScheduleRow(NamedTuple):
-    """Whether there was one; for `drop_schedule_once` also whether this request has deleted it before."""
+    """Whether the schedule existed; for `drop_schedule_once` also whether this request deleted it before."""
 
     dropped: bool
 
@@ -51,9 +51,9 @@ LIST_SCHEDULES = Statement(
 
 
 class SyncedScheduleRow(NamedTuple):
-    """Schedule `n` of the given ones as it is stored; None: one that was removed, since it was not given.
+    """Schedule `n` of the given ones as stored; None for a schedule that was removed because it was not given.
 
-    `changed`: false when it had been stored so already.
+    `changed`: false if the stored schedule was the same.
     """
 
     n: int | None
@@ -68,14 +68,14 @@ SYNC_SCHEDULES = Statement(
 
 
 class FiredMessage(TypedDict):
-    """A message that an occurrence sent to a queue. One to a topic of SNS has neither queue nor id."""
+    """A message that an occurrence sent to a queue. A message to an SNS topic has neither queue nor id."""
 
     queue_name: str | None
     msg_id: int | None
 
 
 class FiredScheduleRow(NamedTuple):
-    """An occurrence that was fired out of turn; or an error, and then nothing was sent."""
+    """An occurrence that was fired out of turn; or an error, if no message was sent."""
 
     scheduled_for: datetime
     fired_at: datetime
@@ -88,9 +88,9 @@ RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"),
 
 
 class ScheduleRunRow(NamedTuple):
-    """An occurrence. `fired_at` None: it failed or was skipped, and `error` says why.
+    """An occurrence. `fired_at`: None if it failed or was skipped; `error` says why.
 
-    A schedule that has no such occurrence has one row without `run_id`, and with nothing else.
+    A schedule without such an occurrence has one row, all of whose columns are empty.
     """
 
     run_id: int | None
@@ -111,9 +111,9 @@ DROP_SCHEDULE_ONCE = Statement(
 
 
 class CalendarRow(NamedTuple):
-    """Active schedules that fire at the same times. `late`: how many are due for more than a minute.
+    """Active schedules that fire at the same times. `late`: how many have been due for more than a minute.
 
-    `looked_at` and `expressions` are the same in each row: schedules that were looked at, and rows without a limit.
+    `looked_at` and `expressions` are the same in each row: the schedules examined, and the rows without a limit.
     """
 
     expression_kind: str

@@ -6,9 +6,9 @@ from penstock.effects import Statement
 
 
 class PeekedRow(NamedTuple):
-    """A message that was looked at and not received. `attributes`, `system`: JSON.
+    """A message that was read but not received. `attributes`, `system`: JSON.
 
-    `entered_at_ms`, `entered_by`: when and how it came into this queue: sent, dead_lettered, moved.
+    `entered_at_ms`, `entered_by`: when and how it entered this queue: sent, dead_lettered, moved.
     """
 
     public_id: int
@@ -69,10 +69,10 @@ READ_ARCHIVE = Statement(
 
 
 class FoundRow(NamedTuple):
-    """A message that passes a filter; in the last row, which is none, all is None but the last three.
+    """A message that passes a filter. The last row is no message: all its columns but the last three are None.
 
     `receive_count`: in this queue; `total_receive_count`: in all. `source_arn`: the queue that a dead letter came from.
-    `looked_at`, `messages`, `next`: at how many of how many the search looked, and where it goes on.
+    `looked_at`, `messages`, `next`: how many of how many messages the search examined, and where it continues.
     """
 
     public_id: int
@@ -100,9 +100,9 @@ SEARCH_MESSAGES = Statement(
 
 
 class FailureRow(NamedTuple):
-    """A sample of a group of messages, with what the group has in common; the last row of an answer has no group.
+    """A sample of a group of messages, with the common features of the group. The last row of an answer has no group.
 
-    `group_messages`, `oldest_ms`, `newest_ms`: how many there are, and when the first and the last came into the queue.
+    `group_messages`, `oldest_ms`, `newest_ms`: how many there are, and when the first and the last entered the queue.
     `body`: its first 16,384 characters; `body_length`: all its bytes. The others as in `FoundRow`.
     """
 

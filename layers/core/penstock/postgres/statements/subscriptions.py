@@ -7,7 +7,7 @@ from penstock.effects import Statement
 
 
 class AddedSubscriptionRow(NamedTuple):
-    """The subscription, new or as it was, or an error."""
+    """The new or existing subscription, or an error."""
 
     arn: str | None
     confirmed: bool
@@ -48,7 +48,7 @@ CONFIRM_SUBSCRIPTION = Statement(
 
 
 class SubscriptionErrorRow(NamedTuple):
-    """None, or the error for which nothing was changed."""
+    """None, or the error that prevented the change."""
 
     error: str | None
 
@@ -74,9 +74,9 @@ LIST_SUBSCRIPTIONS = Statement(
 
 
 class SubscriptionRow(NamedTuple):
-    """A subscription. `attributes`: JSON. `topic_delivery_policy`: its topic's, if that has one.
+    """A subscription. `attributes`: JSON. `topic_delivery_policy`: the topic's policy, if it has one.
 
-    `principal`: the ARN of who has subscribed; of subscriptions from before 0.1.0 unknown.
+    `principal`: the ARN of the subscribing user; unknown for subscriptions from before 0.1.0.
     """
 
     attributes: str
@@ -99,7 +99,7 @@ SET_SUBSCRIPTION_ATTRIBUTES = Statement(
 
 
 class QueueSubscriptionRow(NamedTuple):
-    """A subscription that delivers to a queue, or whose dead-letter queue it is."""
+    """A subscription that delivers to a queue or uses it as its dead-letter queue."""
 
     subscription_id: UUID
     owner: str
@@ -112,7 +112,7 @@ SUBSCRIPTIONS_OF_QUEUE = Statement("queue.subscriptions_of_queue", ("text",), Qu
 class ForeignSubscriptionRow(NamedTuple):
     """A subscription that delivers to another account's queue, with that queue's policy.
 
-    `is_dead_letter_queue`: the queue is the one of its RedrivePolicy.
+    `is_dead_letter_queue`: its RedrivePolicy names the queue.
     """
 
     arn: str
@@ -127,7 +127,7 @@ FOREIGN_SUBSCRIPTIONS = Statement("queue.foreign_subscriptions", (), ForeignSubs
 
 
 class FoundSubscriptionRow(NamedTuple):
-    """Whether there is such a subscription."""
+    """Whether the subscription exists."""
 
     found: bool
 

@@ -7,7 +7,7 @@ from penstock.effects import BatchStatement, Statement
 
 
 class CreatedTopicRow(NamedTuple):
-    """The topic, new or as it was (`created` False). `detail`, with an error: what differs, Attributes or Tags."""
+    """The topic, new or existing (`created` False). `detail`, with an error: the difference, Attributes or Tags."""
 
     arn: str
     created: bool
@@ -19,7 +19,7 @@ CREATE_TOPIC = Statement("queue.create_topic", ("text", "text", "text", "jsonb",
 
 
 class DroppedTopicRow(NamedTuple):
-    """Whether there was one."""
+    """Whether it existed."""
 
     dropped: bool
 
@@ -50,7 +50,7 @@ DESCRIBE_TOPIC = Statement("queue.describe_topic", ("text",), TopicRow)
 
 
 class TopicErrorRow(NamedTuple):
-    """None, or the error for which nothing was changed."""
+    """None, or the error that prevented the change."""
 
     error: str | None
 
@@ -59,7 +59,7 @@ CHANGE_TOPIC = Statement("queue.change_topic", ("text", "jsonb"), TopicErrorRow)
 
 
 class ReplacedTopicPolicyRow(NamedTuple):
-    """Whether the policy was still the old one, so that it was replaced."""
+    """Whether the policy was still the old one and was replaced."""
 
     replaced: bool
 
@@ -80,8 +80,8 @@ class PublishEntry(NamedTuple):
 class PublishedRow(NamedTuple):
     """Entry `n` (from 1) was published, or refused with an error.
 
-    `message_id` (there is none with an error), `sequence_number`: for a duplicate those of the original. `detail`: the
-    value that is wanted instead; without an error, `none` if no subscription needs an envelope.
+    `message_id` (None with an error), `sequence_number`: a duplicate has those of the original. `detail`: the expected
+    value with an error; without one, `none` if no subscription needs an envelope.
     """
 
     n: int
@@ -116,7 +116,10 @@ READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "i
 
 
 class TopicSubscriptionRow(NamedTuple):
-    """A subscription of a topic. `matches`: whether it would get the message that was asked about; None: none was."""
+    """A subscription of a topic.
+
+    `matches`: whether it would get the message of the request; None if the request has no message.
+    """
 
     arn: str
     owner: str

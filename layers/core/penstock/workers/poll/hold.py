@@ -1,9 +1,9 @@
 """Keeps the messages of a batch invisible while a URL handles them, beyond the queue's visibility timeout.
 
-    received ──► renewed, again and again, while the request is under way ──► deleted, or visible after the timeout
+    received ──► renewed repeatedly while the request lasts ──► deleted, or visible after the timeout
 
-A function of Lambda has a timeout that the queue's is set for. What a URL does takes as long as it takes, up to
-LONGEST_SECONDS. A process that dies meanwhile renews nothing: then the messages come again soon.
+A queue's timeout is set for the timeout of its Lambda function. A URL has no such timeout: it may take up to
+LONGEST_SECONDS. If the process dies meanwhile, it renews no messages, and they become visible again soon.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from penstock.sqs.visibility import change
 from .service import Service
 
 LONGEST_SECONDS: Final = 900.0
-"""As long as a function of Lambda may take ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
+"""The longest timeout of a Lambda function ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
 SHORTEST_RENEWAL_SECONDS: Final = 30
-"""Messages stay invisible for so long at least, so that a slow database loses none of them."""
+"""The shortest time that messages stay invisible, so that a slow database loses none of them."""
 
 
 class Hold:
-    """A block during which the messages stay invisible. `seconds`: how long they are without it."""
+    """A block during which the messages stay invisible. `seconds`: the queue's visibility timeout."""
 
     def __init__(
         self, queue: ResolvedQueue, rows: Sequence[ReceivedRow], seconds: float, service: Service
@@ -60,19 +60,19 @@ class Hold:
             await self._task
 
     def release(self, rows: Sequence[ReceivedRow]) -> None:
-        """These messages will be deleted: they need not be held any more."""
+        """Stops holding these messages, which will be deleted."""
         done = {row.message_id for row in rows}
         self._rows = [row for row in self._rows if row.message_id not in done]
 
     async def _renew(self) -> None:
-        """Before the first renewal half of the time passes that there is, if that is long enough."""
+        """Waits half of the available time before the first renewal, if that is long enough."""
         renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
         pause = self._seconds / 2 if self._seconds >= SHORTEST_RENEWAL_SECONDS else 0.0
         is_renewed = False
         while not await self._is_over(pause) and self.seconds_left > 0:
             await self._change(min(renewal, ceil(self.seconds_left)))
             is_renewed, pause = True, renewal / 3
-        if is_renewed:  # what failed becomes visible as it would have been after its receive
+        if is_renewed:  # failed messages become visible at the time their receive set
             await self._change(ceil(self._seconds))
 
     async def _is_over(self, seconds: float) -> bool:
@@ -82,7 +82,7 @@ class Hold:
         return self._over.is_set()
 
     async def _change(self, seconds: int) -> None:
-        """Those that others have meanwhile stay as they are."""
+        """Changes no messages that other consumers received meanwhile."""
         if self._rows:
             handles = [ReceiptHandle._make(row.handle) for row in self._rows]
             with suppress(AwsError):  # the next renewal may succeed

@@ -1,11 +1,11 @@
-"""Polls for one mapping: batch after batch, each of which is invoked in a task of its own.
+"""Polls for one mapping: receives batch after batch, and invokes the target with each in a separate task.
 
     slot ─► pause after failures ─► rights ─► receive ─► (window) ─► filter ─► invoke ─► delete what succeeded
     └──── as many as the mapping's concurrency ────────────────────────────────────────────┘
 
-What is not deleted becomes visible again by its visibility timeout. So an invocation may take as long as its messages
-are invisible, which for URLs is prolonged (`hold`), and a process that dies loses nothing. A FIFO queue hands out no
-message of a group of which others are in flight, so invocations at once have different groups.
+Messages that are not deleted become visible again after their visibility timeout. So an invocation may take as long as
+its messages are invisible, which `hold` prolongs for URLs, and a dying process loses no messages. A FIFO queue hands
+out no message of a group with messages in flight, so concurrent invocations have different groups.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ from .places import Places
 from .service import Service
 
 Report = Callable[[str, str | None], Awaitable[bool]]
-"""Stores the result of the last batch, and why the mapping is disabled; None: it is not. Whether that went well."""
+"""Stores the result of the last batch, and why the mapping is disabled or None. Returns whether that succeeded."""
 
 WAIT_SECONDS: Final = 3600.0
-"""A wait costs nothing while it lasts, so it is long; rights are checked again at its end."""
+"""A wait is long, because it costs nothing while it lasts; the poller checks rights again at its end."""
 FRESH_SECONDS: Final = 1.0
-"""So long a check of rights holds."""
+"""How long a check of rights is valid."""
 DELETE_PAUSE_SECONDS: Final = 1.0
 
 OK: Final = "OK"
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class MappingPoller:
-    """`places`: of the process, which all mappings share. `now_ms`: the database's time."""
+    """`places`: of the process, shared by all mappings. `now_ms`: the database's time."""
 
     def __init__(
         self,
@@ -73,12 +73,12 @@ class MappingPoller:
         self._last_result = mapping.last_result
         self.invocations = 0
         self.failed_invocations = 0
-        """Since they were last stored."""
+        """Invocations since the counts were last stored."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._loop_task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Receives nothing more; invocations under way go on."""
+        """Stops receiving; current invocations go on."""
         self._loop_task.cancel()
 
     async def ended(self) -> None:
@@ -86,18 +86,18 @@ class MappingPoller:
         await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
 
     def abort(self) -> None:
-        """Ends the invocations under way, too: their messages become visible again by their timeout."""
+        """Also ends the current invocations: their messages become visible again after their timeout."""
         for task in (self._loop_task, *self._under_way):
             task.cancel()
 
     @property
     def is_over(self) -> bool:
-        """Whether it polls no more, since its mapping was disabled."""
+        """Whether the poller stopped because its mapping was disabled."""
         return self._loop_task.done()
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing of it is under way any more."""
+        """Whether all of its tasks have ended."""
         return self.is_over and not self._under_way
 
     # --- batches -----------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class MappingPoller:
             try:
                 await asyncio.sleep(self._back_off.seconds)
                 async with self._place():
-                    pass  # what is received while the process has no place would only wait, invisible
+                    pass  # without a free place, received messages would only wait, invisible
                 records = await self._next_batch()
             except Exception as error:  # noqa: BLE001 - the next batch may come
                 is_stopped = await self._note_error(error)
@@ -121,7 +121,7 @@ class MappingPoller:
                 self._slots.release()
 
     async def _note_error(self, error: Exception) -> bool:
-        """Whether the mapping is stopped by an error of receiving: it may not receive or invoke any more."""
+        """Whether an error of receiving stops the mapping: it may not receive or invoke any more."""
         if isinstance(error, (AccessDenied, InvalidParameterValueException)):
             await self._report(f"PROBLEM: {error.message}", f"The mapping was stopped: {error.message}")
             return True
@@ -141,9 +141,9 @@ class MappingPoller:
             _log.error("invocation failed", exc_info=task.exception())
 
     async def _next_batch(self) -> list[Record]:
-        """Waits for messages, then gathers more as long as the window says. What the filter leaves out is deleted.
+        """Waits for messages, then gathers more until the window ends. Deletes messages that the filter leaves out.
 
-        Half of the time that the first messages are invisible is for the invocation.
+        The invocation gets half of the time that the first messages are invisible.
         """
         loop = asyncio.get_running_loop()
         mapping, context = self.mapping, batches.make_context(self.mapping, self._environment)
@@ -178,7 +178,7 @@ class MappingPoller:
 
     # --- invocations -------------------------------------------------------------------------------------------------
     async def _invoke(self, records: Sequence[Record]) -> None:
-        """Invokes the target with a batch. The messages of a URL stay invisible meanwhile, up to 15 minutes."""
+        """Invokes the target with a batch. The messages of a URL stay invisible meanwhile, for up to 15 minutes."""
         if not is_url(self.mapping.function_arn):
             await self._invoke_parts(records, None)
             return
@@ -224,11 +224,11 @@ class MappingPoller:
         return done
 
     def _seconds_left(self, rows: Sequence[ReceivedRow]) -> float:
-        """Until the first of them is visible again."""
+        """Seconds until the first of them is visible again."""
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
     async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
-        """The messages that the target says it has handled. Stores a result that is another than before."""
+        """The messages that the target reports as handled. Stores a result that differs from the last one."""
         mapping = self.mapping
         try:
             body = await self._invoker.invoke(
@@ -245,7 +245,7 @@ class MappingPoller:
             self._back_off.failed(throttled=isinstance(error, Throttled))
             await self._note(f"PROBLEM: {error}")
             return []
-        except Exception as error:  # noqa: BLE001 - else the next batches would fail without a pause, all of them
+        except Exception as error:  # noqa: BLE001 - otherwise all next batches would fail without a pause
             extra = {"mapping": str(mapping.mapping_id)}
             _log.error("invocation failed", exc_info=error, extra=extra)
             self._back_off.failed(throttled=True)
@@ -256,9 +256,9 @@ class MappingPoller:
         return answer.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
 
     async def _delete(self, rows: list[ReceivedRow]) -> None:
-        """Deletes them; while the database cannot be reached, tries again until they are visible again.
+        """Deletes the messages; if the database cannot be reached, retries until they are visible again.
 
-        At least as long as a `Hold` may have prolonged that.
+        It retries at least as long as a `Hold` may have prolonged that.
         """
         held_until_ms = self._now_ms() + SHORTEST_RENEWAL_SECONDS * 1000
         while rows:
@@ -275,14 +275,14 @@ class MappingPoller:
                 return
 
     async def _miss(self) -> None:
-        """Messages that are visible again are not for this batch any more."""
+        """Drops messages that are visible again: they no longer belong to this batch."""
         self._back_off.failed(throttled=True)
         await self._note(TOO_LATE)
 
     # --- results -----------------------------------------------------------------------------------------------------
     async def _note(self, result: str) -> None:
-        """Stores a result that is another than before."""
+        """Stores a result that differs from the last one."""
         if result != self._last_result:
             self._last_result = result
             if not await self._report(result, None):
-                self._last_result = ""  # the next batch tells its result, also the same
+                self._last_result = ""  # the next batch stores its result even if it is the same

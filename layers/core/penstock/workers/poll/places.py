@@ -1,6 +1,7 @@
-"""Places for invocations of a process, which its mappings share: none of them, and no account, takes all.
+"""Places for invocations of a process, which its mappings share: no mapping and no account takes all of them.
 
-As the places of deliveries (queue.delivery_share, which names the source): the fewer are free, the fewer may one have.
+The rule is that of deliveries (queue.delivery_share, which names the source): the fewer places are free, the fewer one
+user may have.
 """
 
 import asyncio
@@ -11,13 +12,13 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 ACCOUNT_SHARE: Final = 4
-"""An account may have so many times what stays free: of 200 places 160."""
+"""An account may have this many times the places that stay free: 160 of 200."""
 MAPPING_SHARE: Final = 2
-"""A mapping likewise: 133."""
+"""The same for a mapping: 133 of 200."""
 
 
 class Waiting(NamedTuple):
-    """Who waits for a place."""
+    """A waiter for a place."""
 
     account_id: str
     mapping_id: UUID
@@ -25,7 +26,7 @@ class Waiting(NamedTuple):
 
 
 class Places:
-    """So many places. Who waits gets one in turn, unless others who came later may have one and it may not."""
+    """A fair semaphore. Waiters are served in order; a waiter that may not have another place yet is skipped."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -34,7 +35,7 @@ class Places:
 
     @asynccontextmanager
     async def one(self, account_id: str, mapping_id: UUID) -> AsyncIterator[None]:
-        """A place until the end of the block, for which it waits."""
+        """Waits for a place and keeps it until the end of the block."""
         waiting = Waiting(account_id, mapping_id, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._give()
@@ -45,7 +46,7 @@ class Places:
             if waiting.has_place.done() and not waiting.has_place.cancelled():
                 self._free += 1
                 self._taken.subtract((account_id, mapping_id))
-                self._taken += Counter()  # those who have none are forgotten
+                self._taken += Counter()  # drops entries of 0
             else:
                 self._waiting.remove(waiting)
             self._give()

@@ -1,7 +1,7 @@
-"""Which mappings this process polls for: those that no other living process does.
+"""Chooses the mappings that this process polls for: those without another living process.
 
-Each process says again and again that it lives (`Service.claim_seconds`), and takes over the mappings of one that has
-not for a minute. A change, or a process that stops, notifies all others.
+Each process reports regularly that it is alive (`Service.claim_seconds`), and takes over the mappings of a process that
+has not reported for a minute. A change of a mapping, and the end of a process, notify all other processes.
 """
 
 import asyncio
@@ -29,24 +29,24 @@ from .service import Service
 
 ALIVE_SECONDS: Final = 60
 RETRY_SECONDS: Final = 5.0
-"""Until the next look, if the mappings could not be read: those that have ended meanwhile are polled by nobody."""
+"""Pause after a failure to read the mappings: until then no process polls for the ended ones."""
 MOST_INVOCATIONS: Final = 200
-"""Of a process at once."""
+"""Concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
-"""What one may hold: messages and their event, 6 MB each, some of it twice, and as long an answer."""
+"""Memory of an invocation: messages and their event, 6 MB each, some of it twice, and an answer of 6 MB."""
 
 _log = logging.getLogger(__name__)
 
 
 def most_invocations(memory_mb: int | None) -> int:
-    """How many invocations a process may have under way whose invocations may hold so much. None: MOST_INVOCATIONS."""
+    """How many concurrent invocations fit into this memory. None: MOST_INVOCATIONS."""
     if memory_mb is None:
         return MOST_INVOCATIONS
     return min(max(memory_mb // INVOCATION_MB, 1), MOST_INVOCATIONS)
 
 
 class Poller:
-    """The mappings of this process. `memory_mb`: what its invocations may hold; None: enough."""
+    """The mappings of this process. `memory_mb`: for its invocations; None: enough."""
 
     def __init__(self, environment: Environment, service: Service, memory_mb: int | None = None) -> None:
         self._environment = environment
@@ -56,14 +56,14 @@ class Poller:
         self._places = Places(most_invocations(memory_mb))
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self._ended: set[MappingPoller] = set()  # whose invocations are not all stored yet
+        self._ended: set[MappingPoller] = set()  # not all of their invocations are stored yet
         self._awake = asyncio.Event()
         self._is_closing = False
         self._ahead_ms = 0.0  # the clock of the database
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def wake(self) -> None:
-        """Looks at once which mappings there are: some have changed."""
+        """Reads the mappings at once, because some have changed."""
         self._awake.set()
 
     async def _run(self) -> None:
@@ -84,7 +84,7 @@ class Poller:
                     await self._awake.wait()
 
     async def close(self, seconds: float) -> None:
-        """Receives nothing more, leaves the mappings to others, and waits so long for invocations under way."""
+        """Stops receiving, releases the mappings, and waits up to `seconds` for current invocations."""
         self._is_closing = True
         self._awake.set()  # a call of the database that ends at this moment may hide the cancellation
         self._task.cancel()
@@ -129,7 +129,7 @@ class Poller:
             )
 
     async def _store_counts(self) -> None:
-        """Stores how many invocations there were. Those that cannot be stored now are stored later."""
+        """Stores the numbers of invocations. If that fails, it stores them later."""
         counted = [
             (poller, poller.invocations, poller.failed_invocations)
             for poller in (*self._pollers.values(), *self._ended)

@@ -1,4 +1,4 @@
-"""What the worker `poll` needs of its process: the container, or a function."""
+"""The interface that the worker `poll` needs from its process, the container or a function."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -15,21 +15,21 @@ class Counts(Protocol):
     """Counts what the worker does, by the ARN of the queue."""
 
     def count_polled(self, arn: str, messages: int, filtered: int, /) -> None:
-        """Messages were received, and so many of them left out by a filter."""
+        """Counts received messages, and how many of them a filter left out."""
 
     def count_invocation(
         self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float, /
     ) -> None:
-        """An invocation with so many messages, of which so many failed. `oldest_seconds`: the age of its oldest."""
+        """Counts an invocation, its messages and the failed ones. `oldest_seconds`: the age of its oldest message."""
 
     def count_handled(self, arn: str, messages: int, /) -> None:
-        """Messages were deleted since a function has handled them."""
+        """Counts messages that were deleted because a function has handled them."""
 
 
 class Service(Protocol):
     """Runs operations and calls for any number of mappings at once.
 
-    `claim_seconds`, `idle_seconds`: the pause of looking which mappings there are, with some and with none.
+    `claim_seconds`, `idle_seconds`: the pause between two reads of the mappings, with some and without any.
     """
 
     claim_seconds: float
@@ -39,10 +39,10 @@ class Service(Protocol):
     def counts(self) -> Counts: ...
 
     async def run(self, operation: Operation[T], /) -> T:
-        """The operation's result. A receive that waits holds no connection; if it is cancelled, no message is held."""
+        """The operation's result. A waiting receive holds no connection; if it is cancelled, it holds no messages."""
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
         """The rows of one call. Raises AwsError."""
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow], /) -> None:
-        """Makes messages visible again, soon: if that fails they are after their visibility timeout."""
+        """Makes messages visible again soon; if that fails, they become visible after their visibility timeout."""
