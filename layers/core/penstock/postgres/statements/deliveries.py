@@ -16,16 +16,10 @@ NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid",), NextDeliveryRow)
 
 
 class ClaimedDeliveryRow(NamedTuple):
-<<<<<<< HEAD
-    """A delivery that is due, leased to the caller. The policies are JSON.
+    """A due delivery, leased to the caller. The policies are JSON.
 
-    `endpoint_key`: names its endpoint and its account. `attempts`: those whose outcome is
-    known. `trace`: the trace header of the publish, if it was traced.
-=======
-    """A due delivery, leased to the caller. `lane`: names its endpoint and its account. The policies are JSON.
-
-    `attempts`: how many have a known outcome. `trace`: the trace header of the publish, if it was traced.
->>>>>>> 9d263e2e (postgres: comments and texts in plain English)
+    `endpoint_key`: names its endpoint and its account. `attempts`: how many have a known outcome. `trace`: the trace
+    header of the publish, if it was traced.
     """
 
     delivery_id: int
