@@ -1,6 +1,5 @@
 -- queue.bind: binds a queue or a URL to a pattern of routing keys, or finds the existing binding.
 -- Returns the binding as one row, with created. Raises QU003 when p_pattern is not a pattern.
--- Called by: POST /v1/events/{pattern}/subscriptions, queue.subscribe.
 create or replace function queue.bind(
     p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,
     p_filter_policy text, p_filter jsonb)
@@ -26,3 +25,29 @@ begin
         f.created
     from found f;
 end $$;
+
+-- queue.unbind(account, region, pattern, id): removes a binding. Returns one row: whether there was one.
+create or replace function queue.unbind(p_account_id text, p_region text, p_pattern text, p_binding_id bigint)
+returns table (removed boolean)
+language plpgsql as $$
+begin
+    delete from queue.binding b
+    where b.account_id = p_account_id and b.region = p_region and b.pattern = p_pattern
+        and b.binding_id = p_binding_id;
+    return query select found;
+end $$;
+
+-- queue.list_bindings: bindings of an account in a region, of a pattern or of an endpoint (null: any), in the order of
+-- ids, after p_after.
+create or replace function queue.list_bindings(
+    p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit int)
+returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,
+    created_at_ms bigint)
+language sql stable as $$
+select b.binding_id, b.pattern, b.protocol, b.endpoint, b.envelope, b.filter_policy, queue.epoch_ms(b.created_at)
+from queue.binding b
+where b.account_id = p_account_id and b.region = p_region and (p_pattern is null or b.pattern = p_pattern)
+    and (p_endpoint is null or b.endpoint = p_endpoint) and b.binding_id > coalesce(p_after, 0)
+order by b.binding_id
+limit p_limit
+$$;

@@ -7,7 +7,6 @@
 -- without ARN, whose id is the number of URLs. When the account has too many deliveries, and a URL is bound, nothing is
 -- stored: raises QU009 or, with p_error_as_row, returns one row with the error RequestThrottled.
 -- Locks: those of send_messages, in the order of ARNs. Index: outgoing_delivery_excess_pkey.
--- Called by: POST /v1/events/{routing_key}, transact, dispatch_schedule, queue.publish_event, queue.send_topic.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
     p_facts jsonb, p_delay int default null, p_trace text default null, p_error_as_row boolean default false)

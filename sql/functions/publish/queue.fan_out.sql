@@ -5,7 +5,7 @@
 -- envelopes, except queues with raw delivery. Without envelopes, all standard queues that get all of the messages get the
 -- same arrays, which are made once.
 -- Raises 40001 when the messages have no envelopes and a subscription that needs them was added since the caller read
--- the topic. Index: subscription_topic_id_protocol_endpoint_key. Called by: publish_messages.
+-- the topic. Index: subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.fan_out(
     p_topic queue.topic, p_publications jsonb[], p_enveloped boolean) returns void
 language plpgsql as $$
@@ -49,14 +49,14 @@ begin
             v_failed := queue.publish_to_queue(p_topic, v_subscription, v_subscription.endpoint, v_match.publications);
         else
             if v_bodies is null then
-                select array_agg(k.body order by k.n), array_agg(octet_length(k.body) + k.attribute_bytes order by k.n),
-                    array_agg(k.attributes order by k.n), array_agg(queue.system_attributes(k.tenant, k.trace) order by k.n)
+                select array_agg(k.body), array_agg(octet_length(k.body) + k.attribute_bytes), array_agg(k.attributes),
+                    array_agg(queue.system_attributes(k.tenant, k.trace))
                 into v_bodies, v_sizes, v_attributes, v_system
                 from (
-                    select u.n, coalesce(u.p #>> '{contents,sqs,raw}', u.p #>> '{contents,*,raw}') as body,
+                    select coalesce(u.p #>> '{contents,sqs,raw}', u.p #>> '{contents,*,raw}') as body,
                         (u.p ->> 'attribute_bytes')::int as attribute_bytes, u.p -> 'attributes' as attributes,
                         case when not p_topic.fifo then u.p ->> 'group_id' end as tenant, u.p ->> 'trace' as trace
-                    from unnest(p_publications) with ordinality u(p, n)) k;
+                    from unnest(p_publications) with ordinality u(p, n) order by u.n) k;
             end if;
             v_failed := (
                 select array_agg(p_publications[s.n] order by s.n)
@@ -74,4 +74,91 @@ begin
     if v_adds_deliveries then
         perform queue.wake_deliveries();
     end if;
+end $$;
+
+-- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages to a subscribed queue, or to
+-- the subscription's dead-letter queue, in their order. A FIFO queue under a standard topic gets the topic's name as
+-- group where the message has none, and the message's id for deduplication; standard queues do not get the groups of a
+-- FIFO topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take: the
+-- queue was deleted, or they are too long, or raw with more than ten attributes. A dead-letter queue gets such raw
+-- messages in envelopes.
+-- Locks: those of send_messages.
+create or replace function queue.publish_to_queue(
+    p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_publications jsonb[])
+returns jsonb[]
+language plpgsql as $$
+declare
+    v_fifo boolean := right(p_queue, 5) = '.fifo';
+    v_numbers int[];
+    v_bodies text[];
+    v_sizes int[];
+    v_attributes jsonb[];
+    v_system jsonb[];
+    v_groups text[];
+    v_deduplication_ids text[];
+    v_failed int[];
+begin
+    select array_agg(k.n), array_agg(k.body), array_agg(octet_length(k.body) + k.bytes), array_agg(k.attributes),
+        array_agg(queue.system_attributes(k.tenant, k.trace)), array_agg(k.group_id), array_agg(k.deduplication_id)
+    into v_numbers, v_bodies, v_sizes, v_attributes, v_system, v_groups, v_deduplication_ids
+    from (
+        select u.n,
+            case when r.raw then coalesce(u.p #>> array['contents', p_subscription.protocol, 'raw'],
+                    u.p #>> '{contents,*,raw}')
+                else queue.publication_text(u.p, p_subscription) end as body,
+            case when r.raw then (u.p ->> 'attribute_bytes')::int else 0 end as bytes,
+            case when r.raw then u.p -> 'attributes' end as attributes,
+            case when not v_fifo and not p_topic.fifo then u.p ->> 'group_id' end as tenant, u.p ->> 'trace' as trace,
+            case when v_fifo then coalesce(u.p ->> 'group_id', p_topic.name) end as group_id,
+            case when v_fifo then coalesce(u.p ->> 'deduplication_id', u.p ->> 'message_id') end as deduplication_id
+        from unnest(p_publications) with ordinality u(p, n)
+        cross join lateral (
+            select p_subscription.raw and (u.p -> 'attributes' is null
+                or (select count(*) <= 10 from jsonb_object_keys(u.p -> 'attributes'))) as raw) r
+        where r.raw = p_subscription.raw or p_queue <> p_subscription.endpoint
+        order by u.n) k;
+    if v_numbers is not null then
+        v_failed := array(
+            select v_numbers[s.n] from queue.send_messages(array_fill(p_queue, array[cardinality(v_numbers)]),
+                array(select gen_random_uuid() from unnest(v_numbers)), v_bodies, v_sizes, v_attributes, v_system, null,
+                v_groups, v_deduplication_ids) s
+            where s.error is not null);
+    end if;
+    if v_failed = '{}' and cardinality(v_numbers) = cardinality(p_publications) then
+        return null;
+    end if;
+    return (
+        select array_agg(u.p order by u.n) from unnest(p_publications) with ordinality u(p, n)
+        where u.n = any (v_failed) or coalesce(u.n <> all (v_numbers), true));
+end $$;
+
+-- queue.publish_to_endpoint(topic, subscription, publications): stores one delivery a message for a subscribed URL. URLs
+-- that get the same text share a row of queue.notice. Index: notice_message.
+create or replace function queue.publish_to_endpoint(
+    p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
+language plpgsql as $$
+declare
+    v_publication jsonb;
+    v_message_id uuid;
+    v_content jsonb;
+    v_notice bigint;
+begin
+    foreach v_publication in array p_publications loop
+        v_message_id := v_publication ->> 'message_id';
+        v_content := coalesce(v_publication #> array['contents', p_subscription.protocol],
+            v_publication #> '{contents,*}');
+        select n.notice_id into v_notice from queue.notice n
+        where n.message_id = v_message_id and n.raw = v_content ->> 'raw';
+        if v_notice is null then
+            insert into queue.notice (kind, topic_arn, message_id, raw, head, tail, attributes, trace)
+            values ('Notification', p_topic.arn, v_message_id, v_content ->> 'raw', v_content ->> 'head',
+                v_content ->> 'tail', v_publication -> 'attributes', v_publication ->> 'trace')
+            returning notice_id into v_notice;
+        end if;
+        insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy,
+            topic_policy, dead_letter_arn)
+        values (v_notice, p_topic.account_id, p_subscription.arn, p_subscription.endpoint, p_subscription.raw,
+            p_subscription.attributes ->> 'DeliveryPolicy', p_topic.attributes ->> 'DeliveryPolicy',
+            case when p_subscription.dead_letter_queue_allowed then p_subscription.dead_letter_arn end);
+    end loop;
 end $$;

@@ -8,13 +8,11 @@
 -- p_signature_version: the version with which the envelopes were signed; `none`: contents have no envelope, which suffices
 --   when all subscriptions are queues with raw delivery.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
---   OtherSignatureVersion, RequestThrottled: the account has too many deliveries, or
---   too many messages for the gateway or the mail server; these for all messages, and nothing is
---   stored; MessageTooLong, DeduplicationIdRequired) and
---   detail: the value that is wanted instead; for a stored message, `none` if no subscription needed an envelope.
+--   OtherSignatureVersion, RequestThrottled: the account has too many deliveries, or too many messages for the gateway or
+--   the mail server; these for all messages, and nothing is stored; MessageTooLong, DeduplicationIdRequired) and detail:
+--   the value that is wanted instead; for a stored message, `none` if no subscription needed an envelope.
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
 --   those of send_messages, queue by queue in the order of their ARNs.
--- Called by: Publish, PublishBatch (concurrent requests share one call).
 create or replace function queue.publish_messages(p_publications jsonb[], p_topic text, p_signature_version text)
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
@@ -53,8 +51,10 @@ begin
         return;
     end if;
     v_most_bytes := coalesce((v_topic.attributes ->> 'MaximumMessageSize')::int, 262144);
-    select array_agg(u.n order by u.n), array_agg(u.p order by u.n) into v_numbers, v_publications
-    from unnest(p_publications) with ordinality u(p, n) where (u.p ->> 'request_bytes')::int <= v_most_bytes;
+    select array_agg(k.n), array_agg(k.p) into v_numbers, v_publications
+    from (
+        select u.n, u.p from unnest(p_publications) with ordinality u(p, n)
+        where (u.p ->> 'request_bytes')::int <= v_most_bytes order by u.n) k;
     v_accepted := v_publications;
     if v_topic.fifo and v_numbers is not null then
         v_publications := queue.number_publications(v_topic, v_publications);
@@ -68,5 +68,66 @@ begin
     from unnest(v_publications) with ordinality u(p, n)
     union all
     select u.n::int, null, null, 'MessageTooLong', v_most_bytes::text
-    from unnest(p_publications) with ordinality u(p, n) where u.n <> all (coalesce(v_numbers, '{}'));
+    from unnest(p_publications) with ordinality u(p, n) where (u.p ->> 'request_bytes')::int > v_most_bytes;
+end $$;
+
+-- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers (sequence_number) and
+-- the deduplication ids that they lack, and marks those that were published in the last five minutes already (error
+-- Duplicate, with the original's message_id and number) and those without a deduplication id (DeduplicationIdRequired).
+-- Returns the publications in the same order.
+-- Locks: advisory, the topic or the message groups, in the order of their keys. Index: topic_deduplication_pkey.
+create or replace function queue.number_publications(p_topic queue.topic, p_publications jsonb[]) returns jsonb[]
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+    v_message_ids uuid[];
+    v_scopes text[];
+    v_deduplication_ids text[];
+    v_numbers bigint[];
+    v_claimed int;
+begin
+    select array_agg(k.message_id), array_agg(k.scope), array_agg(k.deduplication_id)
+    into v_message_ids, v_scopes, v_deduplication_ids
+    from (
+        select (u.p ->> 'message_id')::uuid as message_id,
+            case when p_topic.deduplicates_groups then u.p ->> 'group_id' else '' end as scope,
+            coalesce(u.p ->> 'deduplication_id', case when p_topic.content_based_deduplication
+                then encode(sha256(convert_to(u.p #>> '{contents,*,raw}', 'UTF8')), 'hex') end) as deduplication_id
+        from unnest(p_publications) with ordinality u(p, n) order by u.n) k;
+    perform pg_advisory_xact_lock(queue.lock_key(4, p_topic.topic_id, k.part))
+    from (select distinct case when p_topic.deduplicates_groups then hashtext(s) & 63 else 0 end as part
+          from unnest(v_scopes) s order by 1) k;
+    v_now := clock_timestamp();
+    v_numbers := array(select nextval('queue.topic_sequence') from unnest(v_scopes));
+    insert into queue.topic_deduplication as d (topic_id, scope, deduplication_id, message_id, sequence_number,
+        expires_at)
+    select distinct on (e.scope, e.deduplication_id) p_topic.topic_id, e.scope, e.deduplication_id, e.message_id, e.number,
+        v_now + interval '5 minutes'
+    from unnest(v_scopes, v_deduplication_ids, v_message_ids, v_numbers) e(scope, deduplication_id, message_id, number)
+    where e.deduplication_id is not null order by e.scope, e.deduplication_id, e.number
+    on conflict (topic_id, scope, deduplication_id) do update
+        set message_id = excluded.message_id, sequence_number = excluded.sequence_number,
+            expires_at = excluded.expires_at
+        where d.expires_at <= v_now;
+    get diagnostics v_claimed = row_count;
+    if v_claimed = cardinality(v_numbers) then
+        return array(
+            select p_publications[e.n] || jsonb_build_object('sequence_number', e.number, 'deduplication_id', e.id)
+            from unnest(v_numbers, v_deduplication_ids) with ordinality e(number, id, n)
+            order by e.n);
+    end if;
+    return array(       -- one lookup an id: with an array the planner may read all ids of the topic
+        select p_publications[e.n] || jsonb_strip_nulls(jsonb_build_object(
+            'message_id', coalesce(d.message_id, e.message_id), 'sequence_number', d.sequence_number,
+            'deduplication_id', e.deduplication_id,
+            'error', case when e.deduplication_id is null then 'DeduplicationIdRequired'
+                 when d.message_id <> e.message_id then 'Duplicate' end))
+        from unnest(v_scopes, v_deduplication_ids, v_message_ids)
+            with ordinality e(scope, deduplication_id, message_id, n)
+        left join lateral (
+            select f.message_id, f.sequence_number from queue.topic_deduplication f
+            where f.topic_id = p_topic.topic_id and f.deduplication_id = e.deduplication_id and f.scope = e.scope
+            limit 1) d on true
+        order by e.n);
 end $$;

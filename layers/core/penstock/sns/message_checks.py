@@ -40,6 +40,7 @@ RESERVED = ("AWS.SNS.", "AWS.MM.")
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
+_refuse_text = partial(errors.InvalidParameter.named, "Message")
 
 Entry = sns.PublishRequest | sns.PublishBatchRequestEntry
 Target = TopicArn | Recipient
@@ -142,7 +143,7 @@ def decode_text(member: msgspec.Raw | None) -> str | None:
 
 def check_text(text: str) -> str:
     """A text that SQS can carry. Raises InvalidParameter."""
-    apply_sqs_rule(validation.check_message_body, text, partial(errors.InvalidParameter.named, "Message"))
+    apply_sqs_rule(validation.check_message_body, text, _refuse_text)
     return text
 
 
