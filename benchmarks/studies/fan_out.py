@@ -24,7 +24,7 @@ POLICY = '[[["kind", false, ["in", ["order"]]]]]'
 MAKE = """
 select queue.add_subscription(%(topic)s, gen_random_uuid(), %(account)s, 'sqs', (queue.create_queue(%(account)s,
         %(region)s, format('fan-%%s-%%s', %(queues)s::int, n), '{}', queue.default_attributes(false), null, 1, 0)).arn,
-    '{}', case when n %% 10 = 0 then %(policy)s::jsonb end, null, null, 0, 0)
+    '{}', case when n %% 10 = 0 then %(policy)s::jsonb end, null, null, 0, 0, null, null)
 from generate_series(1, %(queues)s) n"""
 
 
