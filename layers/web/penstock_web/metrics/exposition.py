@@ -1,9 +1,8 @@
 """Prometheus's text format, version 0.0.4 ("Exposition formats", prometheus.io), and OpenMetrics 1.0.0
 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec).
 
-prometheus-client is not used: a scrape of 1,000 busy queues has 56,000 lines, for which that library blocked the event
-loop for 0.43 s (measured once, by hand). This module takes 0.05 s, in steps of at most 17 ms
-(`benchmarks.costs.metering` of commit 82fb1cae).
+prometheus_client is not used: a scrape of 1,000 busy queues has 56,000 lines, which take that library 1.6 s of CPU in its
+multiprocess mode, and this module 0.07 s, in short steps (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
