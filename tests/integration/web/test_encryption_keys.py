@@ -77,13 +77,13 @@ def test_the_first_key_decides(command: Commands) -> None:
 def test_a_start_with_another_key(
     settings: dict[str, str], command: Commands, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It ends where nobody could sign in, and warns where only some cannot."""
+    """It ends if every client would be refused, and warns where only some cannot."""
     start(settings, OURS)
     start(settings, OTHER)  # contradicts nothing: there are no keys
     assert command(OURS, "keys", "create")[0] == 1
     made = re.search("PSTK[A-Z2-7]+", command(OTHER, "keys", "create")[1])
     assert made is not None
-    with pytest.raises(LocalError, match=f"{made[0]}; nobody could sign in"):
+    with pytest.raises(LocalError, match=f"{made[0]}; every client would be refused"):
         start(settings, OURS)
     (tmp_path / "encryption_key").write_text(OTHER)
     with pytest.raises(LocalError, match=re.escape(f"The right one is in {tmp_path}/encryption_key")):

@@ -211,7 +211,7 @@ def test_status(penstock: Command, endpoint: str) -> None:
 def test_status_names_queues_that_need_attention(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worst first; the verdicts themselves have their own tests."""
     kinds = {"fine": "ok", "slow": "falling_behind", "stuck": "stalled", "new": None}
-    rest = {"since": None, "backlog": 7, "cause_text": "nobody receives"}
+    rest = {"since": None, "backlog": 7, "cause_text": "no receives"}
     monkeypatch.setattr(
         "penstock_web.cli.rest.status._verdicts",
         lambda _client: iter([{"name": name, "kind": kind, **rest} for name, kind in kinds.items()]),

@@ -3,14 +3,14 @@
     submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
 A pending batch holds effects that may share a call: equal statement, options and merge key, or equal queue and
-visibility timeout. Sends of long messages have one of their own, so that short ones do not wait for their bytes. When
-no call is under way the batcher flushes an effect at once: an idle process adds no delay, and a busier one makes larger
-flushes. A flush runs in a task of its own, so a cancelled request cannot cancel it. The batcher removes a pending batch
-that is empty.
+visibility timeout. Long messages go into separate batches, so that short ones do not wait for their bytes. When
+no call is under way the batcher flushes an effect at once: an idle process adds no delay, a busier one makes larger
+flushes. Each flush runs in a separate task, so a cancelled request cannot cancel it. The batcher removes empty pending
+batches.
 
 A failure affects only the requests that caused it. When the database refuses the data of a flush, the batcher halves
 the flush until the bad entry is alone; it does the same with transactions of which one is refused, and with calls that
-meet a lock of somebody else's open transaction: what needs it waits alone (`locked_keys`). Messages that were
+meet a lock of another open transaction: entries that need it wait alone (`locked_keys`). Messages that were
 received for a request whose client has disconnected go to the other requests of the flush or back to the queue.
 """
 
@@ -254,7 +254,7 @@ class Batcher:
         self._pending_entries += len(entries)
 
     def _isolate(self, entries: Sequence[Entry], execute: ExecuteEntries) -> None:
-        """Makes a call that met a lock again: in halves, which delay nobody else; in the end, what is locked alone."""
+        """Repeats a call that met a lock, in halves, until only the locked entries are left; others are not delayed."""
         if execute == self._execute_locked:  # all of them need what is locked
             fail_entries(entries, ServiceUnavailable)
             return
@@ -340,7 +340,7 @@ def may_be_data_error(error: Exception) -> bool:
 
 
 def fail_entries(entries: Sequence[Entry], error: type[AwsError]) -> None:
-    """Gives each remaining request an error object of its own: a shared one would collect all their tracebacks."""
+    """Gives each remaining request a separate error object: a shared one would collect all their tracebacks."""
     for entry in entries:
         if not entry.future.done():
             entry.future.set_exception(error())

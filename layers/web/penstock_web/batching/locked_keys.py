@@ -1,7 +1,7 @@
 """Rows that somebody else's open transaction has locked, as far as calls have found out.
 
-A call waits for a lock as long as the role's `lock_timeout` says. What it waited for in vain is remembered for a while:
-effects that need it get batches of their own, so that they do not delay others.
+A call waits for a lock as long as the role's `lock_timeout` says. A key whose wait timed out is remembered for a while:
+effects that need it go into separate batches, so that they do not delay others.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class LockedKeys:
         return None
 
     def add(self, effect: Mergeable) -> Hashable | None:
-        """Remembers that an effect waited in vain: each of its keys may be the reason. Returns the first of them."""
+        """Remembers that the wait of an effect timed out: any of its keys may be the reason. Returns the first one."""
         now = asyncio.get_running_loop().time()
         if len(self._until) >= MOST_KEYS:
             self._until = {key: until for key, until in self._until.items() if until > now}

@@ -31,7 +31,7 @@ def merge_calls(
 ) -> tuple[Statement[Row], list[object]]:
     """The statement and arguments that serve all these effects, which have the same batch key.
 
-    `own_transaction`: the call is a transaction of its own. `assume_short`: as `receive_call`.
+    `own_transaction`: the call is a separate transaction. `assume_short`: as `receive_call`.
     """
     first = effects[0]
     if isinstance(first, Receive):
@@ -109,7 +109,7 @@ def distribute_messages(
     """Each request's rows (the header, then messages in order) and the messages that no request is left to take.
 
     A request whose client has disconnected gets no messages: the other requests get them first, up to their counts.
-    On a FIFO queue they stay apart: each request's share has message groups of its own, and another request's share
+    On a FIFO queue they stay apart: each request's share has separate message groups, and another request's share
     may not hold messages of the same group.
     """
     header, *messages = rows

@@ -14,7 +14,7 @@ class Activity:
 
     def __init__(self) -> None:
         self.changes: int | None = None
-        """What `queue.count_changes` said in the last check."""
+        """The result of `queue.count_changes` in the last check."""
         self.noticed = 0
         """How often `notice` was called."""
         self._waiting: dict[Wake, int | None] = {}

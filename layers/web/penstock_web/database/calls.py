@@ -1,4 +1,4 @@
-"""Calls of SQL functions as the parts of the container pass them on: nobody but the pool knows a connection."""
+"""Calls of SQL functions as the parts of the container pass them on: only the pool knows connections."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
@@ -11,7 +11,7 @@ StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]
 
 
 class ExecuteStatement(Protocol):
-    """Makes one call, which is a transaction of its own. Raises the errors of `pool`."""
+    """Makes one call, in its own transaction. Raises the errors of `pool`."""
 
     def __call__(
         self, statement: Statement[RowT], arguments: Sequence[object], /

@@ -6,7 +6,7 @@
     └── OutcomeUnknown    the connection broke during the call, which may or may not have taken effect
     psycopg.Error         everything else: the call itself is wrong, and would fail again
 
-Merged effects, which are most calls, use connections of their own (`pipeline_pool`): `call_pipelined`.
+Merged effects, which are most calls, use separate connections (`pipeline_pool`): `call_pipelined`.
 
 The pool's own timeout bounds the wait for a connection. No call is wrapped in `wait_for`: the server may carry out a
 call that was cancelled (we cancelled 200 inserts: 41 raised an error, and all 200 were stored).
@@ -61,13 +61,13 @@ WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=No
 
 
 class RolledBack(ServiceUnavailable):
-    """The database rolled the call back for reasons of its own."""
+    """The database rolled the call back, for example to end a deadlock."""
 
     json_type = query_code = "ServiceUnavailable"
 
 
 class Locked(RolledBack):
-    """The call waited in vain for a lock."""
+    """The call timed out while it waited for a lock."""
 
     json_type = query_code = "ServiceUnavailable"
 
@@ -163,7 +163,7 @@ class Pool:
         return stats
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call of a SQL function, which is a transaction of its own. Arrays are lists."""
+        """The rows of one call of a SQL function, in its own transaction. Arrays are lists."""
         encoded = encode_arguments(statement.types, arguments)
         return statement.make_rows(await self.fetch(statement.text, encoded))
 

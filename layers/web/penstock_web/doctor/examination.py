@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from penstock.settings import Settings
 
 CALL_SECONDS: Final = 10.0
-"""The longest time for a query. The check of the stored rows has a longer one of its own."""
+"""The longest time for a query. The check of the stored rows has a longer limit."""
 
 
 @dataclass(slots=True)

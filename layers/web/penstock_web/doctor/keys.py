@@ -14,7 +14,7 @@ SUBJECT: Final = "keys"
 
 
 def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Finding]:
-    """Raises AwsError, SettingError for a key that is none."""
+    """Finds access keys that the encryption key cannot read. Raises AwsError, SettingError for an invalid key."""
     found = keys_at_rest(database, encryption_key)
     if found.unreadable:
         yield Finding(
@@ -28,7 +28,7 @@ def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Fi
             SUBJECT,
             "QUEUE_ENCRYPTION_KEY is not the one of the service",
             "the service could not read access keys that are made under it",
-            "set the service's own; `penstock up` keeps that of its own database in the file encryption_key",
+            "set the service's key; `penstock up` keeps it in the file encryption_key of its data folder",
         )
     if not found.signs:
         yield Finding(

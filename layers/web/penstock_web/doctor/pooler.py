@@ -34,7 +34,7 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             SUBJECT,
             "DATABASE_DIRECT_URL (or DATABASE_URL, where it is not set) leads to a pooler",
-            "LISTEN, migrations and pipelined calls need a session of their own: long polls answer up to a second late",
+            "LISTEN, migrations and pipelined calls need their own session: long polls answer up to a second late",
             "set DATABASE_DIRECT_URL to the address of PostgreSQL itself",
         )
     if not examined.pooled_address:
@@ -69,7 +69,7 @@ def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Fi
         if not _share_a_connection(pooled, other):
             yield Finding(
                 SUBJECT,
-                "the pooler gives each client a server connection of its own, as with pool_mode=session",
+                "the pooler gives each client its own server connection, as with pool_mode=session",
                 "each process and each function then holds several connections of PostgreSQL, also at rest",
                 "`pool_mode = transaction` in pgbouncer.ini, then `reload` on its console",
             )

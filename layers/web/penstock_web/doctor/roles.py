@@ -13,9 +13,9 @@ from .finding import Finding
 SUBJECT = "roles"
 _USES: Final = {
     "penstock_api": "a service that logs in as another role than the owner has no rights",
-    "penstock_app": "no application can use the SQL interface with a role of its own",
+    "penstock_app": "no application can use the SQL interface with its own role",
     "penstock_metrics": "the metrics job has no role with the rights that it needs, and no more",
-    "penstock_owner": "no application can use the SQL interface with a role of its own: its functions run with the "
+    "penstock_owner": "no application can use the SQL interface with its own role: the functions run with the "
     "rights of this role",
     "penstock_reader": "dashboards have no role that only reads",
 }

@@ -16,7 +16,7 @@ _DIRECT_CONNECTIONS: Final = 5
 _SHORTEST_TIMEOUT_MS: Final = 5_000
 _FULL: Final = 0.9
 
-# In units of their own, times as milliseconds and sizes as MB. A setting that this version has not is left out.
+# Times are milliseconds, sizes are MB. A setting that this version lacks is left out.
 _VALUES: Final = """
 select s.name, case s.unit
     when 's' then (s.setting::bigint * 1000)::text when 'min' then (s.setting::bigint * 60000)::text
@@ -78,7 +78,7 @@ RULES: Final = (
         "idle_session_timeout",
         lambda value: value != "0",
         "0",
-        "the connection for LISTEN is idle by nature: it is ended and made anew, again and again",
+        "the connection for LISTEN is always idle: the server closes it, and the service opens it again and again",
         is_advice=True,
         of_role=True,
     ),

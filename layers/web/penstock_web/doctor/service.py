@@ -17,7 +17,7 @@ def check_service(folder: Path) -> Iterator[Finding]:
         yield Finding(
             SUBJECT,
             f"the service with the data of {folder} does not run; its database does, so the service was killed",
-            "nobody answers requests, and schedules do not fire",
+            "requests get no answer, and schedules do not fire",
             "start it as before, such as with `penstock up`: it takes over the database that runs",
         )
 

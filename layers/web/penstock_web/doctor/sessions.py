@@ -1,4 +1,4 @@
-"""What holds back vacuum: transactions, prepared transactions and replication slots that nobody ends."""
+"""Finds transactions, prepared transactions and replication slots that hold back vacuum."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from pg_prepared_xacts p
 where p.database = current_database() and p.prepared < clock_timestamp() - %(seconds)s * interval '1 second'
 order by p.prepared limit 20
 """
-# A standby has no WAL of its own to measure by.
+# A standby writes no WAL to measure by.
 _IDLE_SLOTS: Final = """
-select 'nobody reads the replication slot ' || s.slot_name || ', which keeps ' || pg_size_pretty(k.bytes)
+select 'no client reads the replication slot ' || s.slot_name || ', which keeps ' || pg_size_pretty(k.bytes)
     || ' of WAL' || case when coalesce(s.xmin, s.catalog_xmin) is null then '' else ' and dead rows' end,
     format('select pg_drop_replication_slot(%%L)', s.slot_name)
 from pg_replication_slots s
@@ -57,5 +57,5 @@ def find_old_snapshots(examined: Examination, seconds: float) -> Iterator[Findin
                 SUBJECT,
                 problem,
                 "vacuum cleans nothing that is younger: tables grow, and WAL that a slot keeps fills the disk",
-                f"`{command}`, if nobody needs it any more",
+                f"`{command}`, if it is not needed any more",
             )

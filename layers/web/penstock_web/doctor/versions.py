@@ -45,7 +45,7 @@ def check_migrations(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             MIGRATIONS,
             f"the schema is not that of release {RELEASE}: {names}"
-            + (" not applied" if missing.migrations else " instead of its own"),
+            + (" not applied" if missing.migrations else " instead"),
             "calls of the service fail",
             "`penstock migrate`, as the owner of the schema",
         )

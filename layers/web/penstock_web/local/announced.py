@@ -1,6 +1,6 @@
 """Where the commands find a running `penstock up`: a file for each, locked for as long as it runs.
 
-The first line of a file is the address of the service, the second the folder of its own database, if it has one.
+The first line of a file is the address of the service, the second the folder of its database, if `penstock up` made it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .state import cache_directory
 
 
 class Running(NamedTuple):
-    """A service of this machine. `folder`: of its own database; None where DATABASE_URL names the database."""
+    """A service of this machine. `folder`: of its database; None if DATABASE_URL names the database."""
 
     address: str
     folder: Path | None

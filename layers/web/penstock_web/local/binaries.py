@@ -41,7 +41,7 @@ class Binaries:
 
 
 def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
-    """The first usable set from `source`, of that major version if given. Raises LocalError when there is none."""
+    """The first usable set from `source`, of that major version if given. Raises LocalError if no set is usable."""
     for found in _candidates(source):
         if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):
             return found

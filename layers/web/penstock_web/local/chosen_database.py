@@ -24,7 +24,7 @@ NO_DATABASE = (
 def choose_database(settings: Settings, folder: Path | None = None) -> str:
     """A DSN of libpq: DATABASE_DIRECT_URL, DATABASE_URL, or the database whose files are in `folder`.
 
-    `folder`: by default `chosen_folder()`. Raises SettingError when there is none that answers.
+    `folder`: by default `chosen_folder()`. Raises SettingError if no database answers.
     """
     if settings.direct_url:
         return settings.direct_url
@@ -35,7 +35,7 @@ def choose_database(settings: Settings, folder: Path | None = None) -> str:
 
 
 def choose_folder() -> Path:
-    """The folder of the service with a database of its own that runs here; if none does, the default one.
+    """The folder of the running service that started its database; the default folder if no such service runs.
 
     Of several that at PENSTOCK_ENDPOINT counts, as for the commands over the REST API. Raises SettingError when that
     decides nothing.

@@ -1,4 +1,4 @@
-"""The encryption key of an installation with a database of its own: made once, beside the data."""
+"""The encryption key of an installation that `penstock up` made: created once, beside the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILE: Final = "encryption_key"
 def with_encryption_key(settings: Settings, state: Path) -> Settings:
     """The settings with QUEUE_ENCRYPTION_KEY of the folder, unless it is set; with QUEUE_ACCESS=sigv4 it is made.
 
-    The file can be read by the user that runs the service only. Who copies the database needs it, too. Raises OSError.
+    Only the user that runs the service can read the file. A copy of the database needs it, too. Raises OSError.
     """
     if settings.queue_encryption_key:
         return settings
@@ -39,10 +39,10 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
 
 
 def check_encryption_key(settings: Settings, folder: Path | None) -> None:
-    """Warns of keys that were made under another QUEUE_ENCRYPTION_KEY. `folder`: of a database of our own.
+    """Warns of keys that were made under another QUEUE_ENCRYPTION_KEY. `folder`: of a database that `penstock up` made.
 
-    A key that contradicts none becomes the installation's: `penstock keys create` makes keys under no other. Raises
-    LocalError where nobody could sign in with `QUEUE_ACCESS=sigv4`, SettingError for a key that is none.
+    A key that contradicts no other becomes the installation's: `penstock keys create` uses only this one. Raises
+    LocalError if `QUEUE_ACCESS=sigv4` would refuse every client, SettingError for an invalid key.
     """
     key = settings.queue_encryption_key
     if not key:
@@ -65,7 +65,7 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
             f"{found.unreadable_text}"
         )
         if not found.readable:
-            raise LocalError(f"{problem}; nobody could sign in. {remedy}")
+            raise LocalError(f"{problem}; every client would be refused. {remedy}")
         warn(
             f"{problem}; whoever uses them is refused. Revoke them once they are replaced: `penstock keys revoke ID`"
         )
@@ -93,7 +93,7 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
     if kept and keys_at_rest(database, kept).is_installations:
         return f"The right one is in {path}, and is used where QUEUE_ENCRYPTION_KEY is not set"
     return (
-        "Set the one that the service had (`penstock up` keeps that of its own database in the file encryption_key "
+        "Set the key that the service had (`penstock up` keeps it in the file encryption_key "
         "of its data folder), or make each client a key under this one: `penstock keys create --new-encryption-key`"
     )
 

@@ -47,7 +47,7 @@ def warn_of_missing_roles(applied: Applied) -> None:
 
 
 def look_at_database(settings: Settings, *, is_own: bool) -> str:
-    """The server's version; what is wrong with sessions of DATABASE_URL, unless it `is_own`, is written to stderr.
+    """The server's version. Writes problems of sessions of DATABASE_URL to stderr, unless the database `is_own`.
 
     Raises LocalError without a connection, and for a server on which the service cannot work.
     """
@@ -71,7 +71,7 @@ def look_at_database(settings: Settings, *, is_own: bool) -> str:
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raises LocalError for the address of a database that is none; its text names the setting."""
+    """Raises LocalError for an invalid address of a database; its text names the setting."""
     for name in ADDRESSES:
         if address := getattr(settings, name.lower()):
             without_password(address, name)

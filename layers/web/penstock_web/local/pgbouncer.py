@@ -1,4 +1,4 @@
-"""Starts PgBouncer, in transaction mode, in front of our own PostgreSQL.
+"""Starts PgBouncer, in transaction mode, in front of the PostgreSQL of `penstock up`.
 
 The program comes from PATH, or on Debian and Ubuntu from its package, unpacked into a cache folder without root.
 The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, the one that a deployment uses as well; roles other than the
@@ -58,7 +58,7 @@ class PgBouncer:
 
 
 def find_pgbouncer(account: SystemAccount) -> Program:
-    """The installed program, or the unpacked one. Raises LocalError with the reason when there is none."""
+    """The installed program, or the unpacked one. Raises LocalError with the reason if neither works."""
     for place in (shutil.which("pgbouncer"), "/usr/sbin/pgbouncer"):
         if place and Path(place).exists():
             return Program(Path(place))

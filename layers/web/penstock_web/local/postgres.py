@@ -1,4 +1,4 @@
-"""Starts, adopts and stops a PostgreSQL server of our own, in a folder of our own.
+"""Starts, adopts and stops the PostgreSQL server of `penstock up`, in its data folder.
 
 Nothing of an installed server is touched: own data folder, own port on 127.0.0.1, own socket folder. The data is
 as safe as on any server: fsync and synchronous_commit are on. A server that still runs in the folder (because the

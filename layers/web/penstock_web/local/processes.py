@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def command_line(pid: int) -> str:
-    """The command of a process, empty when there is none. Slim container images have no ps, macOS has no /proc."""
+    """The command of a process, empty if it does not run. Slim container images have no ps, macOS has no /proc."""
     if Path("/proc/self/cmdline").exists():
         with suppress(OSError):  # it has ended
             return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")

@@ -144,7 +144,7 @@ def with_database(
     settings: Settings, options: UpOptions, stack: ExitStack
 ) -> tuple[Settings, str, Path | None]:
     """The settings with the addresses of a running, migrated database, the address to show to the user, and the folder
-    of a database of our own.
+    of a database that this command made.
     """
     if settings.database_url:
         if options.migrate:

@@ -53,7 +53,7 @@ def _watch(
 
 
 def _is_running(server: Postgres) -> bool:
-    """Whether the postmaster lives. Where a container's first process waits for nobody, a dead one stays listed."""
+    """Whether the postmaster lives. A dead one stays listed if a container's first process does not reap it."""
     try:
         postmaster = int((server.data / "postmaster.pid").read_text().split("\n")[0])
         os.kill(postmaster, 0)

@@ -1,4 +1,4 @@
-"""penstock.yaml: what should be there. It is read, compared with a running service, applied, and written from one.
+"""penstock.yaml, the desired state: read, compared with a running service, applied, and exported from one.
 
     model.py        the parts of the file
     source.py       YAML, with the lines of errors
@@ -6,7 +6,7 @@
     endpoint.py     an endpoint of SQS and SNS, through boto3
     current.py      what an endpoint has, as the file would say it
     references.py   names in the file, ARNs at the endpoint
-    plan.py         the changes that lead from what is there to what should be
+    plan.py         the changes that lead from the current to the desired state
     users.py        users and their policies, in the database
 
 docs/penstock_file.md is for users. `penstock apply`, `export` and `import` are in penstock_web/cli/manifest.py.

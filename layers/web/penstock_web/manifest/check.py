@@ -32,7 +32,7 @@ Mistake = Callable[[Place, str], Exception]
 
 
 def check(manifest: Manifest, mistake: Mistake) -> None:
-    """Raises what `mistake` makes of the first value that is refused: of its place, and of what is said about it."""
+    """Raises the error that `mistake` makes for the first refused value, from its place and the reason."""
     for place, run in _parts(manifest):
         try:
             run()

@@ -67,7 +67,7 @@ class Rest(Protocol):
 
 @dataclass(slots=True)
 class Current:
-    """What is there. `messages`: of each queue; the ids are those by which REST and SNS name what the file does not."""
+    """The current state. `messages`: of each queue. The ids are how REST and SNS name things that the file does not."""
 
     manifest: Manifest = field(default_factory=Manifest)
     messages: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The parts of penstock.yaml. What is left out stays as it is at the service; `null` removes it.
+"""The parts of penstock.yaml. The service keeps members that are left out; `null` removes a member.
 
 Limits and defaults of values are those of SQS, SNS and /v1/schedules, which check them.
 """
@@ -58,7 +58,7 @@ class Queue(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Subscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Who gets the messages of a topic: a queue, or a URL of http or https, which has to confirm."""
+    """The subscriber of a topic: a queue, or a URL of http or https, which has to confirm."""
 
     queue: str | None = None
     url: str | None = None

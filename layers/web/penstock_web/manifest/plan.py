@@ -1,4 +1,4 @@
-"""The changes that lead from what is there to what should be there, in an order in which each can be made."""
+"""The changes that lead from the current to the desired state, in an order in which each can be made."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Step = tuple["Phase", Callable[[], object]]
 
 
 class Phase(IntEnum):
-    """What a change may need is made before it, and what may need it is removed before it."""
+    """Changes run after the ones that they may need, and after the removal of anything that may need them."""
 
     QUEUES = 0
     REFERENCES = 1
@@ -324,7 +324,7 @@ class Planner:
             body = {key: value for key, (_, value) in changed.items()}
             yield Change("~", what, [(Phase.MAPPINGS, partial(self.rest.call, "PATCH", path, body))], changed)
 
-    # --- schedules, and what goes ------------------------------------------------------------------------------------
+    # --- schedules and removals ------------------------------------------------------------------------------------
     def _schedule(self, name: str, wanted: Document, there: Document | None) -> Iterator[Change]:
         changed = differences({**SCHEDULE_DEFAULTS, **wanted}, there or {})
         path, rest = f"/schedules/{quote(name, safe='')}", self.rest

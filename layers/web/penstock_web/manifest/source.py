@@ -39,7 +39,7 @@ def read_file(path: Path) -> Manifest:
 
 
 def read_text(text: str, name: str) -> Manifest:
-    """As read_file; `name` stands in errors."""
+    """As read_file; errors contain `name`."""
     try:
         root = yaml.compose(text, _Loader)
         _check_keys(root, name)
@@ -85,7 +85,7 @@ def _convert_entry(place: _Place, section: str, key: str, value: object) -> obje
 
 
 def _fields(kind: object) -> list[str]:
-    """Names that may stand in an entry of this kind, at any depth."""
+    """The names that an entry of this kind may have, at any depth."""
     schema = build_schema(kind)
     definitions = schema.get("$defs")
     parts = [schema, *(definitions.values() if isinstance(definitions, dict) else ())]
@@ -102,7 +102,7 @@ class _Place:
     def error(
         self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()
     ) -> LocalError:
-        """`path`: keys and numbers from the top; what is not found is left out. `known`: words that are suggested."""
+        """`path`: keys and numbers from the top; missing parts are left out. `known`: words to suggest."""
         close = get_close_matches(word, known, 1) if word else []
         hint = (
             f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}" if known else ""
@@ -144,7 +144,7 @@ def _check_keys(node: yaml.Node | None, name: str) -> None:
         for key, value in node.value:
             line = key.start_mark.line + 1
             if key.value in seen:
-                raise LocalError(f"{name}:{line}: {key.value!r} stands in line {seen[key.value]}, too")
+                raise LocalError(f"{name}:{line}: {key.value!r} is in line {seen[key.value]}, too")
             seen[str(key.value)] = line
             _check_keys(value, name)
     elif isinstance(node, yaml.SequenceNode):

@@ -14,7 +14,7 @@ from .formats import count, duration, moment
 from .markup import clip_name
 from .svg import Scale, element, join_markup, picture, time_ticks, tooltip
 
-# Upper bounds in microseconds; longer durations have a last shade of their own.
+# Upper bounds in microseconds; longer durations have the last shade.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
 _WIDTH, _HEIGHT = 700, 20
 

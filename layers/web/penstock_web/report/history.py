@@ -139,7 +139,7 @@ def _percentile(latency: Latency | None, name: str) -> str:
 
 
 def _forecast_cell(queue: QueueLag) -> str:
-    """The forecast, and by which method it was made, or why there is none."""
+    """The forecast and its method, or why it is missing."""
     method, points = small(escape(forecast_text(queue.outlook))), queue.forecast
     if not points:
         return method

@@ -1,4 +1,4 @@
-"""The last hours of the queues in trouble, out of the service's minutes: when it began, and what changed then."""
+"""The last hours of the queues in trouble, from the service's minutes: when it began, and the change at that time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ _LEAST_MINUTES: Final = 2
 
 
 def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
-    """Two charts of each queue, at most MAX_CHARTS, the worst first: what it holds; what comes and what is done."""
+    """Two charts of each queue, at most MAX_CHARTS, the worst first: its messages; arrivals and completions."""
     charts = [chart for queue in queues[:MAX_CHARTS] if (chart := _charts(queue))]
     if not charts:
         return
@@ -47,7 +47,7 @@ def _charts(queue: QueueState) -> str:
 
 
 def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
-    """What says most of this verdict, with its caption. What a queue holds goes on to the present."""
+    """The series that explains this verdict best, with its caption. Gauges continue to the present."""
     if queue.verdict.kind is Kind.POISONED:
         return "Received again, each minute", {"first": _points(series, series.redelivered)}
     caption, values, now = "Waiting", series.visible, series.now.visible

@@ -66,8 +66,8 @@ def _not_measured(state: State) -> Iterator[str]:
     if at is None or (state.measured_at is not None and at - state.measured_at <= most):
         return
     when = "never" if state.measured_at is None else f"last at {clock(state.measured_at, at)} UTC"
-    yield f'<p class="notice">Queues were {when} measured: the service does not run, or has just started. What follows'
-    yield " is made of what was known then.</p>"
+    yield f'<p class="notice">Queues were {when} measured: the service does not run, or has just started. The'
+    yield " figures below are of that time.</p>"
 
 
 def _table(state: State) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _empty_at(queue: QueueState) -> str:
         last = "or never" if empties.high is None else f"to {clock(empties.high, now)}"
         return clock(empties.at, now) + small(f"{clock(empties.low, now)} {last}")
     if verdict.kind is Kind.STALLED:
-        return "nobody receives"
+        return "no receives"
     return "not at these rates" if verdict.kind is Kind.FALLING_BEHIND else ABSENT
 
 

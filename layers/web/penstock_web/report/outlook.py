@@ -1,4 +1,4 @@
-"""What the report says of a forecast: the method, how good it was, why there is none; and warnings."""
+"""The report's text on a forecast: the method, how good it was, or why it is missing; and warnings."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -130,7 +130,7 @@ def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
 
 
 def choose_focus(span: Span, start: datetime | None) -> Span:
-    """What the charts over time show: the last hours of a day that nobody asked for, else all."""
+    """The span of the charts over time: the last hours of the default day, else the requested span."""
     return span._replace(start=span.end - FOCUS) if start is None else span
 
 

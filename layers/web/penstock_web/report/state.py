@@ -32,7 +32,7 @@ from penstock.verdicts.series import Series, build_series
 TARGET_LAG_SECONDS: Final = 300
 MAX_TROUBLED: Final = 50
 MAX_NAMES: Final = 200
-"""So many healthy queues, and dead-letter queues that hold something, are named; the others are counted."""
+"""How many healthy queues, and dead-letter queues with messages, are named; the others are counted."""
 RATE_MINUTES: Final = 15
 HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 NEED_ATTENTION: Final = tuple(kind for kind in Kind if kind not in HEALTHY and kind is not Kind.DRAINING)

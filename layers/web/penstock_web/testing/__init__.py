@@ -1,1 +1,1 @@
-"""The test server of the pytest fixtures (`penstock.testing`), a process of its own with a PostgreSQL of its own."""
+"""The test server of the pytest fixtures (`penstock.testing`), a separate process with its own PostgreSQL."""

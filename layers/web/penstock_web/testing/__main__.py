@@ -1,6 +1,6 @@
 """`python -m penstock_web.testing FOLDER SOCKET`: becomes the test server that listens on this open socket.
 
-`penstock.testing.servers` calls it. The caller's process goes on at once; the server is nobody's child.
+`penstock.testing.servers` calls it. The caller's process goes on at once; the server has no parent process.
 """
 
 import os

@@ -81,7 +81,7 @@ def follow(connection: psycopg.Connection[Row]) -> None:
             (float(line),),
         ).fetchone()
         remove_expired(connection)
-        # Who waits for a time has to look again: workers, and long polls of every queue.
+        # Workers and the long polls of every queue wait for a time: they check again.
         connection.execute(_WAKE, (CHANNEL, list(WORKERS)))
         answer(moved[0].isoformat() if moved else "")
     os.kill(os.getpid(), signal.SIGTERM)

@@ -44,7 +44,7 @@ rm -rf "$0"
 
 
 def run(folder: Path, socket_number: int) -> None:
-    """Serve until nobody has a connection to this socket, which listens in `folder`, or until SIGTERM."""
+    """Serve until the last connection to this socket is closed, which listens in `folder`, or until SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     users = Users(folder, socket.socket(fileno=socket_number))
     with running_database() as database:

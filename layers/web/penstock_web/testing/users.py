@@ -1,4 +1,4 @@
-"""Who uses the test server: each connection to its socket is a user, and the server ends with the last one."""
+"""The users of the test server: each connection to its socket is a user, and the server ends with the last one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.testing.servers import lock_folder
 
 
 class Users:
-    """Answers each user with the server's address and its own number, and waits until there is none left."""
+    """Answers each user with the server's address and its own number, and waits for the last one to leave."""
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:
         self._folder = folder
@@ -23,7 +23,7 @@ class Users:
         self._numbers = count()
 
     def serve(self, endpoint_url: str, databases: dict[str, str]) -> None:
-        """Begin, in a thread; when nobody is left this process gets SIGTERM."""
+        """Begin, in a thread; when the last user leaves, this process gets SIGTERM."""
         answer: dict[str, object] = {"endpoint_url": endpoint_url, "databases": databases}
         threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
 
@@ -51,7 +51,7 @@ class Users:
             selector.register(connection, selectors.EVENT_READ)
 
     def _close_unused(self) -> bool:
-        """Close the socket unless somebody has connected meanwhile, which nobody does without the lock."""
+        """Close the socket unless a user has connected meanwhile, which takes the lock."""
         with lock_folder(self._folder), selectors.DefaultSelector() as waiting:
             waiting.register(self._listener, selectors.EVENT_READ)
             if waiting.select(0):

@@ -85,7 +85,7 @@ DAMAGE: dict[str, tuple[Callable[[Examination], Iterable[Finding]], str, str, st
     "functions of another text": (
         check_migrations,
         "update queue.migration set checksum = '', name = 'functions 0.0.3' where number = 0",
-        "functions of 0.0.3 instead of its own",
+        "functions of 0.0.3 instead",
         "`penstock migrate`",
     ),
     "functions of a newer release": (

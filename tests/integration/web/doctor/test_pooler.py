@@ -55,7 +55,7 @@ def test_ours_is_as_it_should_be(database: Database) -> None:
 @pytest.mark.parametrize(
     ("mode", "problem"),
     [
-        ("session", "the pooler gives each client a server connection of its own"),
+        ("session", "the pooler gives each client its own server connection"),
         ("statement", "a transaction fails: "),
     ],
 )

@@ -225,7 +225,7 @@ def test_users_are_in_the_database(
         ("queues:\n  a:\n    atributes: {}\n", ":3: there is no 'atributes' here; did you mean 'attributes'? ("),
         ("queue:\n  orders:\n", ":1: there is no section 'queue'; did you mean 'queues'?"),
         ("queues:\n  b:\n    dead_letters: {queue: a, max_receives: x}\n", ":3: expected `int`, got `str` (queues.b)"),
-        ("queues:\n  a:\n  a:\n", ":3: 'a' stands in line 2, too"),
+        ("queues:\n  a:\n  a:\n", ":3: 'a' is in line 2, too"),
         ("queues:\n  a: [\n", ":3: "),
         ("topics:\n  t:\n    subscriptions: [{raw: true}]\n", ":3: a subscription has either"),
         ("queues: {a: {attributes: {DelaySeconds: 1000}}}", ":1: Invalid value for the parameter DelaySeconds ("),

@@ -84,7 +84,7 @@ def test_a_queue_that_falls_behind() -> None:
 @pytest.mark.parametrize(
     ("known", "column", "text"),
     [
-        ({"kind": Kind.STALLED}, "Empty at", "nobody receives"),
+        ({"kind": Kind.STALLED}, "Empty at", "no receives"),
         ({"kind": Kind.FALLING_BEHIND}, "Empty at", "not at these rates"),
         ({"kind": Kind.FALLING_BEHIND}, "Why", "More arrives than consumers do."),
         ({"kind": Kind.DRAINING, "consumers_now": 1, "consumers_needed": 9}, "What to do", "Nothing: it recovers."),

@@ -24,7 +24,7 @@ OLD_SNAPSHOT_SECONDS: Final = 600.0
 LEVELS: Final = ("bad", "warn", "info")
 DEAD_LETTER_QUEUE_GREW: Final = "dead letters"
 WORST: Final = {
-    Kind.STALLED: ("bad", "nobody receives"),
+    Kind.STALLED: ("bad", "no receives"),
     Kind.THROTTLED: ("bad", "throttled"),
     Kind.POISONED: ("bad", "poisoned"),
     Kind.FALLING_BEHIND: ("warn", "falling behind"),
