@@ -1,13 +1,12 @@
 """Writes docs/performance.md and its pictures from the summaries of the scenarios.
 
-    python -m benchmarks.report.page                 # from benchmarks/results
+    python -m benchmarks.report.page                 # from benchmarks/results.json
     python -m benchmarks.report.page --check         # only checks whether the page matches the summaries
 
 No text of that page is written by hand. Summaries of studies that changed their form are left out.
 """
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Iterable
@@ -22,12 +21,12 @@ from .pictures import draw
 from .reference import CPU, REFERENCE
 from .rows import Row, cell, markdown
 from .runs import CONNECTIONS, GOALS
-from .summary import RESULTS
+from .summary import RESULTS, read_summaries
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 HEAD = """# Performance
 
-Written by `python -m benchmarks.report.page` from the summary of each scenario in `benchmarks/results/`.
+Written by `python -m benchmarks.report.page` from the summary of each scenario in `benchmarks/results.json`.
 How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service,
 PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
 "busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
@@ -55,12 +54,6 @@ by the peer's figure on the machine for which the goal was set. Valid runs only,
 # "p50 ms", "call p99 ms": no call takes no time.
 _IS_LATENCY = re.compile(r"(?:.* )?p\d+ ms").fullmatch
 Results = dict[str, Any]
-
-
-def summaries(folder: Path) -> dict[str, Results]:
-    """The summaries in a folder, by scenario."""
-    found = (json.loads(path.read_text()) | {"file": path.name} for path in sorted(folder.glob("*.json")))
-    return {document["scenario"]: document for document in found}
 
 
 def page(results: dict[str, Results]) -> str:
@@ -226,7 +219,6 @@ def circumstances(document: Results) -> str:
     memory = [memory_of(system) for system in systems_of(document) if system.get("system") == "penstock"]
     parts = (
         f"{document['date'][:10]}, {host}, commit {document['commit']}",
-        f"file `{document['file']}`",
         f"host {'busy' if load['busy'] else 'quiet'} before ({load['busy_share']:.0%})",
         *memory[-1:],
         *marks,
@@ -247,7 +239,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(argv)
-    text = page(summaries(options.results))
+    text = page(read_summaries(options.results))
     if options.check:
         return 0 if PAGE.exists() and PAGE.read_text() == text else 1
     PAGE.write_text(text)

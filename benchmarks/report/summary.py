@@ -3,7 +3,7 @@
     python -m benchmarks.report.summary benchmarks/raw/2026-11-22T140750Z-send_1.json  # `make bench` does it at its end
 
 A raw run has every repeat and every sample. It stays on the machine that measured it (`benchmarks/raw/`, which git
-ignores). The repository has one summary of each scenario: `benchmarks/results/SCENARIO.json`.
+ignores). The repository has one summary of each scenario, in `benchmarks/results.json`.
 """
 
 import argparse
@@ -18,9 +18,11 @@ from penstock_web.report.svg import Point
 from .pictures import SERIES
 
 RAW: Final = Path(__file__).parents[1] / "raw"
-RESULTS: Final = Path(__file__).parents[1] / "results"
+RESULTS: Final = Path(__file__).parents[1] / "results.json"
 MAX_POINTS: Final = 120
 """Points of one curve of a chart."""
+LINE: Final = 160
+"""Characters of a line of the file. A curve, or an object of plain figures, stands on one line at any length."""
 DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
 FIGURES: Final = ("median", "min", "max", "rows", "stages", "books", "ratios", "marks")
 
@@ -71,28 +73,42 @@ def thin_out(curve: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
     return [*kept, curve[-1]]
 
 
-def format_json(value: Any, indent: str = "") -> str:
-    """JSON with a line for each system's figures, each row and each curve."""
-    inner = f"\n{indent} "
-    if isinstance(value, dict) and any(isinstance(each, dict | list) for each in value.values()):
-        parts = (f"{json.dumps(name)}: {format_json(each, indent + ' ')}" for name, each in value.items())
-        return f"{{{inner}{f',{inner}'.join(parts)}\n{indent}}}"
-    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        return f"[{inner}{f',{inner}'.join(format_json(each, indent + ' ') for each in value)}\n{indent}]"
-    return json.dumps(value)
+def format_json(value: Any, depth: int = 0) -> str:
+    """JSON in which short members share a line, indented by `depth` characters."""
+    whole = json.dumps(value)
+    members = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    nested = dict | list if isinstance(value, dict) else dict
+    if depth + len(whole) <= LINE or not any(isinstance(each, nested) for each in members):
+        return whole
+    first, last = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    named = value.items() if isinstance(value, dict) else (("", each) for each in value)
+    lines: list[str] = []
+    for name, each in named:
+        part = (f"{json.dumps(name)}: " if name else "") + format_json(each, depth + 1)
+        if lines and "\n" not in lines[-1] + part and depth + len(lines[-1]) + len(part) + 4 <= LINE:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    inner = "\n" + " " * (depth + 1)
+    return f"{first}{inner}{f',{inner}'.join(lines)}\n{' ' * depth}{last}"
 
 
-def write_summary(raw: Path, folder: Path = RESULTS) -> Path | None:
-    """Writes the summary of a raw run in place of the scenario's last one; returns its path.
+def read_summaries(path: Path) -> dict[str, Document]:
+    """The summaries of a file, by scenario; none if there is no such file."""
+    found: dict[str, Document] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def write_summary(raw: Path, path: Path = RESULTS) -> Path | None:
+    """Writes the summary of a raw run in place of the scenario's last one; returns the file's path.
 
     Returns None if the page shows no figures of such a run.
     """
     document = json.loads(raw.read_text())
     if not any("median" in system or isinstance(system.get("rows"), list) for system in document["systems"]):
         return None
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{document['scenario']}.json"
-    path.write_text(format_json(summary_of(document)) + "\n")
+    summaries = read_summaries(path) | {document["scenario"]: summary_of(document)}
+    path.write_text(format_json(dict(sorted(summaries.items()))) + "\n")
     return path
 
 

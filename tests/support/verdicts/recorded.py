@@ -22,7 +22,7 @@ from penstock.verdicts import Facts, Kind, Minute, Verdict, judge
 from .score import AFTER, LEAST_BACKLOG, is_close, minutes_until, naive, naive_drain
 from .simulation import MINUTE, START
 
-RESULTS = Path(__file__).parents[3] / "benchmarks/results"
+RESULTS = Path(__file__).parents[3] / "benchmarks/results.json"
 RUNS = ("queen_fair", "queen_fifo")
 GROUPS = ("backlog of the first group", "backlog of the second group")
 WINDOW = 150.0
@@ -153,8 +153,9 @@ def at(series: Series, second: float) -> float:
 def records() -> list[Record]:
     """The queues of the recorded runs."""
     found = []
+    results: dict[str, Any] = json.loads(RESULTS.read_text())
     for run in RUNS:
-        result: dict[str, Any] = json.loads((RESULTS / f"{run}.json").read_text())
+        result = results[run]
         series = result["systems"][0]["series"]
         for group in GROUPS:
             pushes = float(result["settings"]["queen_seconds"])

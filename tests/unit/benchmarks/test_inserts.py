@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
@@ -92,7 +91,9 @@ def written(
     """The summary of a run of the scenario `send_1` in which so much CPU was measured."""
     monkeypatch.setattr(run, "check_host_load", lambda _: HostLoad(0.0, 0.0))
     monkeypatch.setattr(runs, "RAW", tmp_path / "raw")
-    monkeypatch.setattr(runs, "write_summary", lambda path: summary.write_summary(path, tmp_path / "kept"))
+    monkeypatch.setattr(
+        runs, "write_summary", lambda path: summary.write_summary(path, tmp_path / "kept.json")
+    )
 
     def measure(given: Bench) -> Findings:
         given.insert_cpu_seconds += cpu
@@ -101,7 +102,7 @@ def written(
     given = bench()
     given.insert_cpu_seconds += [9.0]  # of the study before
     assert run.run_study(Study("send_1", "SendMessage", measure), given)
-    return json.loads((tmp_path / "kept" / "send_1.json").read_text())
+    return summary.read_summaries(tmp_path / "kept.json")["send_1"]
 
 
 def test_a_run_stores_and_prints_the_unit_and_the_multiples(
@@ -111,19 +112,19 @@ def test_a_run_stores_and_prints_the_unit_and_the_multiples(
     assert document["bare_insert"]["cpu_seconds_per_1000"] == 0.05
     assert [each["median"]["server_cpu_inserts"] for each in document["systems"]] == [1.2, 1.2]
     assert "a message in INSERTs: penstock 1.20; pgmq 1.20" in capsys.readouterr().out
-    assert cells_of_the_page(tmp_path / "kept", "CPU in INSERTs") == ["1.20", "1.20"]
+    assert cells_of_the_page(tmp_path / "kept.json", "CPU in INSERTs") == ["1.20", "1.20"]
 
 
 def test_a_run_without_the_unit_shows_an_empty_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = written(tmp_path, monkeypatch, [system()], [])
     assert "bare_insert" not in document
-    assert cells_of_the_page(tmp_path / "kept", "CPU in INSERTs") == [""]
-    assert cells_of_the_page(tmp_path / "kept", "CPU s/1000") == ["0.06"]
+    assert cells_of_the_page(tmp_path / "kept.json", "CPU in INSERTs") == [""]
+    assert cells_of_the_page(tmp_path / "kept.json", "CPU s/1000") == ["0.06"]
 
 
-def cells_of_the_page(folder: Path, column: str) -> list[str]:
+def cells_of_the_page(results: Path, column: str) -> list[str]:
     """The cells of a column of the table of goals."""
-    _, _, text = report_page.page(report_page.summaries(folder)).partition("## The table of goals")
+    _, _, text = report_page.page(summary.read_summaries(results)).partition("## The table of goals")
     lines = text.splitlines()
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
     at = table[0].index(column)

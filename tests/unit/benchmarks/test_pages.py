@@ -80,7 +80,7 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
 
 def test_what_was_not_measured_is_no_figure() -> None:
     """A client that does not time its calls has 0 in its summary: the page shows a dash."""
-    document = report_page.summaries(summary.RESULTS)["receive_delete_10"]
+    document = summary.read_summaries(summary.RESULTS)["receive_delete_10"]
     (penstock,) = (row for row in report_page.table_rows(document) if row["system"] == "penstock")
     (peer,) = (row for row in report_page.table_rows(document) if row["system"] == "bullmq")
     assert (peer["p50 ms"], peer["p99 ms"], peer["load CPU s/1000"]) == (None, None, None)
@@ -89,7 +89,7 @@ def test_what_was_not_measured_is_no_figure() -> None:
 
 
 def test_the_page_begins_with_who_needs_less() -> None:
-    document = report_page.summaries(summary.RESULTS)["receive_delete_10"]
+    document = summary.read_summaries(summary.RESULTS)["receive_delete_10"]
     (row,) = report_page.rows_in_short(document)
     assert [part.split()[0] for part in str(row["less CPU"]).split(", ")] == [
         "rabbitmq-quorum", "fauxqs", "rabbitmq-classic",
@@ -118,8 +118,8 @@ def test_pictures_are_of_studies() -> None:
     assert set(pictures.ROWS) <= set(STUDIES)
 
 
-def results_file(folder: Path, name: str, scenario: str, system: dict[str, object]) -> None:
-    document = {
+def results_document(scenario: str, system: dict[str, object]) -> dict[str, object]:
+    return {
         "scenario": scenario,
         "date": "2026-01-02T03:04:05+00:00",
         "commit": "c0ffee",
@@ -128,20 +128,20 @@ def results_file(folder: Path, name: str, scenario: str, system: dict[str, objec
         "load_before": {"busy": False, "busy_share": 0.01},
         "systems": [system],
     }
-    (folder / name).write_text(json.dumps(document))
 
 
 def test_the_page_shows_the_last_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
-    raw, kept = tmp_path / "raw", tmp_path / "results"
+    raw, kept = tmp_path / "raw", tmp_path / "results.json"
     raw.mkdir()
     for day, rate in (("01", 111.0), ("02", 222.0)):
         rows = [{"threads": 1, "received/s": rate}, {"threads": 5, "received/s": 2 * rate}]
         system: dict[str, object] = {"system": "penstock", "rows": rows, "marks": ["busy host"], "facts": {}}
-        results_file(raw, f"2026-01-{day}.json", "warski_threads", system)
+        document = results_document("warski_threads", system)
+        (raw / f"2026-01-{day}.json").write_text(json.dumps(document))
         summary.write_summary(raw / f"2026-01-{day}.json", kept)
-    assert [path.name for path in kept.iterdir()] == ["warski_threads.json"]
-    text = report_page.page(report_page.summaries(kept))
+    assert list(summary.read_summaries(kept)) == ["warski_threads"]
+    text = report_page.page(summary.read_summaries(kept))
     assert "| penstock | 5 | 444 |" in text
     assert "111" not in text
     assert "busy host" in text
@@ -157,8 +157,7 @@ def test_the_table_of_goals_says_what_was_to_be_reached(tmp_path: Path) -> None:
     system: dict[str, object] = {
         "system": "penstock", "connections": 16, "median": figures, "marks": [], "facts": {}
     }  # fmt: skip
-    results_file(tmp_path, "2026-01-01.json", "send_1", system)
-    text = report_page.page(report_page.summaries(tmp_path))
+    text = report_page.page({"send_1": results_document("send_1", system)})
     assert "15,000 msg/s, 0.06 s" in text
     assert "20,000" in text
 

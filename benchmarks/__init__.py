@@ -1,1 +1,0 @@
-"""Measures Penstock beside its peers; see README.md in this folder."""

@@ -1,1 +1,0 @@
-"""Programs that measure the processor time or latency of single parts; each file is a program of its own."""

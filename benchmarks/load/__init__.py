@@ -1,1 +1,0 @@
-"""The load generator for services that speak SQS JSON."""

@@ -1,1 +1,0 @@
-"""Measurements of a run: processor time, memory, host load, and the ids of acknowledged and received messages."""

@@ -1,1 +1,0 @@
-"""A noisy neighbour: what one account notices of what another one does."""

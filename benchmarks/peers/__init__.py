@@ -1,1 +1,0 @@
-"""Systems with which Penstock is compared. Each can be started without Docker."""

@@ -1,1 +1,0 @@
-"""The scenarios that compare Penstock with its peers, a file each."""

@@ -1,1 +1,0 @@
-"""A highly available PostgreSQL under Patroni and etcd, for `make ha`."""

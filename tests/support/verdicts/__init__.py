@@ -1,1 +1,0 @@
-"""Made-up days of queues, with what really happened in them, for the tests of verdicts."""
