@@ -26,7 +26,7 @@ _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 class Context:
     """One request: the caller's account and region, the request's id, and the environment of the process.
 
-    `user`: who has signed the request; None: nobody was asked. `protocol`: of the answer.
+    `user`: the signer of the request; None if no signature was required. `protocol`: of the answer.
     """
 
     __slots__ = ("_base_url", "account_id", "environment", "http", "protocol", "region", "request_id", "user")
@@ -51,12 +51,12 @@ class Context:
 
     @property
     def caller(self) -> User:
-        """The user who calls; the root user of the account where nobody was asked."""
+        """The calling user; the account's root user if no signature was required."""
         return self.user or caller(self.account_id, None, None)
 
     @property
     def caller_arn(self) -> str:
-        """The ARN of who calls: of a user whose signature was checked, else `user/` and the key id of the request."""
+        """The caller's ARN: of a user with a checked signature, else `user/` and the key id of the request."""
         principal = self.caller.principal
         key_id = None if self.user is not None else read_key_id(self.http)
         return user_arn(self.account_id, key_id) if key_id else principal.arn or ""

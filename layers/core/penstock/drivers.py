@@ -105,7 +105,7 @@ def perform(
 def receive(
     effect: Receive[ReceivedRow], database: StatementExecutor, grant: GrantWait, lengths: MessageLengths
 ) -> list[ReceivedRow]:
-    """The rows of a receive: waits as long as granted, and looks again and again whether the queue may have a message.
+    """Returns the rows of a receive; polls until a message arrives or the granted wait is over.
 
     The pauses grow, also when it may have one and this receive gets none: others have locked it, or it is too long for
     the answer, and may be so for long. No transaction is open during a pause.

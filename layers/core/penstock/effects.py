@@ -106,7 +106,7 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
     """One call over a list of entries.
 
     `options` are arguments that hold for the whole call; only calls with equal options and an equal `merge_key` are
-    merged. A key of its own keeps a FIFO queue that waits for a lock from delaying other queues.
+    merged. A separate key keeps a FIFO queue that waits for a lock from delaying other queues.
     `queue_arn`: the queue to which all entries are sent. `size_bytes`: how much they carry, where it
     may be much: such a call is merged with fewer others.
     """
@@ -154,8 +154,8 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's own).
 
-    While there are none it waits for the first one, at most `wait_seconds` (None: the queue's own), and holds no
-    connection meanwhile. It does not wait where the header names an error. `in_flight_limit`: about so many messages of
+    If the queue is empty it waits for the first one, at most `wait_seconds` (None: the queue's), and holds no
+    connection meanwhile. It does not wait if the header names an error. `in_flight_limit`: about so many messages of
     the queue may be in flight (None: any number). `limit`: of the length of all messages together (None: none). A
     receive with an `attempt_id` is not merged with others.
     """
@@ -186,7 +186,7 @@ class Pause(Effect[bool], frozen=True):
 
 
 class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
-    """Calls a function that touches nothing shared. The container calls it in a thread of its own, one at a time.
+    """Calls a function that touches nothing shared. The container calls it in a separate thread, one call at a time.
 
     Other requests go on meanwhile, except during a single step of it that is written in C, such as decoding a text.
     """

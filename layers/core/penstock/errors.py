@@ -18,7 +18,7 @@
 JSON answers carry `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query answers carry the code.
 Sources: the error table of the SQS API reference and botocore 1.31.80's Query model (codes and statuses, the last
 model that has them); `com.amazon.coral.service` for errors that no model names. RequestEntityTooLarge,
-ResponseTooLarge, MisdirectedRequest and the texts of our own limits are our choice.
+ResponseTooLarge, MisdirectedRequest and the texts of Penstock's limits are our choice.
 """
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors

@@ -68,7 +68,7 @@ _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/
 
 
 class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
-    """A request that could not be decoded: the error, and what is needed to answer it."""
+    """A request that could not be decoded: the error, and the facts for answering it."""
 
     def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
         super().__init__(error.message)
@@ -449,8 +449,7 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
     """An error, in the protocol of its request. JSON names the Query code in a header.
 
-    What is temporary says when to try again: 503, and where the caller is throttled. What AWS's text does not explain
-    is logged.
+    Temporary errors, 503 and throttling, say when to retry. Errors that AWS's text does not explain are logged.
     """
     if error.detail is not None:
         extra = {

@@ -8,7 +8,7 @@ from .response_limit import ResponseLimit
 
 # The server buffers this much of a body before the application reads it.
 LONG_BODY_BYTES = 65_536
-# The codecs of AWS's protocols take up to 5 ms a MiB, and 6 µs a parameter of the Query protocol. What takes longer is
+# The codecs of AWS's protocols take up to 5 ms a MiB, and 6 µs a parameter of the Query protocol. Longer requests are
 # decoded in a thread (effects.Compute).
 MOST_BYTES_AT_ONCE = 1_048_576
 MOST_PARAMETERS_AT_ONCE = 1_000

@@ -11,7 +11,7 @@ _PORTS: Final = {"smtp": 587, "smtps": 465}
 
 
 class MailSender(NamedTuple):
-    """Who sends: a name, which may be empty, and an address."""
+    """The sender of a mail: a name, which may be empty, and an address."""
 
     name: str
     address: str

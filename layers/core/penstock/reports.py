@@ -16,7 +16,7 @@ from .postgres.statements.messages import ReceivedRow
 
 
 class Client(Protocol):
-    """Who has sent a request: what `Context` says of it."""
+    """The sender of a request: a part of `Context`."""
 
     @property
     def http(self) -> HttpRequest: ...

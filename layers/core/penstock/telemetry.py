@@ -10,7 +10,7 @@ and the other fields that the caller gives:
 
 The container uses the standard library; Lambda uses powertools' Logger, whose keys are brought into this form.
 No code logs every request at `info`: metrics count requests, logs report what is unusual. The container's access log
-(`penstock_web.access_log`) has every request, for who asks for it.
+(`penstock_web.access_log`) has every request, if it is switched on.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Span(Protocol):
         ...
 
     def end(self, error: str | None = None) -> None:
-        """Ends the span; `error`: a word for what went wrong."""
+        """Ends the span; `error`: a word for the failure."""
         ...
 
 
@@ -69,7 +69,7 @@ CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("penstock_trace", de
 
 
 def parse_traceparent(text: str) -> TraceContext | None:
-    """The trace context of a W3C header; None when the text is none, and the request begins a new trace."""
+    """The trace context of a W3C header; None for any other text: the request then begins a new trace."""
     match = re.fullmatch(_TRACEPARENT, text.strip())
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return None

@@ -1,4 +1,4 @@
-"""Clients' addresses, as limits count them."""
+"""Clients' addresses for counting in limits."""
 
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -6,12 +6,12 @@ from ipaddress import IPv6Address, ip_address
 
 @lru_cache(4096)
 def rate_limit_key(address: str) -> str:
-    """The address that stands for a client in a limit: of IPv6 its /64, since one client has all of it (RFC 6177)."""
+    """The address of a client in a limit: for IPv6 its /64, since one client has all of it (RFC 6177)."""
     if ":" not in address:
         return address
     try:
         parsed = ip_address(address.partition("%")[0])
-    except ValueError:  # whatever a proxy has written
+    except ValueError:  # any text that a proxy has written
         return address
     if not isinstance(parsed, IPv6Address):
         return address

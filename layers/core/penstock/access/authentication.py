@@ -1,6 +1,6 @@
 """Authentication: the access rules of QUEUE_ACCESS.
 
-    off       every client may call; there is no AccessRule, and nothing is checked
+    off       every client may call; no AccessRule exists, and no credentials are checked
     presence  clients that send credentials may call, whatever the credentials are
     sigv4     clients that sign with an access key of ours may call (REST API: that send a bearer key); the account is
               the key's, and another account's queue is open as far as its policy allows
@@ -52,10 +52,10 @@ RowT = TypeVar("RowT", bound=Row)
 AnyOperation = Operation[Struct | None]
 GuardedOperation = Callable[["GuardedActionCall"], AnyOperation]
 
-# Prefixes of our own distinguish these keys from AWS's, and let scanners for leaked keys find them.
+# Our prefixes distinguish these keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MOST_KEYS = 4096
-# For how long a key counts as unknown, since it may be created at any moment.
+# How long a key counts as unknown: it may be created at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
 OTHER_ENCRYPTION_KEY = (
     "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
@@ -66,7 +66,7 @@ _log = logging.getLogger(__name__)
 
 
 class GuardedAction(Protocol):
-    """A row of the table of actions, as far as access is concerned."""
+    """The part of an action's row that concerns access."""
 
     @property
     def service(self) -> str: ...
@@ -79,7 +79,7 @@ class GuardedAction(Protocol):
 
 
 class CredentialScope(Protocol):
-    """The region that a request is for."""
+    """The region of a request."""
 
     @property
     def region(self) -> str: ...
@@ -113,7 +113,7 @@ class AccessRule(Protocol):
     def check(self, http: HttpRequest) -> GuardedOperation | None:
         """Checks a request before it is decoded. Raises MissingAuthenticationToken, IncompleteSignature and the like.
 
-        Returns a function that makes the guarded operation of a call; None: there is no more to check.
+        Returns a function that makes the guarded operation of a call; None if no check remains.
         """
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
@@ -121,14 +121,14 @@ class AccessRule(Protocol):
 
 
 def access_rule(settings: Settings) -> AccessRule | None:
-    """The access rule of the settings; None: it is `off`. Raises SettingError when the encryption key is missing."""
+    """The access rule of the settings; None for `off`. Raises SettingError if the encryption key is missing."""
     if settings.queue_access == "off":
         return None
     return RequireCredentials() if settings.queue_access == "presence" else RequireSignature(settings)
 
 
 def run_public_link(call: "GuardedActionCall") -> AnyOperation:
-    """The operation of a public link. Raises MissingAuthenticationToken when the request is for another action."""
+    """The operation of a public link. Raises MissingAuthenticationToken if the request is for another action."""
     check_rate(call.context, len(call.context.http.body))
     decoded = call.read()
     if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
@@ -137,7 +137,7 @@ def run_public_link(call: "GuardedActionCall") -> AnyOperation:
 
 
 class RequireCredentials:
-    """QUEUE_ACCESS=presence: requests must have credentials, whatever they are."""
+    """QUEUE_ACCESS=presence: requests must have credentials, and any will do."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
         """An Authorization header, or X-Amz-Credential in the query string. Raises MissingAuthenticationToken."""
@@ -156,7 +156,7 @@ class RequireCredentials:
 
 # --- keys ------------------------------------------------------------------------------------------------------------
 class Key(NamedTuple):
-    """A key that is neither revoked nor expired, and whose it is. `secret`: a bearer key's is its hash."""
+    """A valid key and its owner. `secret`: for a bearer key, its hash."""
 
     user: User
     secret: bytes
@@ -164,12 +164,12 @@ class Key(NamedTuple):
 
     @property
     def account_id(self) -> str:
-        """The account whose key it is."""
+        """The account that owns the key."""
         return self.user.principal.account_id or ""
 
 
 class KeyCache(Generic[RowT]):
-    """A cache of keys of one kind, each for `seconds`: for that long a revoked key may still be accepted."""
+    """A cache of keys of one kind, each for `seconds`: the service may accept a revoked key for that long."""
 
     def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], Key], seconds: float) -> None:
         self._statement = statement
@@ -180,9 +180,10 @@ class KeyCache(Generic[RowT]):
         self._failures = FailureCounter()
 
     def find(self, key_id: str, address: str) -> Operation[Key | None]:
-        """The key; None when it is unknown, expired or revoked. A text that cannot be a key id is not looked up.
+        """Returns the key, or None if it is unknown, expired or revoked. Does not look up a text that cannot be a key
+        id.
 
-        Raises RequestThrottled for an unknown key from an address that has sent too many of these.
+        Raises RequestThrottled for an unknown key from an address that has sent too many of them.
         """
         now = monotonic()
         known = self._known.get(key_id)
@@ -207,7 +208,7 @@ class KeyCache(Generic[RowT]):
 
 
 def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
-    """Adds an entry; a full cache drops the entry that was looked up longest ago."""
+    """Adds an entry; a full cache drops its least recently used entry."""
     cache.pop(key_id, None)
     if len(cache) >= MOST_KEYS:
         del cache[next(iter(cache))]
@@ -216,7 +217,7 @@ def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
 
 # --- signatures ------------------------------------------------------------------------------------------------------
 class RequireSignature:
-    """QUEUE_ACCESS=sigv4: requests must be signed with a key of ours."""
+    """QUEUE_ACCESS=sigv4: requests must be signed with one of our keys."""
 
     def __init__(self, settings: Settings) -> None:
         self._cipher = SecretCipher(settings.queue_encryption_key)
@@ -235,8 +236,8 @@ class RequireSignature:
     def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> AnyOperation:
         """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
 
-        The account is the key's. Nothing of the request but its signature is read before that is verified. Raises
-        RequestThrottled when the account makes too many requests.
+        The account is the key's. It reads only the signature of the request before it has verified it. Raises
+        RequestThrottled if the account makes too many requests.
         """
         context = call.context
         key = yield from self._access_keys.find(claim.access_key_id, context.client_address)
@@ -244,7 +245,7 @@ class RequireSignature:
             raise InvalidClientTokenId
         rate = context.environment.request_rate
         if rate is not None:
-            rate.check_before(key.account_id)  # who makes too many requests has none of them verified
+            rate.check_before(key.account_id)  # a throttled account's requests are not verified
         body_bytes = len(context.http.body)
         verified = partial(sigv4.verify, context.http, claim, key.secret.decode(), time())
         yield from compute(verified, body_bytes, LONG_DIGEST_BYTES)
@@ -261,7 +262,7 @@ class RequireSignature:
         return (yield from decoded.action.operation(decoded.request, context))
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
-        """Requires `Authorization: Bearer <id>.<secret>` with a bearer key of ours."""
+        """Requires `Authorization: Bearer <id>.<secret>` with one of our bearer keys."""
         header = context.http.headers.get(b"authorization")
         if not header:
             raise MissingAuthenticationToken
@@ -275,7 +276,7 @@ class RequireSignature:
         context.account_id, context.user = key.account_id, key.user
 
     def find_key(self, key_id: str, secret: str, address: str) -> Operation[Key | None]:
-        """The key of this id, of either kind, if this is its secret. Raises as `KeyCache.find` does."""
+        """The key of either kind with this id and secret. Raises as `KeyCache.find` does."""
         if key_id.startswith(BEARER_PREFIX):
             key = yield from self._bearer_keys.find(key_id, address)
             given = hash_of_secret(secret)
@@ -304,5 +305,5 @@ def bearer_key(_: str, row: BearerKeyRow) -> Key:
 
 
 def hash_of_secret(secret: str) -> bytes:
-    """The stored hash of a bearer key's secret, which is random, so no salt and no slow hash are needed."""
+    """The stored hash of a bearer key's secret. The secret is random, so it needs neither a salt nor a slow hash."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,9 +1,9 @@
 """Authorization for QUEUE_ACCESS=sigv4: whether policies let the caller's account perform an action.
 
-An account may do everything with its own queues and topics that their policies do not deny, and may always read and
-change these policies. Another account needs an Allow; a resource that does not exist is denied to it like one without a
-policy. A schedule may send to a target if the account that sets it may do so at that moment; on AWS a role decides when
-the schedule fires.
+An account may do everything with its own queues and topics unless their policies deny it, and may always read and
+change these policies. Another account needs an Allow; it is refused a missing resource like one without a policy. A
+schedule may send to a target if its account may do so when it sets the schedule; on AWS a role decides when the
+schedule fires.
 """
 
 from base64 import b64decode
@@ -39,11 +39,12 @@ from .topic_actions import OWNER_ACTIONS
 from .users import User
 
 LONGEST_TASK_HANDLE = 1_024
-# What a policy of a user has to match where a request names no resource.
+# The resource for a user's policy if a request names none.
 ANY = "*"
 # Members that name a topic by its ARN.
 TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
-# Members that name a platform application or one of its endpoints. These have no policies: they are their account's.
+# Members that name a platform application or one of its endpoints. These have no policies: only their account uses
+# them.
 PLATFORM_MEMBERS = {
     "platform_application_arn": parse_application_arn,
     "endpoint_arn": parse_endpoint_arn,
@@ -52,7 +53,7 @@ PLATFORM_MEMBERS = {
 
 
 class RequestContext(Protocol):
-    """The context of a request, as far as it matters here: `penstock.context.Context`."""
+    """The part of a request's context (`penstock.context.Context`) that this module uses."""
 
     account_id: str
     region: str
@@ -61,19 +62,19 @@ class RequestContext(Protocol):
 
     @property
     def caller(self) -> User:
-        """Who calls."""
+        """The caller."""
 
     @property
     def client_address(self) -> str:
-        """Where the caller is; empty where it is not known."""
+        """The caller's address; empty if unknown."""
 
     @property
     def condition_keys(self) -> dict[str, str]:
-        """What conditions may compare."""
+        """The values that conditions may compare."""
 
     @property
     def environment(self) -> request_rate.Environment:
-        """What the requests of the process share."""
+        """The state that the requests of the process share."""
 
     def queue_arn(self, queue_url: str, /) -> str:
         """The ARN of the queue at an address. Raises QueueDoesNotExist."""
@@ -90,13 +91,13 @@ ResourceArns = Callable[[object, RequestContext], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class ServiceRules:
-    """The access rules of one service. Actions are given by name.
+    """The access rules of one service. The fields have names of actions.
 
-    `account_actions` concern the caller's account and no existing queue or topic. `grantable_actions` are those that an
-    owner can permit to other accounts; every other action, and so every new one, is for the owner alone.
+    `account_actions` concern the caller's account and no existing queue or topic. An owner can permit
+    `grantable_actions` to other accounts; every other action, and so every new one, is for the owner alone.
     `owner_always_allowed`: no policy denies these to the owner's account (on AWS the root user can always do them, "AWS
-    actions for project owners"). `receiver_actions`: the account whose queue a subscription delivers to may do these
-    with the subscription. `policy_statement` reads the policies of the resources that `resource_arns` finds.
+    actions for project owners"). `receiver_actions`: the account of the queue that a subscription delivers to may do
+    these with the subscription. `policy_statement` reads the policies of the resources that `resource_arns` finds.
     """
 
     account_actions: frozenset[str]
@@ -110,7 +111,7 @@ class ServiceRules:
 def authorize(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller may do this.
 
-    Policies are read for each request, those of concurrent requests in one call.
+    It reads the policies for each request; concurrent requests share one call.
     """
     if service not in RULES:
         yield from authorize_other(service, action, request, context)
@@ -133,18 +134,18 @@ def authorize(service: str, action: str, request: object, context: RequestContex
 
 
 def authorize_other(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
-    """The same for services whose resources have no policies: Scheduler, and STS, which asks for no permission."""
+    """The same for services whose resources have no policies: Scheduler, and STS, which requires no permission."""
     if service == "scheduler":
         check_user("scheduler", action, find_schedule_arn(action, request, context), context)
         yield from authorize_targets(request, context)
-    elif service == "lambda":  # the operations ask for the queue
+    elif service == "lambda":  # the operations check the queue
         check_user("lambda", action, find_mapping_arn(request, context), context)
     elif action != "GetCallerIdentity":
         raise AccessDenied(NO_TOKENS)
 
 
 def new_resource(service: str, request: object, context: RequestContext) -> str:
-    """The ARN of the queue, topic or application that a request makes; `*` for one that concerns the account."""
+    """The ARN of the queue, topic or application that a request creates; `*` if it concerns the account."""
     name = getattr(request, "queue_name", None) or getattr(request, "name", None)
     platform = getattr(request, "platform", None)
     if platform is not None:
@@ -153,7 +154,7 @@ def new_resource(service: str, request: object, context: RequestContext) -> str:
 
 
 def check_user(service: str, action: str, arn: str, context: RequestContext) -> None:
-    """Raises AccessDenied unless the user's own policies allow what no other policy can allow."""
+    """Raises AccessDenied unless the user's policies allow an action that no other policy can allow."""
     request = access_request(service, action, arn, context)
     verdict = context.caller.verdict(request)
     if verdict is not Verdict.ALLOWED:
@@ -162,12 +163,12 @@ def check_user(service: str, action: str, arn: str, context: RequestContext) -> 
 
 
 def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:
-    """Whether `check_user` would let the caller pass."""
+    """Whether `check_user` would accept the caller."""
     return context.caller.verdict(access_request(service, action, arn, context)) is Verdict.ALLOWED
 
 
 def access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
-    """The request as policies see it. A batch has the name of its single action."""
+    """The request in the form that policies evaluate. A batch has the name of its single action."""
     name = f"{service}:{action.removesuffix('Batch')}".lower()
     return AccessRequest(context.caller.principal, name, arn, context.condition_keys)
 
@@ -183,14 +184,14 @@ def authorize_targets(request: object, context: RequestContext) -> Operation[Non
 
 
 class ActingService(NamedTuple):
-    """A service that does it later, for a resource of the caller's: policies may allow it instead of the caller."""
+    """A service that acts later for the caller's resource: policies may allow the service instead of the caller."""
 
     principal: Principal
     keys: dict[str, str]
 
 
 def acting_schedule(request: object, context: RequestContext) -> ActingService:
-    """EventBridge Scheduler, for the schedule that a request makes or changes."""
+    """EventBridge Scheduler, for the schedule that a request creates or changes."""
     group = getattr(request, "group_name", None) or DEFAULT_GROUP
     arn = schedule_arn(context.region, context.account_id, group, getattr(request, "name", ""))
     keys = {
@@ -204,7 +205,7 @@ def acting_schedule(request: object, context: RequestContext) -> ActingService:
 def authorize_one(
     service: str, action: str, arn: str, context: RequestContext, acting: ActingService | None = None
 ) -> Operation[None]:
-    """Raises AccessDenied unless the caller may do this with the queue or topic, or the service that acts for it."""
+    """Raises AccessDenied unless the caller, or the service that acts for it, may do this with the queue or topic."""
     rows = yield from BatchCall(RULES[service].policy_statement, [ResourceEntry(arn)])
     row = rows[0] if rows else PolicyRow(1, None, arn.split(":")[4], None)
     check_policies(service, action, arn, row, context, acting)
@@ -229,7 +230,7 @@ def check_policies(
     context: RequestContext,
     acting: ActingService | None,
 ) -> None:
-    """Raises AccessDenied unless policies of the caller and of the queue or topic, which is in `row`, allow this."""
+    """Raises AccessDenied unless policies of the caller and of the queue or topic in `row` allow this."""
     rules = RULES[service]
     request = access_request(service, action, arn, context)
     of_user = context.caller.verdict(request)
@@ -249,8 +250,9 @@ def check_policies(
 def is_permitted(of_user: Verdict, of_resource: list[Verdict], *, foreign: bool, grantable: bool) -> bool:
     """Whether the policies of a user and of a queue or topic let the user do something with it.
 
-    `foreign`: it belongs to another account; then both have to allow it, else one of them ("Policy evaluation logic",
-    IAM User Guide). `grantable`: its owner can permit this to others. A Deny of either decides.
+    `foreign`: it belongs to another account, so both policies have to allow the action; otherwise one of them ("Policy
+    evaluation logic", IAM User Guide). `grantable`: the owner can permit this to others. A Deny of either policy
+    decides.
     """
     if Verdict.DENIED in (of_user, *of_resource):
         return False
@@ -263,9 +265,9 @@ def is_permitted(of_user: Verdict, of_resource: list[Verdict], *, foreign: bool,
 def refusing_policies(
     of_user: Verdict, of_resource: list[Verdict], *, foreign: bool
 ) -> tuple[Policies, bool]:
-    """Which policies the refusal names, and whether a Deny of theirs decided.
+    """The policies that the refusal names, and whether their Deny decided.
 
-    Other accounts are not told of a Deny of the resource, since they would learn that it exists.
+    Other accounts do not see a Deny of the resource, since it would reveal that the resource exists.
     """
     if of_user is Verdict.DENIED:
         return Policies.IDENTITY, True
@@ -276,7 +278,7 @@ def refusing_policies(
 
 
 def list_queues(request: object, context: RequestContext) -> list[str]:
-    """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
+    """ARNs of the queues of a request. Raises AccessDenied for a request that names none."""
     queue_url = getattr(request, "queue_url", None)
     if queue_url is not None:
         return [context.queue_arn(queue_url)]
@@ -286,7 +288,7 @@ def list_queues(request: object, context: RequestContext) -> list[str]:
     if task_handle is not None:
         arns = [source_of_task(task_handle)]
     if arns:
-        # The operation refuses a text that is no ARN of a queue.
+        # The operation refuses a text that is not a queue's ARN.
         return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
     if not (hasattr(request, "queue_owner_aws_account_id") and hasattr(request, "queue_name")):
         raise AccessDenied
@@ -305,7 +307,7 @@ def source_of_task(task_handle: str) -> str:
 
 
 def list_topics(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
-    """ARNs of the topic, the subscription, or the platform application or endpoint that a request is about.
+    """ARNs of a request's topic, subscription, platform application or endpoint.
 
     The operation refuses other texts.
     """
@@ -323,14 +325,14 @@ def list_topics(request: object, context: RequestContext) -> list[str]:  # noqa:
 
 
 def find_mapping_arn(request: object, context: RequestContext) -> str:
-    """The ARN of the event source mapping that a request is about; with `*` for its id where it names none."""
+    """The ARN of a request's event source mapping; with `*` for its id if the request names none."""
     given = getattr(request, "resource", None)
     name = getattr(request, "uuid", None) or "*"
     return str(given or f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{name}")
 
 
 def find_schedule_arn(action: str, request: object, context: RequestContext) -> str:
-    """The ARN of the schedule or group that a request is about; with `*` for its name where it is about all."""
+    """The ARN of a request's schedule or group; with `*` for its name if the request concerns all."""
     given = getattr(request, "resource_arn", None)
     if given is not None:
         return str(given)
@@ -341,12 +343,12 @@ def find_schedule_arn(action: str, request: object, context: RequestContext) -> 
 
 
 # The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue, by service. Targets of
-# other services have no policies: they must be the caller's own. So must schedules and groups themselves.
+# other services have no policies, so they must belong to the caller, as must schedules and groups.
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
 def list_invoked_arns(request: object) -> list[str]:
-    """ARNs of the target and the dead-letter queue of a schedule. The operation refuses texts that are no ARNs."""
+    """ARNs of the target and the dead-letter queue of a schedule. The operation refuses texts that are not ARNs."""
     target = getattr(request, "target", None)
     if target is None:
         return []

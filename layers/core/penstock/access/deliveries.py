@@ -1,9 +1,9 @@
 """Whether the policy of a queue lets a topic deliver to it, for a subscription or as its dead-letter queue.
 
-As on AWS the policy is asked for `sqs:SendMessage` by the service `sns.amazonaws.com`, which acts for the topic
+As on AWS, the policy must allow `sqs:SendMessage` to the service `sns.amazonaws.com`, which acts for the topic
 (`aws:SourceArn`) of an account (`aws:SourceAccount`): "Subscribing a queue to a topic" (SNS Developer Guide). A queue
-of the account that subscribes may also have a policy that says nothing about it, or none (our choice: AWS wants one).
-Nothing is asked unless QUEUE_ACCESS is `sigv4`: otherwise accounts are what callers say they are.
+of the subscribing account may also have no policy, or one without a matching statement (our choice: AWS requires one).
+The check needs QUEUE_ACCESS `sigv4`: in the other modes a caller may claim any account.
 """
 
 from collections.abc import Iterable
@@ -24,30 +24,30 @@ SNS = Principal(None, None, "sns.amazonaws.com")
 
 
 class Environment(Protocol):
-    """The environment of the process, as far as it matters here."""
+    """The part of the process's environment that this module uses."""
 
     @property
     def settings(self) -> Settings: ...
 
 
 class RequestContext(Protocol):
-    """The context of a request, as far as it matters here."""
+    """The part of a request's context that this module uses."""
 
     @property
     def environment(self) -> Environment: ...
 
 
 Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
-"""The ids of those that a policy allows and refuses; both None: policies do not decide."""
+"""The ids of the allowed and the refused subscriptions; both None if policies do not decide."""
 
 
 def policies_decide(context: RequestContext) -> bool:
-    """Whether accounts are known, so that policies mean something."""
+    """Whether accounts are verified, so that policies can decide."""
     return context.environment.settings.queue_access == "sigv4"
 
 
 def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: str) -> bool:
-    """Whether a queue's policy (JSON, None: it has none) lets the topic send. `owner`: the account that subscribes."""
+    """Whether a queue's policy (JSON, or None) lets the topic send. `owner`: the subscribing account."""
     keys = {
         "aws:sourcearn": topic_arn,
         "aws:sourceaccount": topic_arn.split(":")[4],
@@ -60,9 +60,9 @@ def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: s
 def check_deliveries(
     queue_arns: Iterable[str], topic_arn: str, owner: str, context: RequestContext
 ) -> Operation[str | None]:
-    """The policies (JSON, by ARN) by which the queues let the topic send; None: policies do not decide.
+    """The policies (JSON, by ARN) that let the topic send to the queues; None if policies do not decide.
 
-    Raises AccessDenied for a queue whose policy does not. A queue that does not exist has none.
+    Raises AccessDenied for a queue whose policy does not allow it. A missing queue has no policy.
     """
     if not policies_decide(context):
         return None
@@ -81,7 +81,7 @@ def check_deliveries(
 def judge_subscriptions(
     queue_arn: str, policy: str | None, context: RequestContext
 ) -> Operation[Subscriptions]:
-    """Which subscriptions of a queue a new policy allows to deliver to it."""
+    """Checks which subscriptions of a queue may deliver to it under a new policy."""
     if not policies_decide(context):
         return None, None
     allowed: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The refusal of a caller whose policies, or those of a queue or topic, do not allow an action: AWS's text.
+"""Makes the error, in AWS's words, for a caller whom policies do not allow an action.
 
     User: arn:aws:iam::111122223333:user/ann is not authorized to perform: sqs:sendmessage on resource:
     arn:aws:sqs:us-east-1:111122223333:orders because no identity-based policy allows the sqs:sendmessage action
@@ -26,7 +26,7 @@ class Policies(Enum):
 def make_denial(
     service: str, action: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
-    """The error. `explicit`: a Deny refuses; else there is no Allow."""
+    """The error. `explicit`: a Deny refuses the action; otherwise no Allow matches."""
     name = action_name(service, action)
     reason = (
         f"with an explicit deny in {_article(policies)} {policies.value} policy"
@@ -43,7 +43,7 @@ def _article(policies: Policies) -> str:
 
 
 def action_name(service: str, action: str) -> str:
-    """An action as its service writes it: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`."""
+    """An action in its service's spelling: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`."""
     single = action.removesuffix("Batch")
     if service == "sqs":
         return f"sqs:{single.lower()}"

@@ -1,4 +1,4 @@
-"""Whether a process has the QUEUE_ENCRYPTION_KEY under which the keys of its database were made."""
+"""Checks whether a process has the QUEUE_ENCRYPTION_KEY that encrypts the keys of its database."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _SHOWN: Final = 3
 
 
 class KeysAtRest(NamedTuple):
-    """What a QUEUE_ENCRYPTION_KEY can read of a database."""
+    """Facts about a QUEUE_ENCRYPTION_KEY and the keys of a database."""
 
     is_installations: bool | None
-    """Whether it is the one that the installation has used; None: the installation has used none yet."""
+    """Whether the installation uses this encryption key; None if it has not used any yet."""
     readable: int
     """How many access keys it can read."""
     unreadable: tuple[str, ...]
-    """Ids of access keys that were made under another one, the newest first."""
+    """Ids of access keys that another encryption key encrypts, the newest first."""
     signs: bool
-    """Whether it can read the key that signs SNS messages, where there is an encrypted one."""
+    """Whether it can read the key that signs SNS messages; true if that key is not encrypted."""
 
     @property
     def unreadable_text(self) -> str:
-        """The first ids, and how many more there are."""
+        """The first ids, and the number of the others."""
         shown, more = ", ".join(self.unreadable[:_SHOWN]), len(self.unreadable) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
 
 
 def keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
-    """Decrypts what the database has: a millisecond for a few hundred keys. Changes nothing.
+    """Decrypts the keys of the database, a few hundred in a millisecond. Changes no data.
 
-    Raises SettingError for a key that is none, AwsError when the database does not answer.
+    Raises SettingError for a malformed key, AwsError if the database does not answer.
     """
     cipher = SecretCipher(encryption_key)
     (stored,) = database.call(ENCRYPTION_KEY, (None, False))
@@ -55,12 +55,12 @@ def keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
 
 
 def claim(database: Database, encryption_key: str) -> None:
-    """From now on this is the installation's QUEUE_ENCRYPTION_KEY. Raises as `keys_at_rest` does."""
+    """Records this as the installation's QUEUE_ENCRYPTION_KEY. Raises as `keys_at_rest` does."""
     database.call(ENCRYPTION_KEY, (fingerprint(encryption_key), True))
 
 
 def fingerprint(encryption_key: str) -> bytes:
-    """16 bytes that tell keys apart; of a random key of 32 bytes a hash tells nothing else. Raises SettingError."""
+    """16 bytes that distinguish keys; the hash of a random 32-byte key reveals no more. Raises SettingError."""
     return sha256(_PURPOSE + read_key(encryption_key)).digest()[:16]
 
 

@@ -1,7 +1,7 @@
-"""How often callers at one address have failed to prove who they are, so that guessing costs the database nothing.
+"""Counts failed authentications by address, so that guessing keys does not load the database.
 
-An address with too many failures may go on with keys that exist; keys that this process has never seen are not looked
-up for it for a while. So whoever shares the address (a company's gateway, a load balancer) keeps working.
+An address with too many failures may still use keys that the process knows; the process looks up no unknown keys for it
+for a while. So other clients behind the address (a company's gateway, a load balancer) keep working.
 """
 
 from time import monotonic
@@ -14,9 +14,9 @@ MOST_ADDRESSES = 4096
 
 
 class FailureCounter:
-    """Failures by address (of IPv6 by /64), in windows of `seconds`; it forgets the one that was seen longest ago.
+    """Failures by address (IPv6 by /64), in windows of `seconds`; it forgets the least recently seen address.
 
-    `most`: so many failures an address may have in its window.
+    `most`: how many failures an address may have in its window.
     """
 
     def __init__(self, most: int = MOST_FAILURES, seconds: float = WINDOW_SECONDS) -> None:
@@ -35,6 +35,6 @@ class FailureCounter:
         self._windows[address] = started_at, number + 1
 
     def is_exceeded(self, address: str) -> bool:
-        """Whether the address has had more failures than it may in its window."""
+        """Whether the address has had more than `most` failures in its window."""
         started_at, number = self._windows.get(rate_limit_key(address), (0.0, 0))
         return number > self._most and monotonic() - started_at <= self._seconds

@@ -1,7 +1,7 @@
 """Which functions of AWS Lambda this installation invokes: for mappings, subscriptions and schedules.
 
-It does so with its own credentials, not with those of who asks for it. So a function must belong to the account and the
-region of the caller, and QUEUE_LAMBDA_FUNCTIONS decides. Our choice; on AWS policies of functions and roles decide.
+It invokes them with its own credentials, not with the caller's. So a function must belong to the caller's account and
+region, and QUEUE_LAMBDA_FUNCTIONS must name it. This is our choice; on AWS policies of functions and roles decide.
 """
 
 from fnmatch import fnmatchcase
@@ -25,7 +25,7 @@ def function_refusal(
 
 
 def is_listed(function: FunctionArn, settings: Settings) -> bool:
-    """Whether QUEUE_LAMBDA_FUNCTIONS has the function. Empty: any, but none where access is checked."""
+    """Whether QUEUE_LAMBDA_FUNCTIONS has the function. If it is empty: any function, or none if access is checked."""
     listed = split_list(settings.queue_lambda_functions)
     if not listed:
         return settings.queue_access == "off"

@@ -1,16 +1,16 @@
-"""Which hosts a request may name, and which web pages may send one.
+"""Decides which hosts a request may name, and which web pages may send requests.
 
-With QUEUE_ACCESS=off or presence whoever reaches the service may use it, and so may every page that a browser inside
-the network has open, if the page's own name leads to the service (DNS rebinding). Such a request has that name in
-`Host`. So only names pass that nobody outside can lead here: IP addresses, names without a dot and of domains that are
-for private use (RFC 6761, 6.3: localhost; ICANN, resolution 2024.07.29.06: internal; "DNS for Services and Pods",
-Kubernetes: svc, svc.cluster.local), and those that the settings name. A signature covers `Host`, so there is nothing to
-ask with QUEUE_ACCESS=sigv4.
+With QUEUE_ACCESS=off or presence every client that reaches the service may use it. So may each page that is open in a
+browser inside the network, if the page's name leads to the service (DNS rebinding). Such a request has that name in
+`Host`. So the service accepts only names that an outsider cannot lead here: IP addresses, names without a dot, names of
+private domains (RFC 6761, 6.3: localhost; ICANN, resolution 2024.07.29.06: internal; "DNS for Services and Pods",
+Kubernetes: svc, svc.cluster.local), and the names in the settings. With QUEUE_ACCESS=sigv4 the signature covers `Host`,
+so the service does not check it.
 
-Browsers also send forms, pictures and simple requests of scripts to other sites, without asking them first; the page
-sees no answer, but the request has had its effect. They say that another site has sent it: in `Sec-Fetch-Site` where
-the service's address is https or on this machine ("Fetch Metadata Request Headers", W3C), in `Origin` with every POST
-("The Origin Web Concept", RFC 6454; Fetch Standard, "Origin header").
+Browsers also send forms, requests for pictures and simple requests of scripts to other sites without a preflight; the
+page sees no answer, but the request takes effect. The browser reports that another site has sent it: in
+`Sec-Fetch-Site` if the service's address is https or on this machine ("Fetch Metadata Request Headers", W3C), in
+`Origin` with every POST ("The Origin Web Concept", RFC 6454; Fetch Standard, "Origin header").
 """
 
 import logging
@@ -29,7 +29,7 @@ DEFAULT_PORTS: Final = {b"https:": b":443", b"http:": b":80"}
 FOREIGN_PAGE: Final = (
     "A web page of another site sent this request; pages of hosts in the setting QUEUE_ALLOWED_HOSTS may."
 )
-LONGEST_HOST: Final = 261  # the longest name of DNS and a port; longer ones are not remembered
+LONGEST_HOST: Final = 261  # the longest name of DNS and a port; longer ones are not cached
 
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::[0-9]{0,5})?").fullmatch
 _IP_ADDRESS = re.compile(r"\[.*\]|[0-9]{1,3}(?:\.[0-9]{1,3}){3}").fullmatch
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Hosts:
-    """The hosts of one installation. Verdicts are remembered: a client sends the same Host with every request."""
+    """The hosts of one installation. It caches its decisions: a client sends the same Host with every request."""
 
     __slots__ = (
         "_asks", "_base", "_domains", "_has_warned", "_names", "_pages", "_trusts_forwarded", "_verdicts", "_with_any",
@@ -58,7 +58,7 @@ class Hosts:
         self._has_warned = False
 
     def check(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
-        """Raises MisdirectedRequest, and AccessDenied for what a page of another site has sent that may not.
+        """Raises MisdirectedRequest, and AccessDenied for a request from a page of a site that is not allowed.
 
         A signature or API Gateway (`host_checked`) vouches for any host.
         """
@@ -68,7 +68,7 @@ class Hosts:
             raise AccessDenied(FOREIGN_PAGE)
 
     def check_host(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
-        """The same for the host alone, whatever page has sent it."""
+        """Checks only the host, whatever page has sent the request."""
         host = headers.get(b"host", b"")
         if self._asks and not self.allows(host) and not host_checked:
             raise MisdirectedRequest.of(host.decode("latin-1"))
@@ -90,10 +90,10 @@ class Hosts:
         return name is not None and (name in self._names or name.endswith(self._domains))
 
     def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
-        """The host that the client named to a proxy before us; empty where none is known.
+        """The host that the client named to a proxy before us; empty if unknown.
 
-        Neither API Gateway nor a load balancer of AWS is documented to set the header or to remove a client's own, so
-        it has to be allowed, too.
+        AWS does not document that API Gateway or a load balancer sets the header or removes a client's, so the host in
+        it must be allowed, too.
         """
         if not self._trusts_forwarded:
             return b""
@@ -126,17 +126,17 @@ class Hosts:
 
 
 def is_private(name: str) -> bool:
-    """Whether no name server outside can lead this name here. The empty one is that of HTTP/1.0, not of a browser."""
+    """Whether no outside name server can lead this name here. Only HTTP/1.0 clients, no browsers, send an empty one."""
     return "." not in name or name.endswith(PRIVATE_DOMAINS) or _IP_ADDRESS(name) is not None
 
 
 def parse_host_name(host: bytes) -> str | None:
-    """A Host without its port, in lower case; None for what is no host."""
+    """A Host without its port, in lower case; None if the text is no host."""
     found = _HOST(host)
     return None if found is None else found[1].decode().lower().removesuffix(".")
 
 
 def parse_authority(url: bytes) -> bytes:
-    """Host and port of a URL; a port that its scheme has by default is left out, as browsers do in Origin."""
+    """Host and port of a URL, without the default port of its scheme, which browsers omit in Origin."""
     scheme, _, rest = url.partition(b"//")
     return rest.partition(b"/")[0].removesuffix(DEFAULT_PORTS.get(scheme, b""))

@@ -1,4 +1,4 @@
-"""What keys, users and their policies look like."""
+"""The form of keys, users and their policies."""
 
 import re
 import secrets
@@ -21,7 +21,7 @@ def new_key_id(prefix: str) -> str:
 
 
 class NewKey(NamedTuple):
-    """A key that is to be stored. `stored`: of its secret, encrypted, or its hash for a bearer key."""
+    """A new key. `stored`: its encrypted secret, or the hash of a bearer key's secret."""
 
     key_id: str
     secret: str
@@ -40,7 +40,7 @@ def new_key(*, bearer: bool, account_id: str, encryption_key: str) -> NewKey:
 
 
 def policy_problem(text: str) -> str | None:
-    """Why a text is no policy of a user; None for the name of a built-in one and for JSON that allows or denies."""
+    """Why a text is no policy of a user; None for a built-in policy's name and for a policy in JSON."""
     if text in BUILT_IN:
         return None
     if len(text) > LONGEST_POLICY:

@@ -1,7 +1,7 @@
-"""Links in SNS messages, which all recipients may follow unsigned (ConfirmSubscription, Unsubscribe, API reference).
+"""Links in SNS messages, which all recipients may open unsigned (ConfirmSubscription, Unsubscribe, API reference).
 
-A program that follows one gets AWS's answer. Browsers follow links that nobody has read, such as those of other pages
-and of mail, so they get a page with a button first.
+A program that opens one gets AWS's answer. Browsers also open links without a user's intent, for example from other
+pages and mail, so they first get a page with a button.
 """
 
 import re
@@ -9,7 +9,7 @@ import re
 from penstock.http import HttpRequest
 
 PUBLIC_ACTIONS = frozenset(("ConfirmSubscription", "Unsubscribe"))
-# What java.net.URL says that it accepts; many endpoints visit SubscribeURL by it, and it is no browser.
+# The Accept header of java.net.URL, which is no browser; many endpoints open SubscribeURL with it.
 JAVA = b"text/html, image/gif, image/jpeg"
 LONGEST_FORM = 4_096  # an ARN, a token and their names need no more
 
@@ -19,9 +19,9 @@ _PUBLIC_LINK = re.compile(
 
 
 def is_public_link(http: HttpRequest) -> bool:
-    """Whether a request without credentials follows such a link, or does the same by a form, as SDKs do.
+    """Whether a request without credentials opens such a link, or does the same by a form, as SDKs do.
 
-    It may still be for another action, if it names several: `authentication.run_public_link` sees which one counts.
+    If it names several actions, it may still be for another one: `authentication.run_public_link` decides.
     """
     if b"authorization" in http.headers or b"X-Amz-" in http.query or b"x-amz-target" in http.headers:
         return False
@@ -31,7 +31,7 @@ def is_public_link(http: HttpRequest) -> bool:
 
 
 def is_followed_in_browser(http: HttpRequest) -> bool:
-    """Whether somebody follows such a link in a browser."""
+    """Whether a browser opens such a link."""
     if http.method != "GET":
         return False
     accept = http.headers.get(b"accept", b"")

@@ -1,9 +1,9 @@
-"""How many queues, topics, subscriptions, schedules, mappings and deliveries an account may have.
+"""Limits the queues, topics, subscriptions, schedules, mappings and deliveries of an account.
 
-Quotas keep an account from filling the installation. How many requests it may make is in `request_rate`, how often
-its schedules fire in queue.claim_schedules.
+Quotas keep an account from filling the installation. `request_rate` limits its requests, queue.claim_schedules the
+firing of its schedules.
 
-Quotas are settings; 0 is any number. AWS's are the defaults where AWS has one ("Amazon SNS endpoints and quotas",
+Quotas are settings; 0 means no limit. The default is AWS's quota if AWS has one ("Amazon SNS endpoints and quotas",
 "Amazon EventBridge Scheduler endpoints and quotas", AWS General Reference).
 """
 
@@ -21,14 +21,14 @@ or too many messages for the gateway or the mail server.
 
 
 class Environment(Protocol):
-    """The environment of the process, as far as it matters here."""
+    """The part of the process's environment that this module uses."""
 
     @property
     def settings(self) -> Settings: ...
 
 
 class RequestContext(Protocol):
-    """The context of a request, as far as it matters here."""
+    """The part of a request's context that this module uses."""
 
     account_id: str
     region: str
@@ -45,7 +45,7 @@ def check_quota(
     group: str | None = None,
     more: int = 1,
 ) -> Operation[None]:
-    """Raises `error` when so many `more` of this kind are too many for the account, which has none of this name.
+    """Raises `error` if `more` further items of this kind exceed the quota, and the account has none of this name.
 
     `kind`: queues, topics, subscriptions, schedules, mappings, platform_applications, opted_out_numbers.
     `group`: of a schedule.
@@ -55,19 +55,19 @@ def check_quota(
 
 
 def too_many(kind: str, context: RequestContext) -> str:
-    """The text of the error for one more than an account may have."""
+    """The error text for one item more than the quota."""
     return f"An account can have {read_quota(kind, context)} {kind.replace('_', ' ')}."
 
 
 def read_quota(kind: str, context: RequestContext) -> int:
-    """The setting; 0: any number."""
+    """The setting; 0 means no limit."""
     return int(getattr(context.environment.settings, f"quota_{kind}"))
 
 
 def is_reached(
     kind: str, name: str | None, context: RequestContext, group: str | None = None, more: int = 1
 ) -> Operation[bool]:
-    """Whether the account cannot have so many `more` of this kind, and has none of this name."""
+    """Whether `more` further items of this kind exceed the quota, and the account has none of this name."""
     most = read_quota(kind, context)
     if most == 0:
         return False

@@ -1,8 +1,8 @@
-"""How many requests a second a caller may make of this process (QUOTA_REQUESTS_PER_SECOND).
+"""Limits how many requests a second a caller may send to this process (QUOTA_REQUESTS_PER_SECOND).
 
-A caller is the account where requests are signed. Elsewhere an account is whatever the client says, so it is the
-client's address. Each 64 KiB of a request's body, begun or full, is a request, and so is each further 64 KiB of an
-answer: AWS bills so ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
+A caller is the account if requests are signed. Otherwise a client may claim any account, so the caller is the client's
+address. Each started 64 KiB of a request's body counts as a request, and so does each further 64 KiB of an answer, as
+in AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
 """
 
 from threading import Lock
@@ -16,18 +16,18 @@ from .addresses import rate_limit_key
 
 MOST_CALLERS = 65_536
 CHUNK_BYTES = 65_536
-"""So many bytes count as a request."""
+"""The bytes that count as one request."""
 
 
 class Environment(Protocol):
-    """The environment of the process, as far as it matters here."""
+    """The part of the process's environment that this module uses."""
 
     @property
     def request_rate(self) -> "RequestRate | None": ...
 
 
 class RequestContext(Protocol):
-    """The context of a request, as far as it matters here. `user`: None where nobody proved who he is."""
+    """The part of a request's context that this module uses. `user`: None if the caller is not authenticated."""
 
     @property
     def account_id(self) -> str: ...
@@ -46,8 +46,7 @@ class RequestRate:
     """Lets each caller make `per_second` requests a second, and a second's worth at once.
 
     Source: the generic cell rate algorithm (ITU-T I.371, annex A). It keeps one number a caller: the time at which all
-    that the caller has asked would have come at an even pace. Of more than 65,536 callers it forgets the one that it
-    has known for longest.
+    requests of the caller would have arrived at an even pace. Beyond 65,536 callers it forgets the oldest one.
     """
 
     def __init__(self, per_second: int) -> None:
@@ -58,18 +57,18 @@ class RequestRate:
     def check(self, caller: str, size: int = 0) -> None:
         """Counts a request of `size` bytes. Raises RequestThrottled if the caller makes too many.
 
-        A long one is let through like a short one, and those after it wait for all that it counts.
+        It accepts a long request like a short one; later requests wait for the whole size of the long one.
         """
         with self._lock:
             self.check_before(caller)
             self._count(caller, max(1, -(-size // CHUNK_BYTES)))
 
     def check_address(self, address: str, size: int = 0) -> None:
-        """Counts a request of a client of whom only the address is known. Raises RequestThrottled."""
+        """Counts a request of a client with only an address. Raises RequestThrottled."""
         self.check(rate_limit_key(address), size)
 
     def check_before(self, caller: str) -> None:
-        """Counts nothing. Raises RequestThrottled where `check` would: before costly work for a request."""
+        """Raises RequestThrottled if `check` would, without counting: for use before costly work for a request."""
         now = monotonic()
         if (
             self._paced_at.get(caller, now) - now > 1 - self._interval / 2
@@ -79,7 +78,7 @@ class RequestRate:
     def count_answer(self, caller: str, size: int) -> None:
         """Counts an answer of `size` bytes, of which the first 64 KiB are free: later requests wait for it."""
         with self._lock:
-            self._count(caller, max(0, size - 1) // CHUNK_BYTES)  # an empty one gives nothing back
+            self._count(caller, max(0, size - 1) // CHUNK_BYTES)  # an empty answer returns no credit
 
     def _count(self, caller: str, requests: int) -> None:
         now = monotonic()
@@ -89,13 +88,13 @@ class RequestRate:
 
 
 def request_rate(settings: Settings) -> RequestRate | None:
-    """The rate that the settings allow; None: any."""
+    """The rate that the settings allow; None means no limit."""
     per_second = settings.quota_requests_per_second
     return RequestRate(per_second) if per_second else None
 
 
 def check_rate(context: RequestContext, size: int) -> None:
-    """Counts a request of `size` bytes whose caller is known as well as it will be. Raises RequestThrottled."""
+    """Counts a request of `size` bytes after authentication. Raises RequestThrottled."""
     rate = context.environment.request_rate
     if rate is not None:
         rate.check(_caller(context), size)

@@ -1,7 +1,8 @@
 """Secrets of access keys at rest: AES-256-GCM under QUEUE_ENCRYPTION_KEY, which is never in the database.
 
-An encrypted secret is: version 1, 12 random bytes, ciphertext with its tag. Key id and account are authenticated with
-it, so a row cannot be given another row's secret. `cryptography` is imported here only, when a cipher is made.
+An encrypted secret is: version 1, 12 random bytes, ciphertext with its tag. The tag also authenticates key id and
+account, so an attacker cannot move a secret to another row. Only this module imports `cryptography`, when it makes a
+cipher.
 """
 
 import os
@@ -12,7 +13,7 @@ from penstock.settings import SettingError
 
 KEY_BYTES = 32
 SIGNING_KEYS = "sns"
-"""In place of an account, for the private keys that sign SNS messages: each is bound to this."""
+"""Replaces the account for the private keys that sign SNS messages: each is bound to this text."""
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
 
@@ -39,7 +40,7 @@ class SecretCipher:
         )
 
     def decrypt(self, encrypted: bytes, key_id: str, account_id: str) -> str:
-        """The secret. Raises DecryptionError."""
+        """Decrypts a secret. Raises DecryptionError."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
         nonce, text = encrypted[1 : 1 + _NONCE_BYTES], encrypted[1 + _NONCE_BYTES :]

@@ -4,10 +4,10 @@
     verify(http, claim, secret, time())         # raises SignatureDoesNotMatch
 
 The functions are pure: they have no clock and no keys. Sources: "Create a signed AWS API request" and "Troubleshoot
-signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). They are stricter than AWS where a
+signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). They are stricter than AWS if a
 lenient reading could give one signature two meanings: a name may occur once in the query string, and every `x-amz-*`
-header must be signed (except those that CloudFront adds). UNSIGNED-PAYLOAD and chunked payloads are for S3 alone and
-refused.
+header must be signed (except those that CloudFront adds). They refuse UNSIGNED-PAYLOAD and chunked payloads, which are
+for S3 only.
 """
 
 import hmac
@@ -31,9 +31,9 @@ from penstock.http import HttpRequest
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
-# Characters of a header or of a part of one; no client sends longer ones. It bounds the memory of the caches.
+# The longest header or part of one, in characters; no client sends longer ones. It bounds the memory of the caches.
 LONGEST_CACHED = 2048
-# The only parameter that may be repeated: of UntagResource of EventBridge Scheduler. Its order has no meaning.
+# The only parameter that may be repeated: of EventBridge Scheduler's UntagResource. Its order has no meaning.
 SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
@@ -71,8 +71,8 @@ class SignatureClaim(NamedTuple):
 def parse(http: HttpRequest) -> SignatureClaim:
     """The signature that a request claims.
 
-    Raises MissingAuthenticationToken when there is none, IncompleteSignature for one that is not whole or is given
-    twice, InvalidClientTokenId for a session token (we issue none), SignatureDoesNotMatch for an impossible scope.
+    Raises MissingAuthenticationToken if the request has no signature, IncompleteSignature for an incomplete signature
+    or for two, InvalidClientTokenId for a session token (we issue none), SignatureDoesNotMatch for an impossible scope.
     """
     header = http.headers.get(b"authorization")
     pairs = query_pairs(http.query) if http.query else []
@@ -87,7 +87,7 @@ def parse(http: HttpRequest) -> SignatureClaim:
 
 
 def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
-    # All but the signature is the same for many requests of a client, so it is parsed once.
+    # Only the signature differs between many requests of a client, so the rest is parsed once.
     before, _, signature = header.rpartition("Signature=")
     if "," in signature or " " in signature or len(header) > LONGEST_CACHED:
         parts = _read_parts(header)
@@ -176,7 +176,7 @@ def _refuse_session(token: bytes | str | None) -> None:
 
 # --- verifying the claim ---------------------------------------------------------------------------------------------
 def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) -> None:
-    """Raises SignatureDoesNotMatch unless the request was signed with `secret` and `now` (Unix time) is near enough.
+    """Raises SignatureDoesNotMatch unless the request was signed with `secret` close enough to `now` (Unix time).
 
     A header is valid from 15 minutes before to 15 minutes after its date, a presigned URL until it expires.
     """
@@ -188,7 +188,7 @@ def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) ->
 
 
 def check_time(claim: SignatureClaim, now: float) -> None:
-    """Raises SignatureDoesNotMatch when the signature is from the future or has expired, in AWS's words."""
+    """Raises SignatureDoesNotMatch, in AWS's words, if the signature is from the future or has expired."""
     at = _seconds(claim.timestamp)
     last = CLOCK_SKEW_SECONDS if claim.expires_seconds is None else claim.expires_seconds
     if now > at + last:
@@ -245,9 +245,9 @@ def canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
 
 
 def canonical_path(path: str) -> bytes:
-    """The path without dot segments and empty ones, encoded twice: `path` comes decoded from the server.
+    """The path without dot segments and empty segments, encoded twice: the server passes `path` decoded.
 
-    An ARN in a path is one segment, whose slash the client has encoded.
+    An ARN in a path is one segment: the client has encoded its slash.
     """
     if path == "/":
         return b"/"
@@ -268,7 +268,7 @@ def canonical_path(path: str) -> bytes:
 
 
 def query_pairs(query: bytes) -> Pairs:
-    """Names and values, decoded. A plus sign is a space, as it is for the parser of the Query protocol."""
+    """Names and values, decoded. A plus sign is a space, as in the parser of the Query protocol."""
     pairs = [part.partition(b"=") for part in query.replace(b"+", b"%20").split(b"&") if part]
     return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in pairs]
 
@@ -287,7 +287,7 @@ def canonical_query(pairs: Pairs) -> bytes:
 
 
 def _single(pairs: Pairs) -> dict[str, str]:
-    """Parameters by name, without SET_MEMBER. A repeated name is refused: the canonical form loses its order."""
+    """Parameters by name, without SET_MEMBER. It refuses a repeated name, whose order the canonical form loses."""
     single = [(name, value) for name, value in pairs if name != SET_MEMBER]
     parameters = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
     if len(parameters) != len(single):
@@ -296,7 +296,7 @@ def _single(pairs: Pairs) -> dict[str, str]:
 
 
 def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
-    """A line for each signed header, trimmed. Raises SignatureDoesNotMatch when one is missing or must be signed."""
+    """A line for each signed header, trimmed. Raises SignatureDoesNotMatch if one is missing or not signed."""
     names = _names(signed_headers)
     for name in http.headers:
         if name.startswith(b"x-amz-") and name not in names and not name.startswith(b"x-amz-cf-"):
@@ -322,7 +322,7 @@ def _names(signed_headers: str) -> dict[bytes, None]:
 
 
 def payload_hash(http: HttpRequest) -> bytes:
-    """The hash of the body, in hexadecimal; X-Amz-Content-Sha256, when it is there, must be equal."""
+    """The hash of the body, in hexadecimal; X-Amz-Content-Sha256 must be equal if the request has it."""
     digest = sha256(http.body).hexdigest().encode()
     if http.headers.get(b"x-amz-content-sha256", digest) != digest:
         raise SignatureDoesNotMatch("X-Amz-Content-Sha256 is not the SHA-256 of the body.")

@@ -1,11 +1,11 @@
-"""Users of an account, and what they may do: IAM's policies, and three that are built in.
+"""Users of an account and their permissions: IAM's policies, and three built-in ones.
 
-    read      names, attributes, counts and metrics; no message
-    operate   read, and work with messages and what is there; nothing is made, changed or deleted but messages
-    admin     everything
+    read      see names, attributes, counts and metrics; no messages
+    operate   read, and use existing resources; create, change and delete only messages
+    admin     do everything
 
-Actions are those of AWS (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`; a batch has the name of its
-single action); what only the REST API can do has the prefix `penstock:` (`penstock.management.actions`).
+Actions have AWS's names (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`; a batch has the name of its
+single action); actions that only the REST API has get the prefix `penstock:` (`penstock.management.actions`).
 """
 
 from collections.abc import Iterable
@@ -36,29 +36,29 @@ def _allowing(actions: Iterable[str]) -> str:
 
 
 BUILT_IN = {"read": _allowing(READ), "operate": _allowing(OPERATE), "admin": _allowing(["*"])}
-"""The text of each policy that has a name of its own."""
+"""The text of each built-in policy."""
 
 
 class User(NamedTuple):
-    """A user who calls. `policies`: texts in JSON."""
+    """A calling user. `policies`: texts in JSON."""
 
     principal: Principal
     policies: tuple[str, ...]
 
     def verdict(self, request: AccessRequest) -> Verdict:
-        """What the user's own policies say: ALLOWED, DENIED or NO_MATCH."""
+        """The verdict of the user's policies: ALLOWED, DENIED or NO_MATCH."""
         if self.principal.is_root:
             return Verdict.ALLOWED
         return evaluate_user(self.policies, request)
 
 
 def user_arn(account_id: str, name: str) -> str:
-    """The ARN of a user, which policies name as principal."""
+    """The ARN of a user, which policies name as a principal."""
     return f"arn:aws:iam::{account_id}:user/{name}"
 
 
 def caller(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
-    """The user of a key. A key without one belongs to the account's root user, who may do everything."""
+    """The user of a key. A key without a user belongs to the account's root user, who may do everything."""
     if user_name is None:
         return User(make_root(account_id), ())
     texts = tuple(BUILT_IN.get(policy, policy) for policy in policies or ())

@@ -31,7 +31,7 @@ class QueueArn(NamedTuple):
 
 @dataclass(frozen=True)
 class ResolvedQueue:
-    """The queue that a request names, resolved once. What needs to know which queue it is gets this, and no name."""
+    """The queue that a request names, resolved once. Later code uses this object instead of the name."""
 
     arn: str
 
@@ -85,7 +85,7 @@ def _resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | N
 
 
 def parse_queue_arn(text: str) -> QueueArn | None:
-    """The parts of a queue's ARN, or None when the text is none."""
+    """The parts of a queue's ARN, or None for any other text."""
     match = _ARN(text)
     if match is None or not is_queue_name(match[4]):
         return None

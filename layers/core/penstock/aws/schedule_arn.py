@@ -27,6 +27,6 @@ def schedule_arn(region: str, account_id: str, group: str, name: str) -> str:
 
 
 def parse_group_arn(text: str) -> GroupArn | None:
-    """The parts of a group's ARN, or None when the text is none."""
+    """The parts of a group's ARN, or None for any other text."""
     match = _GROUP(text)
     return GroupArn(match[1], match[2], match[3]) if match is not None else None

@@ -1,9 +1,9 @@
 """Delivery of messages to endpoints outside the service: to URLs, to the gateway, to functions and by e-mail.
 
-    carrier.py    what carries deliveries: the interface
-    delivery.py   a delivery, as a worker holds it
-    outcome.py    the outcome of an attempt: delivered, retried in n seconds, given up
-    store.py      deliveries in the database: claimed, settled, expired
+    carrier.py    the interface of carriers
+    delivery.py   a delivery that a worker holds
+    outcome.py    the outcome of an attempt: delivered, retry in n seconds, given up
+    store.py      deliveries in the database: claims, settles and expires them
     run.py        one run of the worker: claims, has them carried, writes outcomes
     traces.py     attempts as spans
     http/ mail/ functions/   the carriers
@@ -14,4 +14,4 @@ The worker that uses them all is `penstock.workers.deliver`. It alone names the 
 from typing import Final
 
 DELIVERIES: Final = "deliveries"
-"""The name of the deliveries in `Wake` and NOTIFY, where queues have their ARN (see queue.wake_deliveries)."""
+"""`Wake` and NOTIFY use this name for deliveries, in the place of a queue's ARN (see queue.wake_deliveries)."""

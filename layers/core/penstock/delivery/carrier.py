@@ -1,12 +1,12 @@
-"""What carries deliveries: one interface for URLs, the gateway, e-mail and functions.
+"""The interface of carriers, for URLs, the gateway, e-mail and functions.
 
-    claim     Store.claim leases deliveries that are due, so that no other worker has them
-    render    the carrier makes of a delivery what its protocol sends
-    carry     the carrier sends it, within the time that an attempt may take
-    settle    Store.settle writes the outcome: delivered, tried again after a while, given up (dead letter, or kept)
+    claim     Store.claim leases due deliveries, so that no other worker has them
+    render    the carrier converts a delivery into the form of its protocol
+    carry     the carrier sends it within the time limit of an attempt
+    settle    Store.settle writes the outcome: delivered, retried after a while, given up (dead letter, or kept)
 
-Claiming, retries, pauses of endpoints that fail, dead letters and the history are the same for all; a carrier only
-knows its protocol. `DeliveryRun` chooses the carrier by the kind of a delivery.
+Claiming, retries, pauses of failing endpoints, dead letters and the history are the same for all carriers; a carrier
+only knows its protocol. `DeliveryRun` chooses the carrier by the kind of a delivery.
 """
 
 from typing import Final, Protocol
@@ -32,10 +32,10 @@ class Carrier(Protocol):
 
 
 class NoCarrier:
-    """Leaves deliveries to processes that have their carrier. No attempt is used up."""
+    """Leaves deliveries to processes that have their carrier. It uses up no attempt."""
 
     async def carry(self, _delivery: Delivery, /) -> Outcome:
-        """Nothing is sent; the delivery is due again after a minute."""
+        """Sends no request; the delivery is due again after a minute."""
         return Outcome(NOT_ATTEMPTED, "no carrier is set for it", 60_000, SHOWS_NOTHING)
 
     def find_server(self, _delivery: Delivery, /) -> None:

@@ -1,4 +1,4 @@
-"""A delivery: one message for one endpoint, as a worker holds it."""
+"""A delivery that a worker holds: one message for one endpoint."""
 
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from penstock.postgres.statements.deliveries import ClaimedDeliveryRow
 from penstock.sns.delivery_policy import Policy, effective_policy
 
 EVENT: Final = "event"
-"""`kind` of events of the REST API; every other kind but those below is a message type of SNS."""
+"""`kind` of events of the REST API; all kinds but this and those below are message types of SNS."""
 GATEWAY: Final = "gateway"
 """`kind` of text messages and pushes that the gateway of the installation carries."""
 MAIL: Final = "mail"
@@ -18,11 +18,11 @@ MAIL: Final = "mail"
 FUNCTION: Final = "lambda"
 """`kind` of messages of SNS for functions of Lambda."""
 SCHEDULE: Final = "schedule"
-"""`kind` of invocations of functions by schedules; `policy` is then how often and how long they are tried."""
+"""`kind` of invocations of functions by schedules; their `policy` limits the number and the time of retries."""
 
 
 class Delivery(NamedTuple):
-    """One delivery, leased. `policy`: the effective one; None: the defaults. `attempts`: those with a known outcome."""
+    """A leased delivery. `policy`: the effective one; None: the defaults. `attempts`: how many have a known outcome."""
 
     delivery_id: int
     account_id: str

@@ -1,8 +1,8 @@
 """The outcome of an attempt, and the pause until the next one.
 
-SNS ("Amazon SNS message delivery retries"): a URL is retried by the delivery policy. Text messages, mobile push and
-e-mail (SMTP), customer managed endpoints, are retried 50 times over 6 hours. Events of the REST API are retried after
-10, 30, 60 and 300 seconds. Functions have pauses of their own (functions/outcome.py).
+SNS ("Amazon SNS message delivery retries"): the delivery policy decides the retries of a URL. Text messages, mobile
+push and e-mail (SMTP), which are customer managed endpoints, are retried 50 times over 6 hours. Events of the REST API
+are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
 """
 
 from typing import Final, NamedTuple
@@ -21,12 +21,12 @@ GATEWAY_DELAYS: Final = tuple(
 _FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS}
 MOST_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
-"""`status`: nothing was sent, and no attempt is used up."""
+"""`status`: the worker sent no request, and used up no attempt."""
 
 ANSWERS: Final = 1
 """`health`: the endpoint answers."""
 BOUNCED: Final = 2
-"""`health`: the mail server answers, and refuses the recipient for good."""
+"""`health`: the mail server answers, and permanently refuses the recipient."""
 FAILS: Final = -1
 """`health`: the endpoint fails."""
 SHOWS_NOTHING: Final = 0
@@ -34,11 +34,11 @@ SHOWS_NOTHING: Final = 0
 
 
 class Outcome(NamedTuple):
-    """What the worker writes to the delivery's row. `error`: None when it was delivered.
+    """The values that the worker writes to the delivery's row. `error`: None if it was delivered.
 
-    `status`: None when no answer came, or NOT_ATTEMPTED. `delay_ms`: until the next attempt; None: no other attempt.
-    `health` of the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING. `sent_bytes`: the request with its head; None:
-    it is not known. `answer`: how the answer began.
+    `status`: None without an answer, or NOT_ATTEMPTED. `delay_ms`: until the next attempt; None: no further attempt.
+    `health` of the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING. `sent_bytes`: the request with its head; None if
+    unknown. `answer`: the beginning of the answer.
     """
 
     status: int | None
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:
-    """Milliseconds until the attempt after the one that just failed; None when it was the last."""
+    """Milliseconds until the next attempt after a failed one; None if that was the last."""
     delays = _FIXED_DELAYS.get(delivery.kind) or retry_delays(
         (delivery.policy or {}).get("healthyRetryPolicy") or {}
     )

@@ -17,19 +17,19 @@ from .store import Claimed, Finished, Store
 from .traces import begin_span, end_span
 
 WAIT_FOR_MORE_MS: Final = 60_000
-"""A run waits for a delivery that is due within this time; else it ends."""
+"""A run waits for a delivery that is due within this time; otherwise it ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
 """The run collects outcomes for this time and writes them in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05
-"""Pause between two claims while requests are under way and no delivery is due."""
+"""Pause between two claims while requests are open and no delivery is due."""
 STOP_SECONDS: Final = 0.3
-"""How long a run waits for requests under way after a stop."""
+"""How long a run waits for open requests after a stop."""
 
 
 class DeliveryRun:
     """A run in one event loop.
 
-    `carrier_of`: the carrier for a kind of delivery.
+    `carrier_of`: returns the carrier for a kind of delivery.
     `unwritten`: finished attempts whose outcomes are not in the database; the caller passes the list to the next run.
     """
 
@@ -58,14 +58,14 @@ class DeliveryRun:
         self._claim_after = float("-inf")
 
     def wake(self) -> None:
-        """Ends a pause, since a delivery may be due. May be called in the run's own thread only."""
+        """Ends a pause, since a delivery may be due. Only the run's thread may call it."""
         self._claim_after = float("-inf")
         self._signal.set()
 
     async def work(self, deadline: float, stopping: Callable[[], bool]) -> None:
         """Returns when no delivery is due within WAIT_FOR_MORE_MS, or soon after the deadline or a stop.
 
-        deadline: a time of `monotonic` after which the run claims nothing; it waits for attempts under way. Raises
+        deadline: a time of `monotonic` after which the run claims no deliveries; it waits for open attempts. Raises
         psycopg.Error.
         """
         try:
@@ -83,7 +83,7 @@ class DeliveryRun:
 
     # --- the database ------------------------------------------------------------------------------------------------
     async def _write_and_claim(self, claiming: bool) -> None:
-        """Writes outcomes, claims as many deliveries as may be under way, and starts their attempts."""
+        """Writes outcomes, claims as many deliveries as places are free, and starts their attempts."""
         self._signal.clear()
         capacity = (
             self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
@@ -96,7 +96,7 @@ class DeliveryRun:
                 self._claim_after = monotonic() + CLAIM_PAUSE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
-        """Runs in a thread, so that requests go on. An outcome that could not be written stays in `unwritten`."""
+        """Runs in a thread, so that requests go on. An outcome that it cannot write stays in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
             settled = self._store.settle(finished)
@@ -106,7 +106,7 @@ class DeliveryRun:
         return self._store.claim(capacity, dict(self._busy)) if capacity else []
 
     async def _wait_until_due(self, deadline: float) -> bool:
-        """No request is under way: waits for the next delivery. Returns False if none is due soon."""
+        """Waits for the next delivery while no request is open. Returns False if no delivery is due soon."""
         wait_ms = await asyncio.to_thread(self._store.wait_ms)
         if wait_ms is None or wait_ms > WAIT_FOR_MORE_MS:
             return False
@@ -137,7 +137,7 @@ class DeliveryRun:
                 self._signal.set()
 
     async def _carry_traced(self, claimed: Claimed) -> Outcome:
-        """The outcome of an attempt, which becomes a span if the publish was one."""
+        """The outcome of an attempt, which becomes a span if the publish was traced."""
         carrier = self._carrier_of(claimed.delivery.kind)
         if self._tracer is None or claimed.trace is None:
             return await carrier.carry(claimed.delivery)
@@ -145,14 +145,14 @@ class DeliveryRun:
         span = begin_span(self._tracer, claimed.trace, claimed.delivery, server)
         CURRENT_TRACE.set(
             claimed.trace if span is None else span.context
-        )  # in the context of this task, which belongs to this attempt alone
+        )  # in the context of this task, which belongs only to this attempt
         outcome = await carrier.carry(claimed.delivery)
         if span is not None:
             end_span(span, outcome)
         return outcome
 
     async def _wait_for_outcomes(self) -> None:
-        """Waits until there are enough outcomes to write, or a short time has passed."""
+        """Waits until enough outcomes are ready to write, or a short time has passed."""
         await self._wait(OUTCOME_BATCH_SECONDS if self._unwritten else CLAIM_PAUSE_SECONDS)
 
     async def _wait(self, seconds: float) -> None:
@@ -161,7 +161,7 @@ class DeliveryRun:
                 await self._signal.wait()
 
     async def _finish(self, seconds: float) -> None:
-        """Waits for requests under way and writes outcomes; longer ones are abandoned, and due after their lease."""
+        """Waits for open requests and writes outcomes; abandons slow ones, which are due after their lease."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
         for task in list(self._under_way):

@@ -1,4 +1,4 @@
-"""Deliveries in the database, for one worker: it claims them under a lease and settles those that it holds."""
+"""Deliveries in the database, for one worker: the store claims them under a lease and settles them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ class Claimed(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """An attempt with its outcome, which is still to be written. `duration_ms`: with connecting."""
+    """An attempt with its unwritten outcome. `duration_ms`: includes connecting."""
 
     claimed: Claimed
     outcome: Outcome
@@ -46,11 +46,11 @@ class Finished(NamedTuple):
 
 
 class Store:
-    """Calls on one autocommit connection: each is a transaction of its own. Raises psycopg.Error.
+    """Makes calls on one autocommit connection; each call is a transaction. Raises psycopg.Error.
 
-    `traced`: deliveries come with the spans that published them. `protocols`: outgoing messages of these become
-    deliveries, at the price of one more call. `confirmations`: how many mails an hour may ask for
-    confirmations of an account; 0: any number.
+    `traced`: deliveries have the spans that published them. `protocols`: outgoing messages of these become deliveries,
+    which costs one more call. `confirmations`: how many mails an hour may request confirmations for an account; 0: any
+    number.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Store:
         self._confirmations = confirmations
 
     def wait_ms(self) -> int | None:
-        """Milliseconds until a delivery may be due; None: none is pending. The next publish notifies the watcher."""
+        """Milliseconds until a delivery may be due, or None; the next publish notifies the watcher."""
         rows = self._calls.call(NEXT_DELIVERY, (self._watcher,))
         if self._hand_over():
             return 0
@@ -100,7 +100,7 @@ class Store:
         return parse_trace_header(header) if self._carry_traced and header is not None else None
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
-        """Writes outcomes. Returns how many there are of each kind."""
+        """Writes outcomes. Returns the number of each kind."""
         entries = [
             (
                 c.delivery.delivery_id,
@@ -117,6 +117,6 @@ class Store:
         return settled._asdict()
 
     def expire(self) -> dict[str, int]:
-        """Gives up deliveries that have waited too long for paused endpoints. Returns how many of each kind."""
+        """Gives up deliveries that waited too long for paused endpoints. Returns the number of each kind."""
         (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MOST_EXPIRED,))
         return expired._asdict()

@@ -65,7 +65,7 @@ class ShownKey(msgspec.Struct):
 
 
 class MadeKey(msgspec.Struct):
-    """A new key. The secret is shown this once. `token`: of a bearer key, what follows `Authorization: Bearer`."""
+    """A new key. The secret is shown only once. `token`: of a bearer key, the text after `Authorization: Bearer`."""
 
     id: str
     secret: str

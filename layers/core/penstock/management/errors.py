@@ -66,7 +66,7 @@ class AccessIsOff(AwsError):  # noqa: N818 - called as the answer is
 
     json_type = query_code = "AccessIsOff"
     status = 409
-    default_message = "The service asks nobody for a key (QUEUE_ACCESS), so it makes none."
+    default_message = "The service requires no keys (QUEUE_ACCESS), so it creates none."
 
 
 class ScheduleNotFound(AwsError):  # noqa: N818 - called as the answer is

@@ -60,7 +60,7 @@ class MappingPatch(Struct, forbid_unknown_fields=True):
 
 
 class ShownMapping(Struct):
-    """A mapping. `reason`: why it is in its state. `last_result`: what became of the last batch, `OK` or `PROBLEM: …`.
+    """A mapping. `reason`: why it is in its state. `last_result`: of the last batch, `OK` or `PROBLEM: …`.
 
     `function`: an ARN, or a URL. `user`: whose rights count; null: the account's. `invocations`: in all, up to
     20 seconds ago; `failing_since`: the first failure since the last success.

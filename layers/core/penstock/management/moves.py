@@ -87,8 +87,8 @@ def count_moved(row: MoveRow) -> int:
 def start_move(name: str, new: NewMove, context: Context) -> ActedMove:
     """A move that begins, checked before the audit notes it; how many messages it moved is in the move itself.
 
-    Raises InvalidParameterValue, QueueDoesNotExist for what can be no queue; the operation raises MoveConflict and
-    AccessDenied unless the caller may send to the destination.
+    Raises InvalidParameterValue, QueueDoesNotExist for a text that cannot be a queue; the operation raises
+    MoveConflict, and AccessDenied unless the caller may send to the destination.
     """
     source = build_queue_arn(name, context)
     destination = None if new.to is None else build_queue_arn(new.to, context)

@@ -1,4 +1,4 @@
-"""Queues: make, list, describe, change, pause; who receives."""
+"""Queues: create, list, describe, change, pause; list receivers."""
 
 from time import time
 from typing import Annotated, Any
@@ -67,9 +67,9 @@ class QueueDescription(QueueName):
 
 
 class ReceiverDescription(msgspec.Struct):
-    """Who receives. `messages`: since `first_received_at`; `last_received_at`: also of a receive that got nothing.
+    """A receiver. `messages`: since `first_received_at`; `last_received_at`: also of an empty receive.
 
-    `caller`: ARN of the user; where nobody is asked for a key, with the key id that the request names.
+    `caller`: ARN of the user; if the service requires no keys, with the key id that the request names.
     """
 
     caller: str
@@ -175,7 +175,7 @@ def purge_queue(name: str, context: Context) -> Operation[int]:
 
 
 def list_receivers(name: str, context: Context) -> Operation[list[ReceiverDescription]]:
-    """Who received from a queue in the last day, up to 100, the last one first. Raises QueueDoesNotExist."""
+    """The receivers of a queue in the last day, up to 100, the latest first. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(LIST_RECEIVERS, (arn, MOST_RECEIVERS))
     if not rows:

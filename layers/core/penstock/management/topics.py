@@ -221,7 +221,7 @@ def delete_topic(name: str, context: Context) -> Operation[None]:
 
 
 def unsubscribe(name: str, subscription: str, context: Context) -> Operation[None]:
-    """Ends a subscription of a topic; it is no error if there is none."""
+    """Ends a subscription of a topic; a missing one is no error."""
     arn = f"{build_topic_arn(name, context)}:{subscription}"
     yield from subscribing.unsubscribe(sns.UnsubscribeRequest(arn), context)
 

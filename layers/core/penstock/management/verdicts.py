@@ -141,7 +141,7 @@ def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
 def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
     """The ARNs of the queues of which all minutes are to be read, the worst first.
 
-    Those that have long been so come last: what is usual for them changes nothing.
+    Queues in a long-standing state come last: their usual state changes nothing.
     """
     asking = [arn for arn, verdict in verdicts.items() if asks_for_more(verdict)]
     return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[

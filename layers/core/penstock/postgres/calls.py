@@ -46,12 +46,12 @@ def receive_call(
 ) -> tuple[Statement[RowT], list[object]]:
     """The call that receives `count` messages for requests, each of which asks for at most `most`.
 
-    So many messages expire together, or more where that is few. On a FIFO queue each merged receive gets a lease: no
-    two get messages of one group, and all ask for equally many.
-    `own_transaction`: the receive has a transaction to itself, which does not wait for the disk. A crash may then lose
-    the fact that messages were received, and they are received again.
-    `assume_short`: as `message_lengths` says. The receive then fails with LONG_MESSAGE if `most` messages as long as
-    the longest one may be too much; otherwise messages are measured where they may be.
+    `most` messages, or SMALLEST_LEASE if that is more, expire together. On a FIFO queue each merged receive gets a
+    lease: no two receives get messages of one group, and all ask for the same number. `own_transaction`: the receive
+    runs alone in a transaction, which does not wait for the disk. A crash may then lose the record of the receive, and
+    the messages are received again. `assume_short`: as `message_lengths` says. The receive then fails with LONG_MESSAGE
+    if `most` messages of the longest one's size may not fit; without it, the receive measures messages that may be too
+    long.
     """
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [

@@ -82,7 +82,7 @@ class Period(Struct, frozen=True):
 
 
 def next_fire(expression: Expression, after: datetime, period: Period) -> datetime | None:
-    """The first occurrence strictly after `after`; None when there is none any more."""
+    """The first occurrence strictly after `after`; None after the last one."""
     if expression.is_one_shot:
         return expression.next_after(after)
     if period.start is not None:

@@ -4,7 +4,7 @@
        │  └──> cancelled, failed
        └─ canary moved ─> waiting ─ continue ─> running
 
-The worker `move` does the steps, each in a transaction of its own: a message is in one queue or in the other, always.
+The worker `move` does each step in a transaction: a message is always in exactly one of the two queues.
 """
 
 from typing import NamedTuple
@@ -113,7 +113,7 @@ def continue_move(source: str, move_id: UUID, per_second: int | None) -> Operati
 
 
 def cancel_move(source: str, move_id: UUID) -> Operation[MoveRow]:
-    """Ends a move after its current step; what has moved stays moved. Raises as `continue_move`."""
+    """Ends a move after its current step; moved messages stay moved. Raises as `continue_move`."""
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(move_id), source))
     move = yield from describe_move(source, move_id)
     if row.error is not None:

@@ -100,7 +100,7 @@ FIFO_TOPIC: Mapping[str, Check] = {
 }
 SUBSCRIPTION: Mapping[str, Check] = {
     "DeliveryPolicy": _json_object,
-    "FilterPolicy": _anything,  # filter_policy/compile.py checks it, with errors of its own
+    "FilterPolicy": _anything,  # filter_policy/compile.py checks it, with its own errors
     "FilterPolicyScope": _accept_only("MessageAttributes", "MessageBody"),
     "RawMessageDelivery": _BOOLEAN,
     "RedrivePolicy": _anything,  # check_redrive_policy checks it
@@ -114,7 +114,7 @@ BOOLEANS = frozenset(("FifoTopic", "ContentBasedDeduplication", "RawMessageDeliv
 
 
 def plain_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Attributes with truth values, which clients may write in any letter case (`True`), in lower case."""
+    """Names, in lower case, of boolean attributes, whose values clients may write in any case (`True`)."""
     return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
 
 
@@ -126,9 +126,9 @@ _REASONS = {
 
 # --- topics ----------------------------------------------------------------------------------------------------------
 def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
-    """Raises InvalidParameter for an attribute that topics, or topics of this type, do not have, and for a bad value.
+    """Raises InvalidParameter for an attribute that topics, or topics of this type, lack, and for an invalid value.
 
-    A value with characters that XML 1.0 cannot hold is bad too: no answer could show it.
+    A value with characters that XML 1.0 cannot hold is also invalid: no answer could show it.
     """
     known = {**TOPIC, **FIFO_TOPIC}
     for name, value in attributes.items():
@@ -143,7 +143,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
 
 
 def is_topic_attribute(name: str) -> bool:
-    """Whether SetTopicAttributes can change it: the type of a topic stays as it is."""
+    """Whether SetTopicAttributes can change it: the type of a topic never changes."""
     return name in TOPIC or (name in FIFO_TOPIC and name != "FifoTopic")
 
 
@@ -154,7 +154,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 
 
 def default_policy(arn: TopicArn) -> str:
-    """The access policy of a topic without one of its own."""
+    """The access policy of a topic that sets none."""
     statement = {
         "Sid": "__default_statement_ID",
         "Effect": "Allow",
@@ -168,7 +168,7 @@ def default_policy(arn: TopicArn) -> str:
 
 
 def readable_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending: int) -> dict[str, str]:
-    """What GetTopicAttributes shows: the attributes that were set, those derived from them, and the counts."""
+    """The result of GetTopicAttributes: the attributes that were set, the derived attributes, and the counts."""
     values = {
         "TopicArn": str(arn),
         "Owner": arn.account_id,
@@ -190,7 +190,7 @@ def readable_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pen
 
 # --- subscriptions ---------------------------------------------------------------------------------------------------
 def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) -> None:
-    """Raises InvalidParameter for an attribute that subscriptions, or those of the protocol, lack, and a bad value."""
+    """Raises InvalidParameter for an attribute that subscriptions of the protocol lack, and for an invalid value."""
     for name, value in attributes.items():
         if name not in SUBSCRIPTION:
             raise InvalidParameter.named("AttributeName")

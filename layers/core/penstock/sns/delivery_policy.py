@@ -1,4 +1,4 @@
-"""Delivery policies of SNS: how often HTTP(S) endpoints get messages, when failed deliveries are retried, and as what
+"""Delivery policies of SNS: how often HTTP(S) endpoints get messages, when failed deliveries are retried, and the
 content type.
 
     check_delivery_policy(text)                        # SetSubscriptionAttributes, Subscribe
@@ -18,7 +18,7 @@ import msgspec
 
 from .errors import InvalidParameter
 
-Policy = Mapping[str, Any]  # JSON, whose members are checked before they are stored
+Policy = Mapping[str, Any]  # JSON; its members are checked before they are stored
 
 MOST_RETRY_SECONDS: Final = 3_600
 MOST_CHARACTERS: Final = 30_720  # our choice, as of an access policy; all members together have under 1,000
@@ -35,7 +35,7 @@ _RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
 }
 _THROTTLE_LIMITS: Final[dict[str, tuple[int, int | None]]] = {"maxReceivesPerSecond": (1, None)}
 _CURVES: Final = ("linear", "arithmetic", "geometric", "exponential")
-# "Creating an HTTP/S delivery policy"; the first three are also allowed where delivery is not raw.
+# "Creating an HTTP/S delivery policy"; the first three are also allowed for delivery that is not raw.
 _CONTENT_TYPES: Final = frozenset(
     {
         "text/plain", "application/json", "application/xml", "text/css", "text/csv", "text/html", "text/xml",
@@ -62,7 +62,7 @@ def invalid_policy(reason: str) -> InvalidParameter:
 
 # --- effective policies ----------------------------------------------------------------------------------------------
 def effective_policy(subscription: str | None, topic: str | None) -> Policy:
-    """EffectiveDeliveryPolicy of a subscription: its own sections, else the topic's, else AWS's defaults.
+    """EffectiveDeliveryPolicy of a subscription: its sections, else the topic's, else AWS's defaults.
 
     Both texts have been checked; None and an empty text stand for no policy.
     """
@@ -81,7 +81,7 @@ def effective_policy(subscription: str | None, topic: str | None) -> Policy:
 
 
 def effective_topic_policy(topic: str | None) -> Policy:
-    """EffectiveDeliveryPolicy of a topic: the policy of a subscription without one of its own."""
+    """EffectiveDeliveryPolicy of a topic, which applies to subscriptions without a delivery policy."""
     http = _read(topic).get("http") or {}
     policy = effective_policy(None, topic)
     answer: dict[str, object] = {
@@ -94,12 +94,12 @@ def effective_topic_policy(topic: str | None) -> Policy:
 
 
 def readable_policy(text: str) -> str:
-    """A subscription's policy as it is read back: without members that are null."""
+    """The form in which a client reads a subscription's policy: without members that are null."""
     return msgspec.json.encode(_without_nulls(_read(text))).decode()
 
 
 def readable_topic_policy(text: str) -> str:
-    """A topic's policy as it is read back: the same, and with `disableSubscriptionOverrides`."""
+    """The form in which a client reads a topic's policy: the same, with `disableSubscriptionOverrides`."""
     first = {"defaultHealthyRetryPolicy": None, "disableSubscriptionOverrides": False}  # in AWS's order
     http = _read(text).get("http") or {}
     return msgspec.json.encode({"http": _without_nulls({**first, **http})}).decode()

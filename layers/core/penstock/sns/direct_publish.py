@@ -1,8 +1,8 @@
 """Publish to one phone number, or to one endpoint of a mobile app, without a topic.
 
-Nothing carries such messages: they are outgoing messages, to be looked at under `/v1/outbox` (docs/topics.md). A phone
-number that is opted out gets none, and the answer does not say so, as on AWS. Sources: Publish (API reference); texts
-of the errors for phone numbers and missing endpoints: reports of users.
+Penstock stores such messages as outgoing messages, which `/v1/outbox` shows (docs/topics.md). An opted-out phone number
+gets no message, and the answer does not say so, as on AWS. Sources: Publish (API reference); texts of the errors for
+phone numbers and missing endpoints: reports of users.
 """
 
 from uuid import UUID

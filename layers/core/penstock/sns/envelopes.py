@@ -1,4 +1,4 @@
-"""What signs messages to subscribers, and the messages that ask for a confirmation or confirm the end."""
+"""The signer of messages to subscribers, and the messages that request a confirmation or confirm the end."""
 
 from uuid import uuid4
 
@@ -13,7 +13,7 @@ from .topics import describe_topic, read_stored_attributes
 
 
 def certificate_url(signer: Signer, context: Context) -> str:
-    """The URL of the signer's certificate: at SNS_CERT_HOST, where that is set, else at this service."""
+    """The URL of the signer's certificate: at SNS_CERT_HOST if that is set, else at this service."""
     host = context.environment.settings.sns_cert_host
     return (f"https://{host}" if host else context.link_base_url) + signer.certificate_path
 

@@ -1,10 +1,10 @@
 """The errors of SNS. Codes and statuses: botocore's model `sns/2010-03-31`; ValidationError: Common Errors, SNS API
-reference. A class has the name of its Query code, with `Topic` before it where an SQS error has that name.
+reference. A class has the name of its Query code, prefixed with `Topic` if an SQS error has that name.
 
 SNS writes no `<Detail/>` into an XML error; `encode_error` in aws/codec/xml.py leaves it out.
 """
 
-# ruff: noqa: N818 - the classes are called as AWS calls the errors
+# ruff: noqa: N818 - the classes have the names of AWS's errors
 
 from collections.abc import Sequence
 from types import MappingProxyType
@@ -16,7 +16,7 @@ SNS = "com.amazonaws.sns"
 
 
 class SnsError(AwsError):
-    """What all errors of SNS share."""
+    """Base class of SNS errors."""
 
     namespace = SNS
 
@@ -28,7 +28,7 @@ class InvalidParameter(SnsError):
 
     @classmethod
     def named(cls, name: str, reason: str = "") -> "InvalidParameter":
-        """`Invalid parameter: TopicArn`, with a reason where AWS gives one."""
+        """`Invalid parameter: TopicArn`, with a reason if AWS gives one."""
         return cls(f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}")
 
     def within(self, member: str) -> "InvalidParameter":
@@ -180,7 +180,7 @@ class Verification(SnsError):
 
 
 class InternalError(SnsError):
-    """The error of SNS where SQS has InternalFailure."""
+    """The SNS counterpart of SQS's InternalFailure."""
 
     json_type = "InternalErrorException"
     query_code = "InternalError"
@@ -201,6 +201,6 @@ SNS_NAMES: dict[type[AwsError], type[SnsError]] = {
 
 
 def as_sns_error(error: AwsError) -> AwsError:
-    """The error under the name that SNS gives it."""
+    """The error under its SNS name."""
     named = SNS_NAMES.get(type(error))
     return error if named is None else named(error.message)

@@ -1,6 +1,6 @@
-"""The page that a browser gets which follows a SubscribeURL or an UnsubscribeURL: its button does what the link says.
+"""The page for a browser that opens a SubscribeURL or an UnsubscribeURL: its button does the link's action.
 
-The form has no address of its own: it posts to that of the page, in whose query string everything is.
+The form posts to the address of the page, whose query string has all parameters.
 """
 
 from base64 import b64encode
@@ -28,7 +28,7 @@ def _policy() -> bytes:
 
 
 def headers() -> list[tuple[bytes, bytes]]:
-    """The headers of the page. Its address has a token in it, which stays with this site."""
+    """The headers of the page. Its address contains a token, which must not leave this site."""
     return [
         (b"content-security-policy", _policy()),
         (b"x-content-type-options", b"nosniff"),

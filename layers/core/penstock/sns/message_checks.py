@@ -1,4 +1,4 @@
-"""What Publish and PublishBatch check of a message before the database gets it."""
+"""The checks of Publish and PublishBatch before a message goes to the database."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -36,7 +36,7 @@ PROTOCOLS = (
 """Members of a message with MessageStructure `json`: protocols of subscriptions, and platforms of mobile apps."""
 
 RESERVED = ("AWS.SNS.", "AWS.MM.")
-"""Beginnings of names of attributes that say how SNS sends text messages and pushes, although SQS refuses them."""
+"""Prefixes of attributes that control text messages and pushes of SNS, although SQS refuses them."""
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
@@ -57,7 +57,7 @@ def check_message(request: sns.PublishRequest, target: Target) -> Operation[Outg
 def check_entries(
     entries: Sequence[sns.PublishBatchRequestEntry], topic: TopicArn
 ) -> Operation[list[tuple[str, OutgoingMessage | sqs_errors.AwsError]]]:
-    """By the id of each entry: its message, or the error for which it cannot be accepted.
+    """By the id of each entry: its message, or the error that refuses it.
 
     Raises ParameterValueInvalid for a bad attribute.
     """
@@ -110,9 +110,10 @@ def make_message(entry: Entry, target: Target) -> OutgoingMessage:
 
 # --- parts of a message ----------------------------------------------------------------------------------------------
 def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
-    """The text for each protocol. With MessageStructure `json` the message has a text for each, or its `default`.
+    """The text for each protocol. With MessageStructure `json` the message has a text for each protocol, or a
+    `default`.
 
-    `platform`: of the mobile app that alone gets the message; a text for it makes the default one needless.
+    `platform`: of the only mobile app that gets the message; with a text for it, the message needs no default.
     `string` is what programs write for a message that is a text (aws-sdk-js 1368).
     """
     if entry.message_structure is None or entry.message_structure.lower() == "string":
@@ -218,7 +219,7 @@ def too_long() -> errors.InvalidParameter:
 
 
 def no_default(platform: str | None) -> errors.InvalidParameter:
-    """The error for a message of MessageStructure `json` that has no text for those who get it."""
+    """The error for a message of MessageStructure `json` without a text for its receivers."""
     if platform is None:
         return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
     return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.")
@@ -230,7 +231,7 @@ def group_required() -> errors.InvalidParameter:
 
 
 def deduplication_id_required() -> errors.InvalidParameter:
-    """The error for a message without a deduplication id for a FIFO topic that makes none of the content."""
+    """The error for a message without a deduplication id for a FIFO topic that does not derive it from the content."""
     return errors.InvalidParameter.named(
         "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
         "provided explicitly"

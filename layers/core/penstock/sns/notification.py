@@ -1,13 +1,13 @@
-"""The messages that SNS sends: their JSON, and the text of them that is signed.
+"""The messages that SNS sends: their JSON, and the text for the signature.
 
     Notification              for a queue or a URL; its UnsubscribeURL names the subscription, so it has two parts,
                               `head` and `tail`, with the subscription's ARN between them; that URL is not signed
     SubscriptionConfirmation  for a URL, which confirms with the Token or by a request to SubscribeURL
-    UnsubscribeConfirmation   for a URL that gets no more; the same token would subscribe it again
+    UnsubscribeConfirmation   for an unsubscribed URL; the same token would subscribe it again
 
 Order of members, layout, texts and links are those of AWS's examples: a member a line, indented by two spaces, with a
-space before the colon, since some compare messages as text. Sources: "Parsing message formats" and "Verifying the
-signatures of Amazon SNS messages" (SNS Developer Guide).
+space before the colon, since some receivers compare messages as text. Sources: "Parsing message formats" and "Verifying
+the signatures of Amazon SNS messages" (SNS Developer Guide).
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class Signer(Protocol):
 
 
 class SigningContext(NamedTuple):
-    """What the messages of one request share: signer and signature version, base of links, the certificate's URL."""
+    """The facts common to one request's messages: signer, signature version, base of links, the certificate's URL."""
 
     signer: Signer
     version: str
@@ -110,7 +110,7 @@ def head(members: Mapping[str, str], base_url: str) -> str:
 
 
 def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
-    """The rest of an envelope, after the subscription's ARN. Each attribute is an object in a line of its own."""
+    """The rest of an envelope, after the subscription's ARN. Each attribute is an object on a separate line."""
     if not attributes:
         return '"\n}'
     shown = [
@@ -121,7 +121,7 @@ def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
 
 
 def lines(members: Mapping[str, str]) -> str:
-    """Members of an envelope, whose names need no escapes, as AWS lays them out, without the brackets."""
+    """Members of an envelope in AWS's layout, without the brackets. Their names need no escapes."""
     return ",\n".join([f'  "{name}" : {_encode(value).decode()}' for name, value in members.items()])
 
 
@@ -133,7 +133,7 @@ def sign(members: dict[str, str], names: tuple[str, ...], signing: SigningContex
 
 
 def readable_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
-    """Message attributes as an envelope shows them; binary values are base64."""
+    """Message attributes in an envelope's form; binary values are base64."""
     return {
         name: {
             "Type": value.data_type,

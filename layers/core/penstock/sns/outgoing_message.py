@@ -5,11 +5,11 @@ from typing import NamedTuple
 from penstock.sqs.types import MessageAttributeValue
 
 DEFAULT_TEXT = "*"
-"""Stands for all protocols that have no text of their own."""
+"""The key for all protocols without a special text."""
 
 
 class OutgoingMessage(NamedTuple):
-    """A message that passed its checks. `texts` by protocol; `size`: bytes of the message as sent, and attributes."""
+    """A checked message. `texts` by protocol; `size`: bytes of the original message and its attributes."""
 
     message_id: str
     texts: dict[str, str]

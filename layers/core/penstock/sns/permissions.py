@@ -51,14 +51,14 @@ def read_policy(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements
 
 
 def policy_replaced(arn: TopicArn, old: str | None, policy: Policy) -> Operation[bool]:
-    """False when another request has changed the policy since it was read."""
+    """Returns False if another request has changed the policy since it was read."""
     text = msgspec.json.encode(policy).decode()
     (row,) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
     return row.replaced
 
 
 def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
-    """The statement as SNS writes it."""
+    """The statement in SNS's form."""
     return {
         "Sid": request.label,
         "Effect": "Allow",
@@ -71,13 +71,13 @@ def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
 
 
 def check_label(label: str) -> None:
-    """Raises InvalidParameter for one that is empty or that XML cannot show."""
+    """Raises InvalidParameter for a label that is empty or that XML cannot show."""
     if not label or validation.encode_text(label) is None:
         raise errors.InvalidParameter.named("Label")
 
 
 def check_grant(request: sns.AddPermissionRequest) -> None:
-    """Accounts are 12 digits, actions those of a topic; a label can be shown in XML. Raises InvalidParameter."""
+    """Checks accounts (12 digits), actions (those of topics) and that XML can show the label. Raises InvalidParameter."""
     check_label(request.label)
     if not request.aws_account_ids or not all(map(is_account_id, request.aws_account_ids)):
         raise errors.InvalidParameter.named("AWSAccountId")

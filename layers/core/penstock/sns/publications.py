@@ -1,8 +1,8 @@
-"""Messages of a topic as the database takes them: with their envelopes, and with what filter policies compare.
+"""Messages of a topic in the database's form, with their envelopes and the facts for filter policies.
 
-A process caches for each topic what the database last answered: the signature version, and whether any subscription
-needs envelopes (raw delivery to queues has none, and a signature is half of what a Publish costs). The call that
-publishes checks both against the database, so a stale entry costs a second call and nothing else.
+A process caches the database's last answer for each topic: the signature version, and whether any subscription needs
+envelopes (raw delivery to queues needs none, and a signature is half of a Publish's cost). The call that publishes
+checks both against the database, so a stale entry costs a second call and nothing else.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,12 +24,12 @@ from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 MOST_TOPICS = 4096
 
 NO_ENVELOPE = "none"
-"""Used instead of a signature version when all subscriptions are queues with raw delivery: there is no envelope."""
+"""Replaces the signature version if all subscriptions are queues with raw delivery, which need no envelope."""
 
-MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter queue gets the envelope
+MOST_RAW_ATTRIBUTES = 10  # with more attributes raw delivery fails, and a dead-letter queue gets the envelope
 
 ENVELOPED = frozenset((DEFAULT_TEXT, "sqs", "http", "https", "email-json", "lambda", "firehose"))
-"""Protocols whose messages have envelopes; to phones, mobile apps and readers of e-mail only the text goes."""
+"""Protocols whose messages have envelopes; phones, mobile apps and e-mail get only the text."""
 
 Attributes = Mapping[str, MessageAttributeValue]
 Contents = dict[str, dict[str, str]]
@@ -48,7 +48,7 @@ class TopicCache:
         self._without_envelope: set[str] = set()
 
     def signature_version(self, topic: str) -> str:
-        """The topic's version, as far as this process knows; 1 is AWS's default."""
+        """The topic's version in this process's cache; 1, AWS's default, if unknown."""
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
@@ -66,7 +66,7 @@ class TopicCache:
         self._without_envelope.add(topic)
 
     def version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
-        """The topic's signature version, or NO_ENVELOPE, for publishing these, as far as this process knows."""
+        """The cached signature version of the topic for these messages, or NO_ENVELOPE."""
         if topic in self._without_envelope and all(
             len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
         ):
@@ -79,9 +79,9 @@ class Publication(msgspec.Struct, omit_defaults=True):
     """A message to publish, in the form of `queue.publish_messages`.
 
     `contents`, by protocol (`*`: the others): the text as it is, `raw`, and the parts of its envelope, `head`, `tail`
-    and `opening` (`notification.EnvelopeParts`). `facts`: what filter policies are compared with, by the policy's
-    scope, MessageAttributes or MessageBody. `trace`: the trace header of the request. `request_bytes`: the size of
-    all messages and attributes of the request together, which the topic's limit is about.
+    and `opening` (`notification.EnvelopeParts`). `facts`: the facts for filter policies, by their scope,
+    MessageAttributes or MessageBody. `trace`: the trace header of the request. `request_bytes`: the size of all
+    messages and attributes of the request together, which the topic limits.
     """
 
     message_id: str
@@ -99,7 +99,7 @@ class Publication(msgspec.Struct, omit_defaults=True):
 def encode_publications(
     topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, size: int, context: Context
 ) -> Operation[list[PublishEntry]]:
-    """The messages of a request as the database takes them. `size`: bytes of the messages and attributes together."""
+    """The messages of a request in the database's form. `size`: bytes of all messages and attributes together."""
     entries = []
     for message in messages:
         contents = yield from make_contents(topic, message, version, context)
@@ -154,6 +154,6 @@ def encode_publication(
 
 
 def encode_body_facts(text: str) -> bytes | None:
-    """The facts with which a policy on the body is compared, as JSON; None when the body is no JSON object."""
+    """The facts for a policy on the body, as JSON; None if the body is no JSON object."""
     facts = body_facts(text)
     return None if facts is None else _json.encode(facts)

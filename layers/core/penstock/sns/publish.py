@@ -58,9 +58,9 @@ def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.Publ
 
 
 def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operation[sns.PublishBatchResult]:
-    """Publishes up to ten messages in one transaction; those that cannot be accepted fail one by one.
+    """Publishes up to ten messages in one transaction; refused messages fail individually.
 
-    But a bad attribute, or a missing group or deduplication id, fails the call.
+    But an invalid attribute, or a missing group or deduplication id, fails the call.
     """
     topic = read_topic_arn(request.topic_arn, context)
     entries = request.publish_batch_request_entries
@@ -96,7 +96,7 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
 def store(
     topic: TopicArn, messages: Sequence[OutgoingMessage], size: int, context: Context
 ) -> Operation[list[PublishedRow]]:
-    """Signs and stores the messages; again when the database answers that the topic's signature version differs.
+    """Signs and stores the messages; repeats this if the database answers that the topic's signature version differs.
 
     Raises NotFound, and Throttled beyond QUOTA_DELIVERIES.
     """

@@ -1,7 +1,7 @@
 """Signatures of SNS messages, and the keys that make them.
 
-A key is an RSA-2048 private key with its self-signed certificate, stored once in the database and shared by every
-process and function. Only this module imports `cryptography`, in the functions that sign.
+A key is an RSA-2048 private key with its self-signed certificate. The database stores it, and all processes and
+functions share it. Only this module imports `cryptography`, in the functions that sign.
 
 Version 1 is RSA with SHA-1, version 2 with SHA-256, both PKCS #1 v1.5, in base64 ("Verifying the signatures of Amazon
 SNS messages", SNS Developer Guide). `benchmarks.costs.notifications` of commit 82fb1cae measured its cost.
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 KEY_BITS = 2048
 CERTIFICATE_DAYS = 3650
-COMMON_NAME = "sns.amazonaws.com"  # as AWS has it in most regions; its SDK for Java 2 requires it
+COMMON_NAME = "sns.amazonaws.com"  # AWS's name in most regions; its SDK for Java 2 requires it
 
 
 class NewKey(NamedTuple):
-    """A new key as it is stored: an id of 32 hex digits, and two PEM texts."""
+    """A new key in its stored form: an id of 32 hex digits, and two PEM texts."""
 
     key_id: str
     private_key: bytes
@@ -36,7 +36,7 @@ class Signer:
     def __init__(self, key_id: str, private_key: bytes) -> None:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
-        # The key was valid when Penstock made it; to validate it again takes 40 ms of every cold start.
+        # The key was valid when Penstock created it; another validation takes 40 ms of every cold start.
         key = load_pem_private_key(private_key, None, unsafe_skip_rsa_key_validation=True)
         self._key: RSAPrivateKey = key  # type: ignore[assignment]
         self.key_id = key_id
@@ -52,7 +52,7 @@ class Signer:
 
 
 class SigningKeyCache:
-    """What a process caches: the key that signs, until a time of `monotonic`, and a new key to offer the database."""
+    """A process's cache: the signing key, until a time of `monotonic`, and a new key to offer the database."""
 
     __slots__ = ("_offer", "_until", "signer")
 
@@ -62,14 +62,14 @@ class SigningKeyCache:
         self._offer: NewKey | None = None
 
     def fresh(self, now: float) -> Signer | None:
-        """The key, unless it is time to check for another one."""
+        """The key, until the next check for another one is due."""
         return self.signer if now < self._until else None
 
     def keep(self, signer: Signer, until: float) -> None:
         self.signer, self._until, self._offer = signer, until, None
 
     def offer(self) -> NewKey:
-        """A new key; concurrent requests of the process offer the same one, since to make it takes 50 ms."""
+        """A new key; concurrent requests of the process offer the same one, since creating it takes 50 ms."""
         if self._offer is None:
             self._offer = new_key()
         return self._offer

@@ -1,4 +1,4 @@
-"""The key that signs SNS messages: the first process that signs makes it, all processes read it once a minute.
+"""The key that signs SNS messages: the first signing process creates it, all processes read it once a minute.
 
 After a rotation a process may sign with the old key for up to a minute; its certificate is served for 30 more days.
 """
@@ -21,14 +21,14 @@ _log = logging.getLogger(__name__)
 
 
 def current_signer(context: Context) -> Operation[Signer]:
-    """The key that signs now, at most a minute old. Makes the installation's first one. Raises InternalFailure."""
+    """The current signing key, at most a minute old. Creates the installation's first. Raises InternalFailure."""
     cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:
         return kept
     rows = yield from Call(CURRENT_SIGNING_KEY, ())
     if not rows:
         if (kept := cache.fresh(monotonic())) is not None:
-            return kept  # another request of this process has made it since
+            return kept  # another request of this process has created it meanwhile
         rows = yield from add_key(cache.offer(), settings.queue_encryption_key, rotate=False)
     (key,) = rows
     found = cache.signer
@@ -39,7 +39,7 @@ def current_signer(context: Context) -> Operation[Signer]:
 
 
 def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Operation[list[SigningKeyRow]]:
-    """Stores the new key if there is none, or, with `rotate`, in any case. Returns the row of the key that signs."""
+    """Stores the new key if it is the first, or if `rotate` is set. Returns the row of the key that signs."""
     private = made.private_key
     if encryption_key:
         private = SecretCipher(encryption_key).encrypt(private.decode(), made.key_id, SIGNING_KEYS)

@@ -66,14 +66,14 @@ _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
-    """Subscribes an endpoint: at once, or, for URLs and e-mail, when it has confirmed."""
+    """Subscribes an endpoint: at once, or, for URLs and e-mail, after its confirmation."""
     topic = read_topic_arn(request.topic_arn, context)
     attributes = topic_attributes.plain_booleans(request.attributes or {})
     try:
         endpoint = check_endpoint(request.protocol, request.endpoint or "", topic, context)
         policy = check_attributes(attributes, request.protocol)
     except errors.InvalidParameter:
-        yield from describe_topic(topic)  # on AWS a topic that is missing comes first
+        yield from describe_topic(topic)  # AWS checks the topic first
         raise
     if request.protocol == "application":
         yield from check_platform_endpoint(endpoint, context)
@@ -150,7 +150,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[
 
 
 def is_anonymous(context: Context) -> bool:
-    """Whether the request is unsigned, as one to the UnsubscribeURL of a message is."""
+    """Whether the request is unsigned, like a request to the UnsubscribeURL of a message."""
     http = context.http
     return b"authorization" not in http.headers and b"X-Amz-Credential=" not in http.query
 
@@ -186,7 +186,7 @@ def page(
 
 
 def list_entry(row: ListedSubscriptionRow) -> sns.Subscription:
-    """A subscription as lists show it."""
+    """A subscription in the form of lists."""
     return sns.Subscription(
         subscription_arn=row.arn if row.confirmed else PENDING_IN_LISTS,
         owner=row.owner,
@@ -235,13 +235,13 @@ def set_subscription_attributes(
 
 
 def dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
-    """The ARN of the queue of a RedrivePolicy that has been checked, if there is one."""
+    """The queue's ARN in a checked RedrivePolicy, if any."""
     text = attributes.get("RedrivePolicy")
     return [_redrive_policy.decode(text).dead_letter_target_arn] if text else []
 
 
 def limits(context: Context) -> tuple[int, int]:
-    """How many filter policies a topic and an account may have."""
+    """The most filter policies of a topic and of an account."""
     settings = context.environment.settings
     return settings.sns_topic_filter_policies, settings.sns_account_filter_policies
 
@@ -250,7 +250,7 @@ NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
 
 
 def readable_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
-    """A subscription as GetSubscriptionAttributes shows it."""
+    """A subscription in the form of GetSubscriptionAttributes."""
     stored = _text.decode(row.attributes)
     values = {
         "SubscriptionArn": arn,
@@ -296,14 +296,14 @@ ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "lambda": (_FUNCTION, "Invalid parameter: Lambda endpoint ARN"),
     "firehose": (_STREAM, "Invalid parameter: Firehose endpoint ARN"),
 }
-"""By protocol: what its endpoints look like, and the text for others. That for `sms` is AWS's, others are ours."""
+"""By protocol: the form of its endpoints, and the error text for others; AWS's text for `sms`, else ours."""
 
 FIFO_QUEUE = "FIFO SQS Queues can not be subscribed to standard SNS topics"
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None:
-    """The compiled filter policy of a new subscription. Errors name the map `Attributes`, in which attributes are."""
+    """The compiled filter policy of a new subscription. Errors name the map `Attributes`, which has the attributes."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
         if protocol == "firehose" and not _ROLE(attributes.get("SubscriptionRoleArn", "")):
@@ -349,7 +349,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
 
 
 def check_function(protocol: str, endpoint: str, context: Context) -> None:
-    """Raises InvalidParameter for a function that may not be invoked. Where none is, messages are only kept."""
+    """Raises InvalidParameter for a function that may not be invoked, unless the installation only stores messages."""
     settings = context.environment.settings
     if protocol == "lambda" and settings.queue_lambda_endpoint:
         function = parse_function_arn(endpoint)

@@ -1,4 +1,4 @@
-"""What a request of SNS names: a topic, an application or endpoint of a mobile app, or a phone number."""
+"""Targets of SNS requests: a topic, an application or endpoint of a mobile app, or a phone number."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -20,7 +20,7 @@ ArnT = TypeVar("ArnT", TopicArn, PlatformArn)
 
 
 class Recipient(NamedTuple):
-    """A phone number, or the endpoint of a mobile app (its ARN), which alone gets a message. `platform`: the app's."""
+    """The only receiver of a message: a phone number, or a mobile app's endpoint (its ARN). `platform`: the app's."""
 
     protocol: str
     destination: str
@@ -28,7 +28,7 @@ class Recipient(NamedTuple):
 
 
 def find_target(request: sns.PublishRequest, context: Context) -> TopicArn | Recipient:
-    """To what a Publish sends its message. Raises InvalidParameter."""
+    """The target of a Publish. Raises InvalidParameter."""
     if request.phone_number is not None:
         return read_phone_number(request)
     if request.target_arn and ":endpoint/" in request.target_arn:
@@ -52,7 +52,7 @@ def read_phone_number(request: sns.PublishRequest) -> Recipient:
 
 
 def read_recipient(target: str, topic: str | None, context: Context) -> Recipient:
-    """The endpoint that a Publish names. Raises InvalidParameter, also when the request names a topic too."""
+    """The endpoint that a Publish names. Raises InvalidParameter, also if the request names a topic too."""
     arn = read_arn(parse_endpoint_arn, "TargetArn", target, context)
     if topic:
         raise errors.InvalidParameter.named("TargetArn")

@@ -33,7 +33,7 @@ _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
 
 
 def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation[sns.CreateTopicResult]:
-    """Makes a topic, or finds an existing one that has every supplied attribute and tag."""
+    """Creates a topic, or finds an existing one with every given attribute and tag."""
     attributes = topic_attributes.plain_booleans(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or request.name.endswith(".fifo") != fifo:
@@ -44,7 +44,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     except errors.InvalidParameter as refused:
         raise refused.within("Attributes") from refused
     if not fifo:
-        attributes.pop("FifoTopic", None)  # says what the name says, also of a topic that exists
+        attributes.pop("FifoTopic", None)  # repeats the name, also for an existing topic
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise data_protection_unavailable()
@@ -108,7 +108,7 @@ LARGE_MESSAGES = (
     "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 )
 
-# Of attributes whose value cannot be empty: the value that is checked when a request removes the attribute.
+# Attributes that cannot be empty: the value to check if a request removes the attribute.
 DEFAULTS: Mapping[str, str] = {
     "TracingConfig": "PassThrough",
     "SignatureVersion": "1",
@@ -136,7 +136,7 @@ def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Opera
     arn = read_topic_arn(request.resource_arn, context)
     if any(
         encode_text(key) is None for key in request.tag_keys
-    ):  # no tag has such a key, and PostgreSQL no text with NUL
+    ):  # no tag has such a key, and PostgreSQL has no texts with NUL
         raise errors.InvalidParameter.named("TagKeys")
     (row,) = yield from Call(UNTAG_TOPIC, (str(arn), request.tag_keys))
     raise_tag_error(row.error)
@@ -212,7 +212,7 @@ def describe_topic(arn: TopicArn) -> Operation[TopicRow]:
 
 
 def read_stored_attributes(topic: TopicRow) -> dict[str, str]:
-    """The attributes that were set, as the client wrote them."""
+    """The attributes in the form that the client sent."""
     return _text.decode(topic.attributes)
 
 

@@ -13,11 +13,11 @@ from penstock.aws.codec.names import name_map_entries
 
 
 class Request(Struct, rename="pascal", gc=False):
-    """What every SNS request shares: AWS's PascalCase names."""
+    """Base class of SNS requests, with AWS's PascalCase names."""
 
 
 class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """What every SNS result shares: members at their default are left out; lists have no default and always appear."""
+    """Base class of SNS results: it omits members at their default; lists have no default and always appear."""
 
 
 # --- texts and numbers -----------------------------------------------------------------------------------------------

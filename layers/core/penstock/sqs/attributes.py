@@ -71,7 +71,7 @@ STANDARD: Mapping[str, Check] = {
     "ReceiveMessageWaitTimeSeconds": _between(0, 20),
     "VisibilityTimeout": _between(0, 43_200),
     "Policy": is_access_policy,
-    "RedrivePolicy": _any_value,  # parse_redrive_policy has errors of its own
+    "RedrivePolicy": _any_value,  # parse_redrive_policy has its own errors
     "RedriveAllowPolicy": _any_value,  # likewise
     "KmsMasterKeyId": _any_value,
     "KmsDataKeyReusePeriodSeconds": _between(60, 86_400),

@@ -113,7 +113,7 @@ def check_arn(parameter: str, text: str, context: Context) -> str:
 
 
 def read_handle(text: str) -> TaskHandle:
-    """The content of a task handle. Raises InvalidParameterValue for a text that is none."""
+    """The content of a task handle. Raises InvalidParameterValue for any other text."""
     try:
         return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
     except (

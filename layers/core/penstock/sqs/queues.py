@@ -97,7 +97,7 @@ def make_queue(
 
 @lru_cache(maxsize=64)
 def _tell_of_region(region: str, own: str) -> None:
-    """Once a process and region: whoever does not know of regions looks for the queue in vain."""
+    """Logs once a process and region, since a client of another region does not find the queue."""
     _log.warning(
         "a queue was made in another region than QUEUE_REGION, which commands, REST, SQL and the console show",
         extra={"region": region, "queue_region": own},
@@ -222,7 +222,7 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
     """Raises InvalidParameterValue when RedrivePolicy names no queue, or one that this queue (`arn`) may not use.
 
-    This takes a database call of its own: policies are set rarely, and the other queue may change later in any case.
+    This takes a separate database call: policies are set rarely, and the other queue may change later anyway.
     """
     text = values.get("RedrivePolicy", "")
     policy = attributes.parse_redrive_policy(text, arn.endswith(".fifo"))

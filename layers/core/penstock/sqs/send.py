@@ -41,7 +41,7 @@ Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
 
 class OutgoingMessage(NamedTuple):
-    """A message that passed its checks: what is stored of it, and the digests of the answer."""
+    """A message that passed its checks: the stored parts, and the digests of the answer."""
 
     stored: SendEntry
     body_md5: str
@@ -137,7 +137,7 @@ def store(
 
 
 def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[int]) -> Operation[None]:
-    """Reports which messages of these sizes were added to the queue, unless there is none."""
+    """Reports which messages of these sizes were added to the queue, if the queue exists."""
     if rows[0].error != "QueueDoesNotExist":
         added = [size for size, row in zip(sizes, rows, strict=True) if row.is_new]
         yield Sent(queue.arn, len(added), added)
@@ -163,7 +163,7 @@ def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) ->
     """A message of a request to the queue `arn`, checked and measured. Raises the typed errors of `validation`.
 
     Its size is not checked here: in a batch, one that is too long makes the whole batch too long.
-    `trace_header`: the AWSTraceHeader of a message that has none of its own.
+    `trace_header`: the AWSTraceHeader of a message without this attribute.
     """
     fifo = arn.endswith(".fifo")
     text = entry.message_body

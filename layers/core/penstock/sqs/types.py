@@ -24,8 +24,8 @@ class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
 class MessageAttributeValue(Result):
     """A message attribute. The two list members are reserved by AWS and refused by the service.
 
-    The model requires DataType; here its absence is an empty string, because SQS answers it with a text of its own
-    (`validation.check_message_attributes`), and inside a batch for that entry alone.
+    The model requires DataType; here its absence is an empty string, because SQS answers it with a special text
+    (`validation.check_message_attributes`), and inside a batch only for that entry.
     """
 
     data_type: str = ""

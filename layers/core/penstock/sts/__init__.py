@@ -1,1 +1,1 @@
-"""The part of AWS STS that SDKs need to get to the queues: who is calling, and credentials for the same caller."""
+"""The part of AWS STS that SDKs need to reach the queues: the caller's identity, and credentials for that caller."""

@@ -1,8 +1,8 @@
 """GetCallerIdentity, and the actions with which SDKs turn a role or a token of an identity provider into credentials.
 
-With access control off the credentials mean the caller: its key id, which decides the account (`gateway.parse_scope`),
-and any secret, since nobody checks signatures. With `QUEUE_ACCESS=sigv4` the access rule refuses these actions before
-they get here: this service has no roles, and no session tokens.
+With access control off the credentials have the caller's key id, which decides the account (`gateway.parse_scope`), and
+any secret, since the service checks no signatures. With `QUEUE_ACCESS=sigv4` the access rule refuses these actions
+before they get here: this service has no roles and no session tokens.
 
 Sources: the actions' pages of the STS API reference. That the account of a role does not matter is our choice.
 """
@@ -31,7 +31,7 @@ def get_caller_identity(
     request: GetCallerIdentityRequest,  # noqa: ARG001 - as every operation
     context: Context,
 ) -> Operation[GetCallerIdentityResult]:
-    """Account, ARN and name of who calls; a root user's id is that of the account."""
+    """Account, ARN and name of the caller; a root user has the account's id."""
     yield from ()
     arn, account_id = context.caller_arn, context.account_id
     user_id = arn.rpartition("/")[2] if "/" in arn else account_id
@@ -56,7 +56,7 @@ def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[Assum
 def assume_role_with_web_identity(
     request: AssumeRoleWithWebIdentityRequest, context: Context
 ) -> Operation[AssumeRoleWithWebIdentityResult]:
-    """The same for a request without a signature, whose token nobody looks at: it is of the default account."""
+    """The same for an unsigned request of the default account. It ignores the token."""
     yield from ()
     return AssumeRoleWithWebIdentityResult(
         credentials=credentials(request.duration_seconds, context),
@@ -76,7 +76,7 @@ def credentials(seconds: int, context: Context) -> Credentials:
 
 
 def describe_assumed_role(request: AssumeRoleRequest, context: Context) -> AssumedRoleUser:
-    """Who the credentials are said to be."""
+    """The role and session that the answer names."""
     role, session = request.role_arn.rpartition("/")[2], request.role_session_name
     return AssumedRoleUser(
         assumed_role_id=f"{role}:{session}",

@@ -33,7 +33,7 @@ class Credentials(Result):
 
 
 class AssumedRoleUser(Result):
-    """Who the credentials are said to be."""
+    """The role and session that the answer names."""
 
     assumed_role_id: str
     arn: str

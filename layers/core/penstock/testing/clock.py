@@ -32,7 +32,7 @@ class Clock:
         self.account = Account(endpoint_url, ACCOUNT)
 
     def advance(self, by: timedelta | float) -> datetime:
-        """So much time passes, a number in seconds; returns the server's time. Raises ValueError for less than none."""
+        """Moves the clock by a time or seconds; returns the server's time. Raises ValueError for a negative value."""
         seconds = by.total_seconds() if isinstance(by, timedelta) else by
         if not 0 <= seconds < timedelta.max.total_seconds():
             raise ValueError(f"time passes by 0 seconds or more, not by {seconds}")

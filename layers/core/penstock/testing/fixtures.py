@@ -25,7 +25,7 @@ def penstock_server() -> Iterator[TestServer]:
 
 @pytest.fixture
 def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Account:
-    """An account of its own for the test: endpoint_url, credentials, `client("sqs")`, `environment`."""
+    """A separate account for the test: endpoint_url, credentials, `client("sqs")`, `environment`."""
     if "penstock_clock" in request.fixturenames:
         clock: Clock = request.getfixturevalue("penstock_clock")
         return clock.account
@@ -34,7 +34,7 @@ def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Acc
 
 @pytest.fixture
 def penstock_clock(penstock_server: TestServer) -> Iterator[Clock]:
-    """A clock that the test moves, and a server of its own, which the other fixtures use, too."""
+    """A clock that the test moves, with a separate server, which the other fixtures use, too."""
     with Clock.running(penstock_server) as clock:
         yield clock
 

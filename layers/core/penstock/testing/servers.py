@@ -1,12 +1,12 @@
 """Finds or starts the test server that all test processes of a user share on this machine.
 
-    <temporary files>/penstock-tests-<user>-<installation>/lock      held by who connects or starts
+    <temporary files>/penstock-tests-<user>-<installation>/lock      held while a process connects or starts
                                                           /socket    the server listens; a connection is a user
                                                           /log       what the server wrote
 
 Who starts it listens on the socket first, hands it to the server, and connects like everybody else: connections wait
 in the socket's queue until the server answers. The kernel closes the connection of a process that is killed, and the
-server ends with its last user. It has a PostgreSQL of its own and reads no setting of the environment.
+server ends with its last user. It runs a separate PostgreSQL and reads no setting of the environment.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class TestServer:
         self._numbers = count(1)
 
     def account(self) -> Account:
-        """An account that nobody has had: six digits are this process's, six are counted."""
+        """An unused account: six digits are this process's, six are counted."""
         return Account(self.endpoint_url, f"{self._user:06}{next(self._numbers):06}")
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class TestServer:
 
 
 def find_server() -> TestServer:
-    """The server of this machine, started if there is none; several processes may call this at once.
+    """The server of this machine, started if it does not run; several processes may call this at once.
 
     Raises TestServerError.
     """
@@ -101,7 +101,7 @@ def _private_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"penstock-tests-{os.getuid()}-{installation}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid() or folder.is_symlink():
-        raise TestServerError(f"{folder} belongs to somebody else; set TMPDIR to a folder of your own")
+        raise TestServerError(f"{folder} belongs to somebody else; set TMPDIR to a folder that you own")
     return folder
 
 
@@ -132,14 +132,14 @@ def _try_connect(address: Path) -> socket.socket:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock; the server takes it to see that nobody is about to connect."""
+    """Holds the folder's lock; the server takes it to check that no process is about to connect."""
     with (folder / "lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _start(folder: Path, listener: socket.socket) -> None:
-    """Returns when the server is a process of its own, which has the socket. It is still starting then."""
+    """Returns when the server is a separate process, which has the socket. It is still starting then."""
     command = [sys.executable, "-m", "penstock_web.testing", str(folder), str(listener.fileno())]
     with (folder / "log").open("wb") as log:
         subprocess.run(

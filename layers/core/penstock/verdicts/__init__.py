@@ -2,7 +2,7 @@
 
 Pure functions of rows of queue.minute: no database, no clock. docs/verdicts.md lists the rules in order.
 
-    types.py      what goes in (Minute, Facts) and what comes out (Verdict)
+    types.py      the input (Minute, Facts) and the output (Verdict)
     verdict.py    `judge` and the rules, in their order
     series.py     the minutes without gaps
     rates.py      how fast messages come and go

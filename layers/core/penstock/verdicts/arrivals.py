@@ -29,7 +29,7 @@ Outlook: TypeAlias = Callable[[float], float]
 
 
 def forecast_arrivals(series: Series) -> Outlook:
-    """What will arrive."""
+    """Forecasts arrivals."""
     if wave := daily_wave(series.sent):
         return wave
     slope = measure_slope(series.sent)

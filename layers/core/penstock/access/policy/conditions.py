@@ -1,9 +1,9 @@
-"""The element Condition of a policy: which of its tests hold for a request.
+"""The element Condition of a policy: evaluates its tests for a request.
 
 Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
-global condition context keys" (IAM User Guide). Known are the operators in OPERATORS, each also with `IfExists`, with
-`ForAnyValue:` and with `ForAllValues:`, and the keys in KEYS. Each of our keys has at most one value. A test with
-another operator or key is not understood: a statement with one allows nothing, and if it denies, it denies as if the
+global condition context keys" (IAM User Guide). Supported are the operators in OPERATORS, each also with `IfExists`,
+with `ForAnyValue:` and with `ForAllValues:`, and the keys in KEYS. Each of our keys has at most one value. Tests with
+other operators or keys are unsupported: an Allow with such a test never applies, and a Deny with one applies as if the
 test held.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .patterns import compiled
 
-# In lower case, since names of keys have no case.
+# In lower case, since names of keys are case-insensitive.
 KEYS = frozenset((
     "aws:principalaccount", "aws:principalarn", "aws:securetransport", "aws:sourceaccount", "aws:sourcearn",
     "aws:sourceip", "aws:username",
@@ -25,7 +25,7 @@ Test = Callable[[str], bool]
 class Condition(NamedTuple):
     """One test of one key.
 
-    `is_negated`: no wanted value may match. `if_missing`: the result where the request has no such key.
+    `is_negated`: no wanted value may match. `if_missing`: the result if the request lacks the key.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Condition(NamedTuple):
     if_missing: bool
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """`values`: those of the request, by key in lower case."""
+        """`values`: of the request, by key in lower case."""
         value = values.get(self.key)
         if value is None:
             return self.if_missing
@@ -42,7 +42,7 @@ class Condition(NamedTuple):
 
 
 def read_conditions(element: object) -> tuple[Condition, ...] | None:
-    """The tests of an element Condition; None when one of them is not understood."""
+    """The tests of an element Condition; None if one of them is unsupported."""
     if not isinstance(element, dict):
         return None
     conditions: list[Condition] = []
@@ -79,14 +79,14 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
 
 
 def _texts(wanted: object) -> list[str] | None:
-    """The wanted values: one or a list of texts, numbers and booleans. None: something else."""
+    """The wanted values: one or a list of texts, numbers and booleans. None for other types."""
     values = wanted if isinstance(wanted, list) else [wanted]
     if not all(isinstance(value, (str, int, float)) for value in values):
         return None
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
 
-# --- operators: functions from a wanted value to a test; None: no such value can be wanted ---------------------------
+# --- operators: functions from a wanted value to a test; None for an impossible value ---------------------------
 def _equals(wanted: str) -> Test:
     return wanted.__eq__
 
@@ -101,7 +101,7 @@ def _like(wanted: str) -> Test:
 
 
 def _like_arn(wanted: str) -> Test | None:
-    """Each of the six parts of an ARN is compared by itself; ArnEquals and ArnLike do the same."""
+    """Compares each of the six parts of an ARN separately; ArnEquals and ArnLike do the same."""
     parts = wanted.split(":", 5)
     if len(parts) != 6:
         return None

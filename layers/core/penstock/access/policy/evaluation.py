@@ -1,7 +1,7 @@
 """Evaluates policies of users, queues and topics for a request ("Policy evaluation logic", IAM User Guide).
 
-An explicit Deny wins, then an Allow, else there is no match. Verdicts are kept: a policy is evaluated once for the
-same caller, action, resource and values of the keys that it compares.
+An explicit Deny wins, then an Allow, else there is no match. Results are cached: a policy is evaluated once for each
+caller, action, resource and combination of values that it compares.
 """
 
 from enum import Enum
@@ -23,12 +23,12 @@ class Verdict(Enum):
 
 
 def evaluate(policy: str | None, request: AccessRequest) -> Verdict:
-    """The verdict of the policy of a queue or topic (JSON text, None: no policy)."""
+    """Evaluates the policy of a queue or topic (JSON text, None: no policy)."""
     return _kept(policy, request, of_user=False)
 
 
 def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Verdict:
-    """The verdict of a user's policies. They have no element Principal."""
+    """Evaluates a user's policies. They have no element Principal."""
     verdicts = [_kept(policy, request, of_user=True) for policy in policies]
     return next((one for one in (Verdict.DENIED, Verdict.ALLOWED) if one in verdicts), Verdict.NO_MATCH)
 
@@ -59,7 +59,7 @@ def _verdict(
 
 
 def denies(statement: Statement, principal: Principal) -> bool:
-    """Whether a Deny means this caller. One for an account means everybody of it."""
+    """Whether a Deny concerns this caller. A Deny for an account concerns all its users."""
     if statement.principals is None:
         return True
     named = statement.principals.name(principal) or statement.principals.name_account(principal)
@@ -67,7 +67,7 @@ def denies(statement: Statement, principal: Principal) -> bool:
 
 
 def apply_allow(before: Verdict, statement: Statement, principal: Principal, *, of_user: bool) -> Verdict:
-    """The verdict after an Allow that applies. `before`: that of the statements before it."""
+    """The verdict after an Allow that applies. `before`: the verdict of the statements before it."""
     if of_user or before is Verdict.ALLOWED:
         return Verdict.ALLOWED
     if statement.principals is not None and statement.principals.name(principal):

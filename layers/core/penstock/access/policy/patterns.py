@@ -2,15 +2,15 @@
 
 from functools import lru_cache
 
-# Patterns that are kept; a policy of a topic has at most 7,500.
+# Size of the cache; a policy of a topic has at most 7,500 patterns.
 MOST_PATTERNS = 16_384
 
 
 class Pattern:
     """A compiled pattern.
 
-    The characters of the pattern that the text so far may have reached are the bits of one number. So each character of
-    the text takes one step, however many `*` there are: nobody can write a pattern that takes long.
+    The bits of one number are the places in the pattern that the text so far may have reached. So each character of the
+    text takes one step, however many `*` the pattern has: no pattern is slow.
     """
 
     __slots__ = ("_accepted", "_any", "_exact", "_loops", "_positions")
@@ -18,11 +18,13 @@ class Pattern:
     def __init__(self, text: str) -> None:
         self._exact = None if "*" in text or "?" in text else text
         self._loops = self._any = 0
-        self._positions: dict[str, int] = {}  # of each character; the lowest bit stands before the first
+        self._positions: dict[
+            str, int
+        ] = {}  # for each character; the lowest bit is the place before the first
         at = 1
         for character in text:
             if character == "*":
-                self._loops |= at  # stays where it is, whatever comes
+                self._loops |= at  # places that any character keeps
                 continue
             at <<= 1
             if character == "?":
@@ -46,4 +48,4 @@ class Pattern:
 
 
 compiled = lru_cache(MOST_PATTERNS)(Pattern)
-"""The pattern of a text. Kept, since conditions of many requests compare with the same ones."""
+"""The pattern of a text. Cached, since conditions of many requests compare with the same patterns."""

@@ -1,4 +1,4 @@
-"""What a policy is evaluated for: who wants to do what, with what, and under which circumstances."""
+"""The facts that a policy is evaluated for: caller, action, resource and circumstances of the request."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,17 +17,17 @@ class Principal(NamedTuple):
 
     @property
     def is_root(self) -> bool:
-        """Whether this is the root user of an account, whom only a Deny keeps from anything in it."""
+        """Whether this is the root user of an account, who may do everything in it unless a Deny applies."""
         return self.arn is not None and self.arn.endswith(":root")
 
     @property
     def user_name(self) -> str | None:
-        """The name of a user, without its path; None: this is no user."""
+        """The name of a user, without its path; None if the caller is no user."""
         return self.arn.rpartition("/")[2] if self.arn is not None and ":user/" in self.arn else None
 
 
 def make_root(account_id: str) -> Principal:
-    """The root user of an account: whoever uses a key that belongs to no user."""
+    """The root user of an account: the caller with a key that belongs to no user."""
     return Principal(account_id, f"arn:aws:iam::{account_id}:root")
 
 

@@ -1,8 +1,8 @@
 """The statements of a policy: IAM's JSON, of a user, a queue or a topic.
 
-A statement applies to a request if all of its elements match. An Allow that lacks one, has one that we do not know, or
-a value with a policy variable (`${…}`) never applies; in a Deny such an element counts as matching.
-Sources: "IAM JSON policy element reference" (IAM User Guide), "Overview of managing access" (SQS Developer Guide).
+A statement applies to a request if all of its elements match. An Allow never applies if it lacks an element, or has an
+unknown element or a policy variable (`${…}`); in a Deny such an element counts as matching. Sources: "IAM JSON policy
+element reference" (IAM User Guide), "Overview of managing access" (SQS Developer Guide).
 """
 
 import re
@@ -22,12 +22,12 @@ _ELEMENTS = frozenset((
 
 _DOCUMENT = frozenset(("Version", "Id", "Statement"))
 
-# Policies that are kept; the longest one has 30,720 bytes.
+# Size of the cache; the longest policy has 30,720 bytes.
 MOST_POLICIES = 256
 
 
 class Principals(NamedTuple):
-    """Whom an element Principal names. `accounts`: ids, for everybody of the account."""
+    """The callers that an element Principal names. `accounts`: ids, for all callers of an account."""
 
     everybody: bool
     accounts: frozenset[str]
@@ -35,7 +35,7 @@ class Principals(NamedTuple):
     services: frozenset[str]
 
     def name(self, principal: Principal) -> bool:
-        """Whether it names this caller itself: everybody, a service, a user, or the root user of an account."""
+        """Whether it names this caller directly: as `*`, a service, a user, or the root user of an account."""
         return (
             self.everybody
             or principal.arn in self.arns
@@ -59,10 +59,10 @@ class Patterns(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """One statement. None: an element is missing, or not understood.
+    """One statement. A field is None if the element is missing or unsupported.
 
-    `is_complete`: everything in it is understood, and nothing is missing; an Allow applies only then. `principals` of a
-    statement of a user are None, since it is about that user.
+    `is_complete`: no element is unsupported or missing; otherwise an Allow never applies. `principals`: None in a
+    user's policy, which concerns that user.
     """
 
     denies: bool
@@ -92,7 +92,7 @@ class Policy(NamedTuple):
 
 @lru_cache(maxsize=MOST_POLICIES)
 def read_policy(text: str, *, of_user: bool = False) -> Policy:
-    """The policy; without statements when the text is not JSON. Kept by its text, so a change takes effect at once."""
+    """The policy, without statements if the text is not JSON. Cached by its text, so a change takes effect at once."""
     try:
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -104,7 +104,8 @@ def read_policy(text: str, *, of_user: bool = False) -> Policy:
 
 
 def misspelling(text: str) -> str | None:
-    """The first element or effect of a policy that IAM does not know; None: there is none, or it is no JSON object.
+    """The first element or effect of a policy that IAM does not define; None if all are defined or it is no JSON
+    object.
 
     Source: "IAM JSON policy elements reference" (IAM User Guide).
     """
@@ -157,7 +158,7 @@ def _patterns(fields: dict[str, object], element: str, *, lower: bool = False) -
 
 
 def _principals(element: object) -> Principals | None:
-    """`"*"`, `{"AWS": …}` and `{"Service": …}`. There are no callers of other kinds, so these mean nobody."""
+    """`"*"`, `{"AWS": …}` and `{"Service": …}`. Other kinds match no caller."""
     if element is None:
         return None
     kinds = element if isinstance(element, dict) else {"AWS": element}

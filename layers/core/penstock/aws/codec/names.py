@@ -43,7 +43,7 @@ def flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:
 
 
 def name_map_entries(key: str, value: str) -> msgspec.Meta:
-    """A map below `Member.entry.N` whose keys and values have names of their own."""
+    """A map below `Member.entry.N` with its own names for keys and values."""
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
 
 

@@ -2,8 +2,8 @@
 
 request.py       the URL of a request to Lambda, signed with the credentials of this process
 client.py        Invoke
-configuration.py how long a function may take
-event.py         a delivery as the event that the function gets
-outcome.py       what an answer of Lambda means: delivered, tried again, given up
-carrier.py       an attempt: an asynchronous invocation, and what came of it
+configuration.py the timeout of a function
+event.py         the function's event for a delivery
+outcome.py       the meaning of Lambda's answer: delivered, retried, given up
+carrier.py       an attempt: an asynchronous invocation and its outcome
 """

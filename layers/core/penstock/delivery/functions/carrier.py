@@ -33,7 +33,7 @@ class FunctionCarrier:
             event = build_event(delivery)
             answer = await self._client.invoke(function, event, ATTEMPT_SECONDS, "Event")
         except (TimeoutError, EndpointRefused, OSError) as error:
-            # The account reads the outcome, and names within the network are not its business.
+            # The account reads the outcome and must not learn names within the network.
             extra = {"delivery": delivery.delivery_id, "cause": str(error) or type(error).__name__}
             _log.warning("QUEUE_LAMBDA_ENDPOINT cannot be reached", extra=extra)
             return judge_failure(delivery, "Lambda cannot be reached")

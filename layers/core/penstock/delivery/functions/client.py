@@ -19,7 +19,7 @@ InvocationType = Literal["RequestResponse", "Event"]
 """Waits for the function's answer, or has Lambda invoke it later."""
 
 MOST_ANSWER_BYTES: Final = 8 * 1_048_576
-"""The answer of a function has 6 MB at most ("payload limit", Lambda quotas); its head, and a margin."""
+"""A function's answer has at most 6 MB ("payload limit", Lambda quotas), plus its head and a margin."""
 FUNCTION_ERROR: Final = b"x-amz-function-error"
 FORBIDDEN: Final = 403
 THROTTLED: Final = 429
@@ -45,7 +45,7 @@ class FunctionClient:
     async def invoke(
         self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType
     ) -> Answer:
-        """The answer. Raises EndpointRefused, TimeoutError and OSError."""
+        """Returns the answer. Raises EndpointRefused, TimeoutError and OSError."""
         url = build_url(self._address, function, "invocations")
         endpoint = parse_endpoint(url)
         headers: Mapping[str, str] = {"Content-Type": "application/json", "X-Amz-Invocation-Type": kind}

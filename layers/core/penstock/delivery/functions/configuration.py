@@ -1,4 +1,4 @@
-"""What Lambda says of a function, at QUEUE_LAMBDA_ENDPOINT.
+"""Reads a function's configuration from QUEUE_LAMBDA_ENDPOINT.
 
 Source: "GetFunctionConfiguration" (AWS Lambda API reference),
 https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConfiguration.html
@@ -15,7 +15,7 @@ from penstock.delivery.http.endpoint import parse_endpoint
 from .request import build_url, sign_request
 
 LONGEST_SECONDS: Final = 2.0
-"""Of each step: the connection, and each part of the answer."""
+"""Time limit of each step: the connection, and each part of the answer."""
 LONGEST_ANSWER: Final = 1_048_576
 
 
@@ -24,10 +24,10 @@ class _Configuration(msgspec.Struct, rename="pascal"):
 
 
 def read_timeout(address: str, function: FunctionArn) -> int | None:
-    """How many seconds a function may take, as the endpoint of Lambda at this address says.
+    """The function's timeout in seconds, according to Lambda's endpoint at this address.
 
-    None where it does not say: an emulator without this call, a role that may not `lambda:GetFunctionConfiguration`, a
-    function that is not there, an endpoint that does not answer.
+    None if it is unknown: an emulator lacks this call, the role may not `lambda:GetFunctionConfiguration`, the function
+    does not exist, or the endpoint does not answer.
     """
     url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)

@@ -1,8 +1,8 @@
-"""A delivery as the event that a function gets.
+"""Builds a function's event from a delivery.
 
 Source: "Invoking Lambda functions with Amazon SNS notifications", https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html:
-its example has the members of the envelope that queues and URLs get, two of them under other names. Where a message has
-no subject or no attributes the event has null and an empty object, so that a function finds each member (our choice).
+its example has the members of the envelope that queues and URLs get, two of them under other names. If a message has no
+subject or no attributes, the event has null or an empty object, so that a function finds each member (our choice).
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ _envelope = msgspec.json.Decoder(dict[str, object])
 
 
 def build_event(delivery: Delivery) -> bytes:
-    """The event, in JSON. That of a schedule is its Input, as it stands."""
+    """The event, in JSON. The event of a schedule is its unchanged Input."""
     if delivery.kind == SCHEDULE:
         return delivery.body.encode()
     return msgspec.json.encode(

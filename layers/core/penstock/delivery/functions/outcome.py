@@ -1,13 +1,13 @@
-"""What an answer of Lambda to an asynchronous invocation means.
+"""Interprets Lambda's answer to an asynchronous invocation.
 
-    2xx                accepted: Lambda invokes the function, and tries again itself if that fails
-    429, 5xx, none     for a subscription tried again as SNS tries AWS-managed endpoints
-    any other          for a subscription given up: a client-side error, which SNS does not try again
-    everything but 2xx for a schedule tried again as its RetryPolicy says, as for targets that are queues
+    2xx                accepted: Lambda invokes the function, and retries it if that fails
+    429, 5xx, none     a subscription's delivery is retried as SNS retries AWS-managed endpoints
+    any other          a subscription's delivery is given up: a client-side error, which SNS does not retry
+    everything but 2xx a schedule's invocation is retried as its RetryPolicy says, like that of a queue
 
 Sources: "Amazon SNS message delivery retries" (AWS-managed endpoints) and "Amazon SNS dead-letter queues" (SNS
-Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). The pauses of a schedule are ours: AWS says that
-they grow.
+Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). We chose the pauses of a schedule: AWS only says
+that they grow.
 """
 
 import re
@@ -35,7 +35,7 @@ _ERRORS: Final = {
     413: "RequestTooLargeException",
     429: "TooManyRequestsException",
 }
-"""Where an answer names no error ("Invoke", AWS Lambda API reference)."""
+"""The errors of answers that name none ("Invoke", AWS Lambda API reference)."""
 _name = re.compile(rb"[A-Za-z]{1,80}").match
 
 
@@ -57,26 +57,26 @@ def judge_failure(delivery: Delivery, text: str) -> Outcome:
 
 
 def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
-    """This installation does not invoke the function: nothing was sent, but the attempt counts."""
+    """This installation does not invoke the function: it sent no request, but the attempt counts."""
     delay = next_delay_ms(delivery) if delivery.kind == SCHEDULE else None
     return Outcome(None, f"AccessDeniedException: {text}"[:MOST_ERROR_CHARACTERS], delay, SHOWS_NOTHING)
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:
-    """Milliseconds until the next attempt; None when this was the last."""
+    """Milliseconds until the next attempt; None if this was the last."""
     seconds = schedule_delay(delivery) if delivery.kind == SCHEDULE else sns_delay(delivery.attempts)
     return None if seconds is None else round(seconds * 1000)
 
 
 def sns_delay(attempts: int) -> float | None:
-    """Seconds until the attempt after `attempts` and the one that has just failed."""
+    """Seconds until the next attempt, after `attempts` and the one that just failed."""
     if attempts >= MOST_SNS_RETRIES:
         return None
     return SNS_DELAYS[attempts] if attempts < len(SNS_DELAYS) else LATER_SNS_SECONDS
 
 
 def schedule_delay(delivery: Delivery) -> float | None:
-    """The same for a schedule. Its policy: how many retries there may be, and how old the invocation may still get."""
+    """The same for a schedule. Its policy: the most retries, and the greatest age of the invocation."""
     policy = delivery.policy or {}
     seconds = min(MOST_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
     if delivery.attempts >= policy["MaximumRetryAttempts"] or seconds > policy["SecondsLeft"]:

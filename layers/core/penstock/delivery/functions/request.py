@@ -1,6 +1,6 @@
-"""Requests to Lambda: their URL, and their signature if this process has credentials of AWS and botocore.
+"""Requests to Lambda: their URL, and their signature if this process has botocore and AWS credentials.
 
-Emulators take unsigned ones.
+Emulators accept unsigned requests.
 """
 
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ from penstock.aws.function_arn import FunctionArn
 
 
 class _NoCredentials(NamedTuple):
-    """This process has none. False, as an empty tuple is."""
+    """The value for missing credentials. False, like an empty tuple."""
 
 
 class NotSigned(OSError):  # noqa: N818 - named for the event
-    """The credentials of this process cannot be had at present: their service does not answer, or refuses them."""
+    """The credentials of this process are unavailable: their service does not answer, or refuses them."""
 
 
 @cache
 def _find_credentials() -> object:
-    """Credentials of AWS in the usual places, looked up once a process; without botocore there are none."""
+    """AWS credentials from the usual places, looked up once a process; it needs botocore."""
     try:
         from botocore.session import get_session  # noqa: PLC0415 - optional, and takes 0.1 s
     except ModuleNotFoundError:
@@ -32,7 +32,7 @@ def _find_credentials() -> object:
 def sign_request(
     method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """The headers with those of Signature Version 4, where this process has credentials. Raises NotSigned."""
+    """The headers, with those of Signature Version 4 if this process has credentials. Raises NotSigned."""
     try:
         credentials = _find_credentials()
         if not credentials:
@@ -43,12 +43,12 @@ def sign_request(
         request = AWSRequest(method, url, data=body, headers=headers)
         SigV4Auth(credentials, "lambda", region).add_auth(request)
         return dict(request.headers.items())
-    except Exception as error:  # botocore's errors have no class in common, and some are of requests
+    except Exception as error:  # botocore's errors have no common class, and some come from requests
         raise NotSigned(f"no credentials of AWS: {error}") from error
 
 
 def forget_missing_credentials() -> None:
-    """The next request looks for credentials again, if none were found before: their service may not have answered."""
+    """Makes the next request search credentials again if it found none: their service may not have answered."""
     if _find_credentials.cache_info().currsize and not _find_credentials():
         _find_credentials.cache_clear()
 

@@ -4,10 +4,10 @@
     guard.py         the addresses to which a worker may connect
     resolver.py      names to addresses
     connection.py    one HTTP/1.1 connection
-    sender.py        connections, kept and new: a new one goes to the address that was checked
+    sender.py        kept and new connections: a new one goes to the checked address
     request.py       headers and body of a delivery
-    outcome.py       what an answer means
-    carrier.py       an attempt: POST, and what came of it
+    outcome.py       the meaning of an answer
+    carrier.py       an attempt: the POST and its outcome
 
 Requests to Lambda (`delivery/functions`) go over the same connections.
 """

@@ -1,4 +1,4 @@
-"""The carrier of HTTP: to the URL that subscribed, or to the gateway of the installation."""
+"""The carrier of HTTP: posts to subscribed URLs, or to the gateway of the installation."""
 
 import logging
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 class HttpCarrier:
     """Posts deliveries. `signed_seconds`: how long events and gateways may take.
 
-    `url`: the gateway's, empty where this process has none; None: the URL of each delivery.
+    `url`: the gateway's, empty if this process has no gateway; None for the URL of each delivery.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class HttpCarrier:
 
     async def carry(self, delivery: Delivery) -> Outcome:
         """One POST."""
-        if self._url == "":  # the endpoint of such a delivery is a name, and no address to post to
+        if self._url == "":  # the endpoint of such a delivery is a name, not a URL
             return judge_failure(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else ATTEMPT_SECONDS
         outcome, sent_bytes, start = await self._post(delivery, seconds)
         return outcome._replace(sent_bytes=sent_bytes, answer=None if start is None else _text(start))
 
     def find_server(self, delivery: Delivery) -> tuple[str, int] | None:
-        """The server of the URL that subscribed. An endpoint that is refused becomes the outcome of the attempt."""
+        """The server of the subscribed URL. The refusal of an endpoint is an outcome of the attempt."""
         try:
             endpoint = parse_endpoint(delivery.endpoint)
         except EndpointRefused:
@@ -66,7 +66,7 @@ class HttpCarrier:
     def _report_unreached(self, delivery: Delivery, error: Exception) -> Outcome:
         if self._url is None or isinstance(error, ResolverBusyError):
             return judge_failure(delivery, error)
-        # The account reads the outcome, and names within the network are not its business.
+        # The account reads the outcome and must not learn names within the network.
         _log.warning(
             "the SNS gateway cannot be reached", extra={"delivery": delivery.delivery_id, "cause": str(error)}
         )
@@ -74,5 +74,5 @@ class HttpCarrier:
 
 
 def _text(start: bytes) -> str:
-    """As the database can store it."""
+    """The text without characters that the database cannot store."""
     return start.decode(errors="replace").replace("\0", "\ufffd")

@@ -1,8 +1,8 @@
 """One HTTP/1.1 connection to an endpoint: it sends a POST and returns the status of the answer.
 
-Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that it can be used
-again; where the log shows answers it keeps the first bytes. Redirects, cookies, proxies and content codings are not
-implemented, so none has to be switched off. Parser: llhttp (httptools), in its strict mode.
+Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that the connection can
+be used again; it keeps the first bytes if the log shows answers. Redirects, cookies, proxies and content codings are
+not implemented, so no code has to switch them off. Parser: llhttp (httptools), in its strict mode.
 """
 
 import asyncio
@@ -13,15 +13,15 @@ from typing import Final, NamedTuple, cast
 import httptools
 
 MOST_ANSWER_BYTES: Final = 65_536
-"""Head and body of an answer that are read, beside what is kept; beyond that the connection is closed."""
+"""How much of an answer's head and body is read besides the kept bytes; a longer answer closes the connection."""
 DRAIN_SECONDS: Final = 1.0
-"""How long the body of an answer may take before the connection is closed. The status counts all the same."""
+"""How long the body of an answer may take before the connection is closed. The status counts nevertheless."""
 
 
 class Answer(NamedTuple):
-    """What an endpoint answered. `start`: the first bytes of the body, None where nobody wants them.
+    """The answer of an endpoint. `start`: the first bytes of the body, None if the caller does not want them.
 
-    `headers`: names in lower case; empty where nobody wants the body. `is_complete`: the body did not break off.
+    `headers`: names in lower case; empty if the caller does not want the body. `is_complete`: the body arrived whole.
     """
 
     status: int
@@ -41,9 +41,9 @@ class ConnectionLost(OSError):  # noqa: N818 - named for the event
 class Connection(asyncio.Protocol):
     """An open connection, for one request at a time. It calls `on_idle` when the next request may be sent.
 
-    `kept_bytes`: how much of each answer's body is kept. 0: none, and the answer is there as soon as its head is.
+    `kept_bytes`: how much of each answer's body is kept. 0: none, and the answer ends with its head.
     `drain_seconds`: how long the body may take; None: as long as the caller waits. `dropped_bytes`: how much of an
-    answer is read beside what is kept.
+    answer is read besides the kept bytes.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Connection(asyncio.Protocol):
         self._most_bytes = dropped_bytes + kept_bytes
         self._start = b""
         self._headers: dict[bytes, bytes] = {}
-        self._status = 0  # of the answer that is read; 0: its head has not come
+        self._status = 0  # status of the current answer; 0 before its head
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._answer: asyncio.Future[Answer] | None = None
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def partial_answer(self) -> Answer | None:
-        """What came of the answer, if the status did: it counts, also when the time is over."""
+        """The received part of the answer, if it has a status, which counts even after the deadline."""
         return Answer(self._status, self._start, self._headers) if self._status else None
 
     @property
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is no subclass
 
     def data_received(self, data: bytes) -> None:
         if self._complete:
@@ -131,7 +131,7 @@ class Connection(asyncio.Protocol):
             self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        """The status is the outcome, also when the body never arrives."""
+        """The status is the outcome, even if the body never arrives."""
         status = self._parser.get_status_code()
         if self._complete:
             self.abort()  # a second answer
@@ -148,9 +148,9 @@ class Connection(asyncio.Protocol):
             self._start = (self._start + data)[: self._kept_bytes]
 
     def on_message_complete(self) -> None:
-        """The connection is free again, unless the endpoint wants it closed or did not read all of the request."""
+        """Frees the connection, unless the endpoint wants it closed or did not read all of the request."""
         if self._complete or self._parser.get_status_code() < 200:
-            return  # 1xx: the answer is still to come
+            return  # 1xx: the answer follows
         if self._drain is not None:
             self._drain.cancel()
         self._give_answer(is_complete=True)

@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 
 
 class EndpointRefused(Exception):  # noqa: N818 - named for the event
-    """The worker may not connect to the endpoint now; the text says why. Its name may have another address later."""
+    """The worker may not connect to the endpoint now; the text says why. The name may get another address later."""
 
 
 class EndpointInvalid(EndpointRefused):

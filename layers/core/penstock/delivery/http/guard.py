@@ -1,8 +1,8 @@
 """The addresses to which a worker may connect: public ones and those of WEBHOOK_ALLOW_CIDRS (SSRF protection).
 
-A worker posts a webhook to any URL that a subscriber chose, from inside the network: without this guard also to a
-cloud's metadata service, to the database and to the service itself. The worker checks every address of a name right
-before it connects, and connects to one of the checked addresses: a name that changes its answer gains nothing.
+A worker inside the network posts a webhook to any URL that a subscriber chose; without this guard also to a cloud's
+metadata service, to the database and to the service itself. The worker checks every address of a name right before it
+connects, and connects to one of the checked addresses, so a name that changes its answer does not evade the check.
 
 Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291 (mapped), 6052 (NAT64), 3056 (6to4),
 4380 (Teredo), 5214 (ISATAP).
@@ -17,7 +17,7 @@ from .endpoint import Address, EndpointRefused
 Network = IPv4Network | IPv6Network
 
 EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
-"""For an address that is a setting of the operator, and no subscriber's choice: it may be anywhere."""
+"""For an address that the operator has set: it may be anywhere."""
 
 _NEVER_PUBLIC_4: Final = tuple(
     IPv4Network(network)
@@ -57,7 +57,7 @@ _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
 
 class AddressGuard:
-    """Decides which addresses a worker may connect to. `allowed`: networks that are permitted although not public."""
+    """Decides which addresses a worker may connect to. `allowed`: permitted networks that are not public."""
 
     def __init__(self, allowed: Iterable[Network] = ()) -> None:
         self._allowed = tuple(allowed)
@@ -65,8 +65,8 @@ class AddressGuard:
     def permits(self, address: Address) -> bool:
         """Whether a worker may connect to this address.
 
-        An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted when WEBHOOK_ALLOW_CIDRS has the
-        IPv4 address; or when it has the IPv6 range (networks with DNS64) and the IPv4 address is permitted.
+        An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted if WEBHOOK_ALLOW_CIDRS has the
+        IPv4 address, or if it has the IPv6 range (networks with DNS64) and the IPv4 address is permitted.
         """
         inner = extract_ipv4(address)
         if inner is not None:
@@ -76,7 +76,7 @@ class AddressGuard:
     def check(self, addresses: Iterable[Address]) -> None:
         """Raises EndpointRefused unless every address of the name is permitted.
 
-        The error, which subscribers read, does not say which address: names within the network are nobody's business.
+        The error does not name the address, since subscribers read it and must not learn about the network.
         """
         if not all(map(self.permits, addresses)):
             raise EndpointRefused("an address of the host is not public and not in WEBHOOK_ALLOW_CIDRS")
@@ -93,7 +93,7 @@ def extract_ipv4(address: Address) -> IPv4Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address itself, and the end of a tunnel (ISATAP) that it names, belong to the public internet."""
+    """Whether the address, and the end of a tunnel (ISATAP) that it names, belong to the public internet."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NEVER_PUBLIC_4)
     if address not in _PUBLIC_6 or any(address in network for network in _NEVER_PUBLIC_6):
@@ -107,5 +107,5 @@ def _last_four_bytes(address: IPv6Address) -> IPv4Address:
 
 
 def read_networks(text: str) -> tuple[Network, ...]:
-    """Networks from WEBHOOK_ALLOW_CIDRS, separated by commas or blanks. Raises ValueError with the wrong one."""
+    """Networks from WEBHOOK_ALLOW_CIDRS, separated by commas or blanks. Raises ValueError with the invalid one."""
     return tuple(ip_network(part) for part in text.replace(",", " ").split())

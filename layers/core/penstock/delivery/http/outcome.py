@@ -1,4 +1,4 @@
-"""What an answer to a POST means, or that no answer came.
+"""Interprets the answer to a POST, or its absence.
 
 SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are retried, all other statuses except 2xx are
 permanent failures; no answer is a failed attempt. Events of the REST API: every status except 2xx is retried.
@@ -33,7 +33,7 @@ def judge_answer(delivery: Delivery, status: int) -> Outcome:
 
 
 def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
-    """No answer came: refused by the guard, no connection, connection closed, or timed out."""
+    """The outcome without an answer: refused by the guard, no connection, connection closed, or timed out."""
     text = (str(error) or type(error).__name__)[:MOST_ERROR_CHARACTERS]
     if isinstance(error, ResolverBusyError):
         return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)

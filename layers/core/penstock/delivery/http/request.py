@@ -21,7 +21,7 @@ from .endpoint import Endpoint
 
 SIGNED: Final = frozenset((EVENT, GATEWAY))
 """Kinds that are JSON and signed as Standard Webhooks."""
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix of the specification, no secret
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the specification's prefix, not a secret
 
 _SNS_AGENT: Final = "Amazon Simple Notification Service Agent"
 _AGENT: Final = f"Penstock/{__version__}"
@@ -53,7 +53,7 @@ def request_bytes(
 
 
 def sns_headers(delivery: Delivery) -> dict[str, str]:
-    """The headers that SNS sends; a SubscriptionConfirmation has none with the subscription's ARN."""
+    """The headers that SNS sends; a SubscriptionConfirmation lacks the header with the subscription's ARN."""
     headers = {
         "x-amz-sns-message-type": delivery.kind,
         "x-amz-sns-message-id": str(delivery.message_id),
@@ -74,8 +74,8 @@ def sns_headers(delivery: Delivery) -> dict[str, str]:
 
 
 def webhook_id(delivery: Delivery) -> str:
-    """What tells the receiver that it has a webhook already: the id of the message, and of the subscription for which a
-    gateway gets it. One publish goes to each phone that subscribed, and the gateway is one receiver for all of them.
+    """The id by which the receiver recognises a repeated webhook: of the message and, for a gateway, also of the
+    subscription. One publish goes to each subscribed phone, and the gateway is the receiver for all phones.
     """
     message_id, subscription_arn = str(delivery.message_id), delivery.subscription_arn
     if delivery.kind != GATEWAY or subscription_arn is None:
@@ -84,7 +84,7 @@ def webhook_id(delivery: Delivery) -> str:
 
 
 def event_headers(webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int) -> dict[str, str]:
-    """Headers for JSON, and a signature with each secret; the id is the same in every attempt, the time is not."""
+    """Headers for JSON, and a signature with each secret; attempts share the id, but not the time."""
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:
         return headers

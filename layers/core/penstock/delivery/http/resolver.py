@@ -1,9 +1,10 @@
 """Resolves names to addresses without blocking the event loop or the end of the process.
 
-The system's resolver cannot be cancelled and may take half a minute. A look-up therefore runs in a daemon thread of
-its own, which the worker abandons after a timeout; at most `MOST_LOOKUPS` run at a time, and `MOST_OF_A_DOMAIN` of
-names of one domain, so that the name servers of one do not hold up the others. An account has at most as many as are
-free, so that one with many slow domains does not hold up another. What finds no place is no attempt: it is put off.
+The system's resolver cannot be cancelled and may take half a minute. So each look-up runs in a daemon thread, which the
+worker abandons after a timeout. At most `MOST_LOOKUPS` run at a time, and `MOST_OF_A_DOMAIN` for names of one domain,
+so that slow name servers of one domain do not delay other domains. An account has at most as many look-ups as places
+are free, so that its slow domains do not delay other accounts. A look-up without a place is postponed and uses up no
+attempt.
 """
 
 import asyncio
@@ -19,18 +20,18 @@ from .endpoint import Address
 MOST_LOOKUPS: Final = 64
 MOST_OF_A_DOMAIN: Final = 8
 
-_of_domain: Counter[str] = Counter()  # look-ups that run
+_of_domain: Counter[str] = Counter()  # concurrent look-ups
 _of_account: Counter[str] = Counter()
 _lock = threading.Lock()
 
 
 class ResolverBusyError(OSError):
-    """Too many names are being looked up: nothing was sent to anybody."""
+    """Too many names are being looked up: the worker sent no request."""
 
 
 async def resolve(host: str, account_id: str) -> list[Address]:
     """All addresses of a name, in the order in which the caller should try them. Raises OSError (socket.gaierror),
-    ResolverBusyError. `account_id`: whose delivery it is for.
+    ResolverBusyError. `account_id`: the owner of the delivery.
     """
     domain = find_domain(host)
     with _lock:
@@ -53,7 +54,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
 
 
 def find_domain(host: str) -> str:
-    """The last two labels of a name, whose name servers answer for it (mostly: not below `co.uk`)."""
+    """The last two labels of a name: usually the domain with its name servers, but not below `co.uk`."""
     return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
 

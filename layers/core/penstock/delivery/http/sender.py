@@ -1,4 +1,4 @@
-"""Posts requests to endpoints over connections that are kept.
+"""Posts requests to endpoints over kept connections.
 
 A new connection goes to an address that the guard permits.
 
@@ -22,28 +22,28 @@ Resolver = Callable[[str, str], Awaitable[list[Address]]]
 """The addresses of a name (the first argument); the second one is the account that asks."""
 
 CONNECT_SECONDS: Final = 3.0
-"""For resolving the name, TCP and TLS together."""
+"""Time limit for resolving the name, TCP and TLS together."""
 MOST_ADDRESSES: Final = 3
-"""The sender tries no more addresses of a name."""
+"""How many addresses of a name the sender tries."""
 IDLE_SECONDS: Final = 4.0
-"""How long a connection is kept without a request: Node.js closes at five seconds, most servers later."""
+"""How long an idle connection is kept: Node.js closes at five seconds, most servers later."""
 MOST_IDLE: Final = 200
 
 
 KEEPALIVE_SECONDS: Final = 60
-"""A function may take 15 minutes, and NAT forgets a connection on which nothing is sent for 350 seconds."""
+"""A function may take 15 minutes, and NAT drops a connection that is silent for 350 seconds."""
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Has the system ask each minute whether the other side is still there."""
+    """Has the system probe the other side each minute."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # of Linux; others ask more seldom
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # on Linux; other systems probe less often
         if hasattr(socket, name):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), KEEPALIVE_SECONDS)
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port: any connection to the same origin can send a request."""
+    """Scheme, host and port: a request can use any connection to its origin."""
 
     scheme: str
     host: str
@@ -53,10 +53,10 @@ class Origin(NamedTuple):
 class Sender:
     """Posts requests in one event loop; `close` ends its connections.
 
-    `kept_bytes`: how much of the body of each answer is returned, but of answers from public addresses only: an answer
-    from the operator's own network is not for subscribers to read. `keeps_private`: of those, too, since nobody reads
-    them but this process. `drain_seconds`: how long the body of an answer may take; None: as long as the request may.
-    `dropped_bytes`: how much of an answer is read beside what is kept, before its connection is closed.
+    `kept_bytes`: how much of the body of each answer is returned. Answers from addresses that are not public return no
+    body, since subscribers must not read answers from the operator's network, unless `keeps_private`: then only this
+    process reads them. `drain_seconds`: how long the body of an answer may take; None: as long as the request may.
+    `dropped_bytes`: how much of an answer is read besides the kept bytes before its connection is closed.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class Sender:
         self._open: WeakSet[Connection] = WeakSet()
 
     async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> Answer:
-        """The answer. Raises EndpointRefused, TimeoutError and OSError (ssl.SSLError among them).
+        """Returns the answer. Raises EndpointRefused, TimeoutError and OSError (ssl.SSLError among them).
 
-        `account_id`: whose share of look-ups is used.
+        `account_id`: the account whose share of look-ups the request uses.
 
-        The endpoint may have closed a kept connection just now: then the sender posts the request once more, over a
-        new connection, unless a part of an answer came.
+        If the endpoint has just closed a kept connection, the sender posts the request once more over a new connection,
+        unless a part of an answer arrived.
         """
         connection = None
         try:
@@ -108,7 +108,7 @@ class Sender:
             return answer
 
     async def close(self) -> None:
-        """Ends all connections: kept ones, and those that still read answers."""
+        """Ends all connections, both idle and reading ones."""
         for timer in self._timers.values():
             timer.cancel()
         for connection in list(self._open):
@@ -154,7 +154,7 @@ class Sender:
                 self._drain_seconds,
                 self._dropped_bytes,
             ),
-            str(address),  # never the name, which the resolver would look up a second time
+            str(address),  # not the name, which the resolver would look up a second time
             endpoint.port,
             ssl=self._context() if secure else None,
             server_hostname=endpoint.host.removesuffix(".") if secure else None,

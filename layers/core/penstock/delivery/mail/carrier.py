@@ -1,9 +1,9 @@
-"""The carrier of e-mail: each mail goes over a connection of its own to the server of SNS_SMTP_URL.
+"""The carrier of e-mail: each mail goes over a new connection to the server of SNS_SMTP_URL.
 
 connect ──► TLS ──► EHLO, AUTH ──► MAIL FROM ──► RCPT TO ──► DATA ──► QUIT
 
-A login goes over TLS only. Every step has its longest time, and so has the whole attempt. Errors of the server itself
-are the operator's: they are logged, and the subscriber's account gets a short text without the server's name.
+The carrier logs in only over TLS. Each step and the whole attempt have a time limit. The operator sees errors of the
+server in the log; the subscriber's account gets a short text without the server's name.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ from .message import Mail, MailInvalid, render
 from .outcome import impossible, report_accepted, report_refusal, unknown, unreachable
 
 CONNECT_SECONDS: Final = 3.0
-"""For resolving the name and TCP."""
+"""Time limit for resolving the name and TCP."""
 COMMAND_SECONDS: Final = 10.0
-"""For TLS, and for the answer to each command."""
+"""Time limit for TLS, and for the answer to each command."""
 QUIT_SECONDS: Final = 0.5
 MOST_ADDRESSES: Final = 3
 
@@ -103,13 +103,13 @@ class MailCarrier:
             await client.rcpt(mail.recipient)
             sending.began = True
             await client.data(mail.content)
-            with suppress(SMTPException, OSError, TimeoutError):  # the server has the mail in any case
+            with suppress(SMTPException, OSError, TimeoutError):  # the server already has the mail
                 await client.quit(timeout=QUIT_SECONDS)
         finally:
             client.close()
 
     async def _connect(self) -> "Client":
-        """A connection that takes mails. Raises SMTPException, OSError, TimeoutError."""
+        """Opens a connection for mails. Raises SMTPException, OSError, TimeoutError."""
         async with asyncio.timeout(CONNECT_SECONDS):
             connected = await self._dial()
         server = self._server
@@ -166,7 +166,7 @@ class MailCarrier:
 
 
 class Client(SMTP):
-    """A client whose connection is gone once it is closed, also when the server does not answer."""
+    """A client that drops its connection on close, even if the server does not answer."""
 
     def close(self) -> None:
         transport = self.transport
@@ -176,12 +176,12 @@ class Client(SMTP):
 
 
 class Sending:
-    """How far an attempt has come. `began`: the server may have the mail."""
+    """The progress of an attempt. `began`: the server may have the mail."""
 
     began = False
 
 
 def _own_name() -> str:
-    """The name of this machine for EHLO, without asking a name server."""
+    """The name of this machine for EHLO, without a DNS query."""
     name = socket.gethostname()
     return name if name.isascii() and name.replace("-", "").replace(".", "").isalnum() else "localhost"

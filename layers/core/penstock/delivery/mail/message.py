@@ -1,12 +1,12 @@
-"""A delivery as a mail.
+"""Builds the mail of a delivery.
 
-The subject of a notification is that of the message, or SUBJECT; under its text is the link that ends the
-subscription. The sender's name is the topic's DisplayName. With `email-json` the text is the envelope, in which that
-link is. Sources: "Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail of AWS in pull
-request 102 of librato/librato-services; the texts about subscriptions are ours. The headers for one click are those of
-RFC 2369 and RFC 8058, and `Auto-Submitted` keeps programs from answering (RFC 3834).
+A notification has the message's subject, or SUBJECT, and under its text the link that ends the subscription. The
+sender's name is the topic's DisplayName. With `email-json` the text is the envelope, which contains that link. Sources:
+"Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail of AWS in pull request 102 of
+librato/librato-services; the texts about subscriptions are ours. RFC 2369 and RFC 8058 define the headers for one
+click, and `Auto-Submitted` keeps programs from answering (RFC 3834).
 
-No text of a user gets into a header with a line break or another control character in it.
+Line breaks and other control characters of users' texts never reach a header.
 """
 
 import re
@@ -26,25 +26,25 @@ CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"
 UNSUBSCRIBED_SUBJECT: Final = "AWS Notification - Unsubscribe Confirmation"
 
 _TEXT_POLICY: Final = SMTP.clone(cte_type="7bit")
-# A header that is folded within a link has to be put together again, which not every reader does.
+# No header is folded within a link, because not every reader joins the parts.
 _HEADER_POLICY: Final = _TEXT_POLICY.clone(max_line_length=998)
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _is_link = re.compile(r"https?://[!-;=?-~]{1,900}").fullmatch
 
 
 class MailInvalid(ValueError):  # noqa: N818 - named for the event
-    """The delivery can never become a mail: its recipient is no address."""
+    """The delivery cannot become a mail: its recipient is no address."""
 
 
 class Mail(NamedTuple):
-    """What the server gets."""
+    """The data for the server."""
 
     recipient: str
     content: bytes
 
 
 class _Document(msgspec.Struct):
-    """What queue.hand_over_mail says of a mail."""
+    """The facts of a mail from queue.hand_over_mail."""
 
     kind: str
     protocol: str
@@ -83,7 +83,7 @@ def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) 
     message["Auto-Submitted"] = "auto-generated"
     if link is not None:
         message["List-Unsubscribe"] = f"<{link}>"
-        if link.startswith("https:"):  # RFC 8058 knows no other
+        if link.startswith("https:"):  # the only value in RFC 8058
             message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message.set_content(_text(document, link))
     return Mail(document.destination, message.as_bytes(policy=_HEADER_POLICY))
@@ -135,7 +135,7 @@ def _text(document: _Document, link: str | None) -> str:
 
 
 def _footer(link: str | None) -> str:
-    """What stands under a message. Without a link only the subscriber's account can end the subscription."""
+    """The footer of a message. Without a link only the subscriber's account can end the subscription."""
     if link is None:
         return "\n\n--\nPlease do not reply directly to this email.\n"
     return (

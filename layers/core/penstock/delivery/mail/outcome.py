@@ -1,10 +1,10 @@
-"""What became of a mail.
+"""The outcome of a mail.
 
     accepted           delivered
-    4xx                tried again as SNS tries SMTP: 50 times in over 6 hours
+    4xx                retried as SNS retries SMTP: 50 times in over 6 hours
     5xx                given up; if it is about the recipient, it counts against the subscription
-    no mail server     (no connection, no TLS, no login, sender refused) tried again as for 4xx; the endpoint pauses
-    no answer to DATA  the server may have the mail: tried again after ten minutes, and not after the fifth attempt
+    no mail server     (no connection, no TLS, no login, sender refused) retried as for 4xx; the endpoint pauses
+    no answer to DATA  the server may have the mail: retried after ten minutes, and not after the fifth attempt
 
 Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), customer managed endpoints; RFC 5321, 4.2.1 and
 4.5.3.2.6 (a lost answer to DATA makes copies); RFC 3463 (the subject of an enhanced status code).
@@ -46,7 +46,7 @@ def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
 
 
 def is_bounce(code: int, text: str) -> bool:
-    """Whether a refusal is about the recipient's address or mailbox, and not, say, about who may send what."""
+    """Whether a refusal concerns the recipient's address or mailbox, and not, for example, the right to send."""
     enhanced = _enhanced(text)
     return enhanced[1] in ("1", "2") if enhanced else code in (550, 551, 553)
 
@@ -57,13 +57,13 @@ def unreachable(delivery: Delivery, error: str) -> Outcome:
 
 
 def unknown(delivery: Delivery) -> Outcome:
-    """The mail was sent, and no answer came."""
+    """The carrier sent the mail, and the server did not answer."""
     delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MOST_COPIES else None
     return Outcome(None, "the mail server did not answer; it may have the mail", delay, FAILS)
 
 
 def impossible(error: Exception) -> Outcome:
-    """There is no mail to send."""
+    """The delivery has no mail to send."""
     return Outcome(None, shorten(str(error)), None, SHOWS_NOTHING)
 
 

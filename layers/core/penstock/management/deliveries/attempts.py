@@ -1,4 +1,4 @@
-"""What became of each attempt to deliver to a URL."""
+"""The outcomes of attempts to deliver to a URL."""
 
 from datetime import datetime
 from typing import Final, Literal
@@ -21,7 +21,7 @@ class Attempt(msgspec.Struct):
     """An attempt. `outcome`: delivered; retried (another attempt follows); given_up.
 
     `status`: null when no answer came. `duration_ms`: with connecting. `sent_bytes`: the request with its head.
-    `answer`: its first 256 bytes, where WEBHOOK_LOG_ANSWERS is on, for who may do `penstock:ReadAnswers`.
+    `answer`: its first 256 bytes, if WEBHOOK_LOG_ANSWERS is on, for users with `penstock:ReadAnswers`.
     """
 
     id: int

@@ -98,9 +98,12 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
 
 
 class QueueMinute(Struct):
-    """What happened in a minute, and what was there when it was last measured in it; null: it was not. `sent`: all that
-    entered the queue; `received`: all deliveries, `redelivered` among them; `dead_lettered`: what left for the
-    dead-letter queue. `oldest_at`: when the oldest message entered. `last_received_at`: in this minute or before."""
+    """Events of a minute, and the counts of the last measurement in it, null without one.
+
+    `sent`: all messages that entered the queue; `received`: all deliveries, `redelivered` among them; `dead_lettered`:
+    messages that left for the dead-letter queue. `oldest_at`: when the oldest message entered. `last_received_at`: in
+    this minute or before.
+    """
 
     starts_at: datetime
     sent: int
@@ -144,8 +147,8 @@ class ForecastPoint(Struct):
 
 
 class Outlook(Struct):
-    """How a forecast was made, or by `reason` why there is none: `too_little_past`, `no_method_beats_unchanged`,
-    `intervals_do_not_hold`. `interval_level`: so many of such intervals should hold the actual number;
+    """How a forecast was made, or in `reason` why it is missing: `too_little_past`, `no_method_beats_unchanged`,
+    `intervals_do_not_hold`. `interval_level`: the share of such intervals that should contain the actual number;
     `interval_coverage`: so many did in the backtest. `mean_error`, `unchanged_error`: messages, of `backtests`
     forecasts of the last day, made by `method` and by "it stays as it is"."""
 
@@ -159,9 +162,11 @@ class Outlook(Struct):
 
 
 class Warnings(Struct):
-    """What will happen to a queue within days; null: nothing of it. `retention_seconds`: until its oldest message is
-    deleted unread. `fastest_rate`: messages a second in its best hour, when even that is less than `mean_rate`, what
-    arrives on average: its consumers never catch up."""
+    """Events expected for a queue within days; null: not expected.
+
+    `retention_seconds`: until its oldest message is deleted unread. `fastest_rate`: messages a second in its best hour,
+    if even that is less than `mean_rate`, the average arrivals: its consumers never catch up.
+    """
 
     retention_seconds: float | None = None
     fastest_rate: float | None = None

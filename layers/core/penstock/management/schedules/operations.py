@@ -124,7 +124,7 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
 
 
 def delete_schedule(name: str, context: Context) -> Operation[None]:
-    """Deletes a schedule; it is no error if there is none of this name."""
+    """Deletes a schedule; a missing one is no error."""
     if may_be_schedule_name(name):
         yield from Call(DROP_SCHEDULE, (*group_key(context), name))
 

@@ -193,7 +193,7 @@ class ShownSchedule(Struct):
     rate: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
     warning: str | UnsetType = UNSET
-    """What is not as it should be: only in the answer to a request that writes the schedule."""
+    """A problem of the schedule: only in the answer to a request that writes it."""
 
 
 class SchedulePage(Struct):
@@ -205,7 +205,7 @@ class SchedulePage(Struct):
 class Synced(Struct):
     """The names of the schedules that a sync created, updated, left as they were and deleted.
 
-    `warnings`: what is not as it should be with those that were given.
+    `warnings`: problems of the given schedules.
     """
 
     created: list[str]

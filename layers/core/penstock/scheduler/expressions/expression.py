@@ -42,7 +42,7 @@ class Expression:
     timezone: str
 
     def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
-        """The first time strictly after `instant`, in UTC and whole seconds; None when there is none.
+        """The first time strictly after `instant`, in UTC and whole seconds; None if there are no further ones.
 
         Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or an unknown zone.
         `anchor`: the first time of a rate, from which it counts: StartDate, or the time when the schedule was made. Its

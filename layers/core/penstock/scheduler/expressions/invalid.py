@@ -94,7 +94,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
         raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)
     if foreign := _FOREIGN(text):
         instead = " " if foreign[0].isspace() else None
-        raise Flaw(f"{foreign[0]!a} cannot stand in an expression", foreign.start(), 1, instead)
+        raise Flaw(f"{foreign[0]!a} is not allowed in an expression", foreign.start(), 1, instead)
     return read(text)
 
 

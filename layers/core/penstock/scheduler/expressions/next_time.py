@@ -41,7 +41,7 @@ class CronTimes:
         )
 
     def next_after(self, instant: datetime, zone: tzinfo) -> datetime | None:
-        """The first instant after this one, in UTC; None when there is none until 2199."""
+        """The first instant after this one, in UTC; None if no time until 2199 matches."""
         local = self._next_local(instant.astimezone(zone).replace(tzinfo=None, microsecond=0))
         while local is not None:
             found = first_instant(local, zone)

@@ -40,7 +40,7 @@ def sign_drafts(
         topic = None if draft is None else parse_topic_arn(draft.topic)
         if (
             draft is None or topic is None
-        ):  # SQL answers an ARN that is none of a topic with an error: it finds no such topic
+        ):  # SQL reports an error for an ARN of another kind: it finds no such topic
             topic_messages.append(None)
         else:
             topic_messages.append((yield from topic_message(topic, draft.text, environment)))

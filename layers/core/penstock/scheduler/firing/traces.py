@@ -14,7 +14,7 @@ Key = tuple[int, Hashable, str]
 
 
 class Traces:
-    """The spans of one transaction. Without a tracer there are none."""
+    """The spans of one transaction. Without a tracer it creates no spans."""
 
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer

@@ -4,13 +4,13 @@ r"""Filter policies of subscriptions: checked and compiled once, when they are s
     compiled   [[["store", false, ["in", ["example_corp"]]], ["price", false, ["range", 100, true, 1000000000, true]]]]
     facts      {"store": ["example_corp"], "price": [120]}
 
-A key of a policy on the body may be a path itself: `{"a.b": [1]}` is `{"a": {"b": [1]}}`, as in AWS's rule engine,
+A key of a policy on the body may be a path: `{"a.b": [1]}` is `{"a": {"b": [1]}}`, as in AWS's rule engine,
 which joins the names of a path by dots.
 A compiled policy is a list of alternatives (more than one with `$or`); an alternative is a list of keys, all of which
 must match: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names joined by U+001F.
 A compiled policy has no regular expressions: `queue.policy_matches` compares texts, numbers and networks with the facts
-of a message (facts.py). A rule that changes here may have to change in queue.policy_matches.sql and
-queue.fact_passes.sql; test_policy_matches checks both sides together.
+of a message (facts.py). If you change a rule here, also check queue.policy_matches.sql and queue.fact_passes.sql;
+test_policy_matches tests both sides together.
 
 Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). Texts of errors: reports of users for the
 limits; github.com/aws/event-ruler, the engine that AWS publishes, for the syntax.
@@ -43,12 +43,12 @@ class Key:
     operators: tuple[Operator, ...]
 
     def points(self) -> int:
-        """Points towards the limit of wildcards: the sum of the patterns' points times their number; 0 without one."""
+        """Points for the wildcard limit: the sum of the patterns' points times their number; 0 without wildcards."""
         points = [operator.points for operator in self.operators if operator.points]
         return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
 
     def compile_key(self) -> list[object]:
-        """The key as SQL reads it; its tests for equality become one test."""
+        """The key in SQL's form; its tests for equality become one test."""
         tests = [operator.test for operator in self.operators if operator.test]
         equal = [value for test in tests if test[0] == "in" for value in test[1]]
         others = [test for test in tests if test[0] != "in"]
@@ -58,7 +58,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object of the policy: keys that all must match, and each `$or` with the objects of which one must match."""
+    """An object of the policy: all keys must match, and of each `$or` at least one object."""
 
     parts: "tuple[Key | Or, ...]"
 
@@ -101,7 +101,7 @@ def too_complex() -> InvalidParameter:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def list_parts(members: dict[str, object], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
-    """The rules of an object of the policy and of the objects in it. Raises InvalidParameter."""
+    """Reads the rules of an object of the policy and of its nested objects. Raises InvalidParameter."""
     if not members:
         raise invalid_operator("Empty objects are not allowed")
     for name, value in members.items():

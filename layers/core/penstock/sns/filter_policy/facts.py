@@ -18,8 +18,8 @@ from .values import SEPARATOR, path_of_name, plain_value
 
 Facts = dict[str, list[object]]
 
-MOST_PATH_CHARACTERS = 4_194_304  # of one message: deep objects with long names make long paths
-MOST_ARRAY_LEVELS = 32  # of nested arrays: queue.keys_match_together calls itself once a level
+MOST_PATH_CHARACTERS = 4_194_304  # limit of a message: deep objects with long names make long paths
+MOST_ARRAY_LEVELS = 32  # limit of nested arrays: queue.keys_match_together calls itself once a level
 MOST_CONTAINERS = (
     131_072  # objects and arrays, by their brackets: as many as 256 KiB hold; decoding takes 10-25 ms
 )
@@ -35,7 +35,7 @@ def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
     """The facts of message attributes, without binary ones.
 
     A message with an attribute whose value does not fit its type has no facts, so every policy rejects it (AWS counts
-    these in the metric NumberOfNotificationsFilteredOut-InvalidAttributes). Values are compared as JSON writes them:
+    these in the metric NumberOfNotificationsFilteredOut-InvalidAttributes). Values are compared in their JSON form:
     policies escape quotes and backslashes twice ("Policy constraints for attribute-based filtering").
     """
     try:
@@ -59,7 +59,7 @@ def _attribute(kind: str, text: str) -> list[object]:
 
 
 def number_text(text: str) -> bytes:
-    """The value of a number attribute as JSON writes it: `+1`, `01` and `.5` are accepted too."""
+    """The value of a number attribute in JSON; `+1`, `01` and `.5` are accepted too."""
     try:
         msgspec.json.decode(text.strip())
         return text.strip().encode()
@@ -73,9 +73,9 @@ def _escape(text: str) -> str:
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
 def body_facts(body: str) -> Mapping[str, object] | None:
-    """The facts of a message body; None when it is no JSON object, which every policy of scope MessageBody rejects.
+    """The facts of a message body; None if it is no JSON object, which every policy of scope MessageBody rejects.
 
-    None as well for a body that cannot be compared: more than 32 nested arrays, paths of more than 4 MiB in all, or
+    Also None for a body that cannot be compared: it has more than 32 nested arrays, paths of more than 4 MiB in all, or
     more than 131,072 brackets that open an object or an array. Takes up to 0.2 s a MiB (see `effects.compute`).
     """
     try:
@@ -138,7 +138,7 @@ def flatten_document(document: dict[str, object]) -> Mapping[str, object]:
 
 
 def with_nested_names(facts: Facts) -> Facts:
-    """The facts with the paths that names with dots stand for."""
+    """Expands names with dots in the facts to paths."""
     nested: Facts = {}
     for path, values in facts.items():
         nested.setdefault(path_of_name(path), []).extend(values)

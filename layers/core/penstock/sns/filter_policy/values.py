@@ -1,4 +1,4 @@
-"""Texts and numbers of filter policies and messages, in the form in which SQL compares them.
+"""Converts texts and numbers of filter policies and messages to the form that SQL compares.
 
 Numbers are from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints");
 this module rounds those of policies, SQL those of messages. A number outside that range, such as an account id, equals
@@ -24,7 +24,7 @@ def plain_value(text: str) -> str:
 
 
 def path_of_name(name: str) -> str:
-    """The path that a name of a body, or of a policy on it, stands for: a dot in it is as good as nesting."""
+    """The path of a name in a body or in a policy on it: a dot in the name is equivalent to nesting."""
     return name.replace(".", SEPARATOR)
 
 
@@ -49,7 +49,7 @@ def in_range(value: float) -> bool:
 
 
 def round_value(value: T) -> T | float:
-    """A number of a policy, with five digits after the point when it is in range; anything else as it is."""
+    """Rounds a policy's number to five digits after the point if it is in range; returns other values unchanged."""
     if not isinstance(value, float) or not in_range(value):
         return value
     return float(Decimal(repr(value)).quantize(_DIGITS, ROUND_HALF_UP))

@@ -1,8 +1,8 @@
-"""Platform applications: what SNS publishes to mobile apps with.
+"""Platform applications, through which SNS publishes to mobile apps.
 
-Credentials of a push service are needed to create an application, and are not kept: Penstock talks to no push service.
-Only a digest is, which tells whether an application that exists has the same ones. Sources: CreatePlatformApplication,
-SetPlatformApplicationAttributes, GetPlatformApplicationAttributes (API reference).
+A request needs the credentials of a push service to create an application. Penstock talks to no push service and does
+not store them; it stores only a digest, to recognise an existing application with the same credentials. Sources:
+CreatePlatformApplication, SetPlatformApplicationAttributes, GetPlatformApplicationAttributes (API reference).
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ ATTRIBUTES = frozenset((
     "SuccessFeedbackRoleArn", "FailureFeedbackRoleArn", "SuccessFeedbackSampleRate", "ApplePlatformTeamID",
     "ApplePlatformBundleID", "Enabled",
 ))  # fmt: skip
-MOST_CHARACTERS = 16_384  # of one attribute, our choice: a certificate or a key file has fewer
+MOST_CHARACTERS = 16_384  # of one attribute, our choice: a certificate or a key file is shorter
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -45,7 +45,7 @@ _text = msgspec.json.Decoder(dict[str, str]).decode
 def create_platform_application(
     request: sns.CreatePlatformApplicationRequest, context: Context
 ) -> Operation[sns.CreatePlatformApplicationResult]:
-    """Makes an application, or finds the one of this platform and name that has the same attributes."""
+    """Creates an application, or finds the one with this platform, name and the same attributes."""
     if not is_application_name(request.name):
         raise errors.InvalidParameter.named("Name")
     if request.platform not in PLATFORMS:
@@ -85,7 +85,7 @@ def delete_platform_application(
 def get_platform_application_attributes(
     request: sns.GetPlatformApplicationAttributesRequest, context: Context
 ) -> Operation[sns.GetPlatformApplicationAttributesResult]:
-    """What was set, but the credentials."""
+    """The attributes that were set, without the credentials."""
     read_application_arn(request.platform_application_arn, context)
     stored = yield from describe_application(request.platform_application_arn)
     return sns.GetPlatformApplicationAttributesResult(attributes=readable(stored))
@@ -123,7 +123,7 @@ def list_platform_applications(
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def check_attributes(given: Mapping[str, str]) -> None:
-    """Raises InvalidParameter for an attribute that applications do not have, and for a bad value."""
+    """Raises InvalidParameter for an attribute that applications lack, and for an invalid value."""
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
@@ -150,7 +150,7 @@ def kept(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def digest(given: Mapping[str, str]) -> str:
-    """What is stored of the credentials."""
+    """The digest of the credentials, which is stored instead of them."""
     return sha256(msgspec.json.encode([given.get(name, "") for name in SECRETS])).hexdigest()
 
 

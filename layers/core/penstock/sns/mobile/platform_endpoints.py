@@ -1,4 +1,4 @@
-"""Endpoints of platform applications: an app on a device, by the token that its push service has given it.
+"""Endpoints of platform applications: each is an app on a device, named by the token of its push service.
 
 Sources: CreatePlatformEndpoint, GetEndpointAttributes, SetEndpointAttributes (API reference); the sample code of the
 SNS Developer Guide for registering tokens, which reads the ARN from the error for a token that has other attributes.
@@ -43,7 +43,7 @@ _text = msgspec.json.Decoder(dict[str, str]).decode
 def create_platform_endpoint(
     request: sns.CreatePlatformEndpointRequest, context: Context
 ) -> Operation[sns.CreatePlatformEndpointResult]:
-    """Makes an endpoint, or finds the one of this token if it has the same attributes."""
+    """Creates an endpoint, or finds the one with this token and the same attributes."""
     arn = read_application_arn(request.platform_application_arn, context)
     given = dict(request.attributes or {})
     if request.custom_user_data is not None:
@@ -120,8 +120,8 @@ def list_endpoints_by_platform_application(
 
 
 def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
-    """Raises InvalidParameter unless there is such an endpoint, to subscribe it, and AuthorizationError for another
-    account's: endpoints have no policy that could permit it, and a topic would push where Publish may not.
+    """Checks an endpoint for Subscribe. Raises InvalidParameter if it does not exist, and AuthorizationError for
+    another account's endpoint: no policy could permit it, and the topic would push where Publish may not.
     """
     parsed = parse_endpoint_arn(arn)
     if policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
@@ -132,7 +132,7 @@ def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def check_attributes(given: Mapping[str, str]) -> None:
-    """Raises InvalidParameter for an attribute that endpoints do not have, and for a bad value."""
+    """Raises InvalidParameter for an attribute that endpoints lack, and for an invalid value."""
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
@@ -146,14 +146,14 @@ def check_attributes(given: Mapping[str, str]) -> None:
 
 
 def check_token(token: str, platform: str) -> str:
-    """The token as it is kept: for Apple in lower case (GetEndpointAttributes). Raises InvalidParameter."""
+    """The token in its stored form: for Apple in lower case (GetEndpointAttributes). Raises InvalidParameter."""
     if not token or len(token) > MOST_TOKEN_CHARACTERS or encode_text(token) is None:
         raise errors.InvalidParameter.named("Token")
     return token.lower() if platform.startswith(("APNS", "MACOS")) else token
 
 
 def kept(given: Mapping[str, str]) -> dict[str, str]:
-    """The attributes that are stored beside the token."""
+    """The attributes that are stored with the token."""
     return {name: value.lower() if name == "Enabled" else value for name, value in given.items()}
 
 
