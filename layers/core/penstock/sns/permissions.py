@@ -77,7 +77,7 @@ def check_label(label: str) -> None:
 
 
 def check_grant(request: sns.AddPermissionRequest) -> None:
-    """Checks accounts (12 digits), actions (those of topics) and that XML can show the label. Raises InvalidParameter."""
+    """Checks accounts (12 digits), topic actions, and that XML can show the label. Raises InvalidParameter."""
     check_label(request.label)
     if not request.aws_account_ids or not all(map(is_account_id, request.aws_account_ids)):
         raise errors.InvalidParameter.named("AWSAccountId")
