@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # Requests make no reference cycles: a collection after every 700 allocations finds nothing. Thousands of clients that
 # connect make many objects that stay; a collection of a generation stops everybody for 1 ms each 1,000 of its objects.
 GARBAGE_THRESHOLDS = (2_000, 5, 100)
-# So long the event loop waits for the interpreter's lock while a thread computes (effects.Compute); by default 5 ms.
+# How long the event loop waits for the interpreter's lock while a thread computes (effects.Compute); by default 5 ms.
 SWITCH_SECONDS = 0.001
 # After the requests have ended, only calls of disconnected clients are under way; a hanging database ends no call.
 SHUTDOWN_SECONDS = 0.5

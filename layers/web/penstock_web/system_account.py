@@ -68,7 +68,7 @@ class SystemAccount:
         output: IO[bytes] | int,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Starts a command as this user, in a session of its own: Ctrl-C in the terminal does not reach it."""
+        """Starts a command as this user, in a new session: Ctrl-C in the terminal does not reach it."""
         user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.is_other_user else {}
         return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
             list(map(str, command)),

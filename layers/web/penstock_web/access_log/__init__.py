@@ -5,5 +5,6 @@
     lines.py    what a line has
     writer.py   the queue and the thread
 
-A request only appends a tuple, and never waits for who reads the log. What does not fit is dropped and counted.
+A request only appends a tuple, and never waits for the reader of the log. The writer drops and counts lines that do
+not fit.
 """

@@ -31,7 +31,7 @@ class Answered(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What waits to be written. `ended_at`: seconds since 1970."""
+    """A line that waits to be written. `ended_at`: seconds since 1970."""
 
     ended_at: float
     answered: Answered
@@ -61,7 +61,7 @@ class Line(msgspec.Struct, omit_defaults=True):
 
 
 def read_caller(context: Context | None) -> tuple[str | None, str | None]:
-    """The account and the user's name. With QUEUE_ACCESS=sigv4 nobody, as long as no signature was verified."""
+    """The account and the user's name. None with QUEUE_ACCESS=sigv4 until a signature was verified."""
     if context is None or (context.user is None and context.environment.settings.queue_access == "sigv4"):
         return None, None
     return context.account_id, context.caller.principal.user_name

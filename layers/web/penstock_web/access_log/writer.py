@@ -20,7 +20,7 @@ MOST_LINES: Final = 10_000
 """Lines that wait to be written: some 5 MB."""
 PAUSE_SECONDS: Final = 0.25
 BATCH_LINES: Final = 500
-"""So many lines end the thread's pause."""
+"""This many lines end the thread's pause."""
 CLOSE_SECONDS: Final = 2.0
 """For the lines that still wait when the process ends."""
 LOG_INTERVAL_SECONDS: Final = 60.0
@@ -84,7 +84,7 @@ class AccessLog:
         try:
             while part:
                 part = part[os.write(self._descriptor, part) :]
-        except OSError:  # nobody reads it, or the disk is full
+        except OSError:  # the reader is gone, or the disk is full
             self._drop(part.count(b"\n"))
 
     def _drop(self, lines: int) -> None:

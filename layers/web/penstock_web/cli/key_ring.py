@@ -125,7 +125,7 @@ class KeyRing:
         )
 
     def show(self, key_id: str) -> Iterator[str]:
-        """What is known of a key, but its secret. Raises LocalError for an unknown one."""
+        """Describes a key, without its secret. Raises LocalError for an unknown one."""
         for key in self._call(LIST_KEYS):
             if key.key_id == key_id:
                 names = ("created", "last used", "expires", "revoked")
@@ -149,7 +149,7 @@ class KeyRing:
     ) -> Iterator[str]:
         """Makes a user, or (`new` False) gives one other policies. A policy is `read`, `operate`, `admin` or JSON.
 
-        Raises LocalError for a bad name or account, a policy that is none, a user that exists, or does not.
+        Raises LocalError for a bad name or account, an invalid policy, and a user that exists, or does not.
         """
         account_id = self._account(account)
         if not is_user_name(name):
@@ -260,7 +260,7 @@ class KeyRing:
 
 
 def make_first_key(settings: Settings) -> None:
-    """With QUEUE_ACCESS=sigv4, makes and prints an access key if there has never been one; then nobody could call.
+    """With QUEUE_ACCESS=sigv4, makes and prints the first access key: without one no client could call.
 
     Any number of processes may do so at once: one of them makes it. Raises SettingError, LocalError.
     """

@@ -59,14 +59,14 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
 
 
 class _Named(msgspec.Struct):
-    """What is read of a queue of GET /v1/metrics/lag."""
+    """The members that are read of a queue of GET /v1/metrics/lag."""
 
     name: str
     verdict: QueueVerdict | None
 
 
 class _Page(msgspec.Struct):
-    """What is read of GET /v1/metrics/lag."""
+    """The members that are read of GET /v1/metrics/lag."""
 
     queues: list[_Named]
     next: str | None = None

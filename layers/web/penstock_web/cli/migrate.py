@@ -30,9 +30,7 @@ def migrate(
     ] = None,
     first_key: Annotated[
         bool,
-        typer.Option(
-            "--first-key", help="with QUEUE_ACCESS=sigv4: then make and show a key if there is none"
-        ),
+        typer.Option("--first-key", help="with QUEUE_ACCESS=sigv4: then make and show the first key"),
     ] = False,
 ) -> None:
     from penstock.postgres.migrating import describe_applied

@@ -53,7 +53,7 @@ def unset(role: Role) -> None:
 
 
 def set_role(database: Database, role: str, account_id: str, region: str) -> Iterator[str]:
-    """Lines that say what holds now, and what the role lacks. Raises LocalError for a name that is none."""
+    """Lines that say what holds now, and what the role lacks. Raises LocalError for an invalid name."""
     from penstock.aws.arn import is_account_id, is_region
     from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
     from penstock_web.system_account import LocalError
@@ -92,4 +92,4 @@ def unset_role(database: Database, role: str) -> Iterator[str]:
     rows = database.call(UNSET_ROLE_ACCOUNT, (role,)) if "\0" not in role else []
     if not any(row.found for row in rows):
         raise LocalError(f"the role {role!r} stands for no account")
-    yield f"role {role} stands for no account of its own any more"
+    yield f"role {role} has no account any more"

@@ -65,7 +65,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     ] = None,
     first_key: Annotated[
         bool,
-        typer.Option("--first-key", help="with QUEUE_ACCESS=sigv4: make and show a key if there is none"),
+        typer.Option("--first-key", help="with QUEUE_ACCESS=sigv4: make and show the first key"),
     ] = False,
 ) -> int:
     if ephemeral and data_dir is not None:
@@ -97,7 +97,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
 
 
 def _applying(file: Path) -> Callable[[Settings, str], None]:
-    """Reads the file now: what is wrong with it must not wait for a database."""
+    """Reads the file now, so that its mistakes are reported before the database is ready."""
     from penstock_web.manifest.source import read_file
 
     return partial(_apply, read_file(file))

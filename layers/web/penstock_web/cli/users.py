@@ -1,4 +1,4 @@
-"""`penstock users`: who may do what with QUEUE_ACCESS=sigv4.
+"""`penstock users`: users and their rights with QUEUE_ACCESS=sigv4.
 
 In the database, as the operator of an installation; with --endpoint those of the caller's account, over the REST API.
 """

@@ -197,7 +197,7 @@ class AsgiExchange:
             self._connection.write(head + part)
         if not more:
             self.response_complete = True
-            self._body.clear()  # nobody takes what the application has left
+            self._body.clear()  # the client is gone: drop the rest of the response
             self._changed.set()
             self._connection.end_response(self.keep_alive)
 
@@ -211,7 +211,7 @@ class AsgiExchange:
             elif self._scope["http_version"] == "1.1":
                 self._chunked = True
                 head.append(b"transfer-encoding: chunked\r\n")
-        if self._expects_continue:  # whether the body is still coming nobody knows
+        if self._expects_continue:  # the client may or may not send the body
             self.keep_alive = False
         if not self.keep_alive:
             head.append(CLOSE)

@@ -30,7 +30,7 @@ def is_sqs_path(method: str, path: str) -> bool:
 
 
 def names_action(scope: Scope) -> bool:
-    """Whether a request on a path that is none of ours is for an action: so clients get the errors that they can read.
+    """Whether a request on an unknown path is for an action: then the client gets errors that it can read.
 
     A client of a bare queue name sends a form to `/name`.
     """
@@ -76,7 +76,7 @@ class AwsApplication:
         return join_repeated_headers(header_pairs) if self._checks_access else dict(header_pairs)
 
     def refusal(self, http: HttpRequest, error: Exception) -> HttpResponse:
-        """The response to a request that makes no call. What is no error of AWS is logged, and tells no details."""
+        """The response to a request that makes no call. Errors that AWS lacks are logged, and tell no details."""
         if isinstance(error, RejectedRequest):
             self.meter.count_refusal(error.error)
             return error.response()

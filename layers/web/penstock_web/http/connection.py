@@ -39,7 +39,7 @@ class HttpConnection(asyncio.Protocol):
         self._waiting: deque[AsgiExchange] = deque()
         self._refusal = 0  # the status with which the server itself ends the connection, after all responses
         self._held = False  # until the client has read the last response
-        self._lingers = False  # reads what nobody wants, so that the client can read its answer
+        self._lingers = False  # reads and drops data, so that the client can read its answer
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

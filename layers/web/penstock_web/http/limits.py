@@ -1,6 +1,6 @@
 """What a client may take of a connection: every limit of size, number and time of the HTTP server, and its timer.
 
-What is not HTTP's is limited elsewhere: the length of a body (`penstock.gateway`), the time that a request may take
+Other limits are elsewhere: the length of a body (`penstock.gateway`), the time that a request may take
 (`deadlines.py`), the memory of long requests (`request_memory.py`), responses that clients leave unread
 (`batching/write_backpressure.py`).
 """
@@ -46,9 +46,9 @@ class Limits:
     linger_idle_seconds: float = 5.0
     """Likewise, without a further byte."""
     max_waiting_requests: int = 100
-    """Pipelined requests that wait for the one that is being answered; what follows them is not read."""
+    """Pipelined requests that may wait for the current one; further ones are not read."""
     max_unread_body_bytes: int = LONG_BODY_BYTES
-    """Of a body, what is read before the application asks for it, besides one read from the socket."""
+    """Bytes of a body that are read before the application asks for them, besides one read from the socket."""
     max_connections: int = field(default_factory=connections_of_process)
     """Connections at once; further ones get 503."""
     max_share_of_an_address: float = 0.75

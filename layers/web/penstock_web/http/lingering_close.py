@@ -1,7 +1,7 @@
 """The end of a connection whose client is still sending: its answer would be lost in a reset of the connection.
 
 A socket that is closed with unread bytes resets the connection, and the client, whose write fails, never reads that its
-request is too long: SDKs then send it again. So the server ends its own side, reads on for a while what nobody wants,
+request is too long: SDKs then send it again. So the server ends its own side, reads and drops data for a while,
 and closes when the client has closed its side (RFC 9112, 9.6).
 """
 

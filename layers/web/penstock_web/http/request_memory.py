@@ -6,8 +6,8 @@ The service holds a body of a MiB up to four times while it checks it, merges it
 hundred requests at once that would be half a GB. So it processes long requests that arrived whole, as far as the budget
 allows, and a client that sends slowly takes no part of this budget. A body that is still being read is held once.
 
-Nobody has proved who he is before his body has arrived, so memory is shared by address: addresses take turns, one has
-at most half of what is being read, a request counts once its first 16 KiB have arrived, and while others wait, one that
+No caller is authenticated before the body has arrived, so memory is shared by address: addresses take turns, one has
+at most half of the memory, a request counts once its first 16 KiB have arrived, and while others wait, one that
 arrives slower than 64 KiB a second is refused with 408. A request that has memory does not wait for messages.
 """
 
@@ -27,10 +27,10 @@ PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # less would make the longest request wai
 READING_SHARE = 0.5
 """Of an address; it may have one request in any case."""
 FIRST_BYTES = 16_384
-"""So many of a body arrive before it is given memory."""
+"""This many bytes of a body arrive before it gets memory."""
 SLOW_BYTES_A_SECOND = 65_536
 SLOW_SECONDS = 1.0
-"""So long a request may be slower."""
+"""Grace period before a slow upload loses its memory."""
 CHECK_SECONDS = 0.25
 
 
@@ -155,7 +155,7 @@ class LongRequest:
             if self._received_bytes > LONG_BODY_BYTES:
                 await self._acquire(self._processing)
             else:
-                self.release()  # nobody knew its length before
+                self.release()  # its length was unknown before
         return message
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""What is known of an AWS request at its end, for its span: noted only while the request is recorded."""
+"""Facts of an AWS request at its end, for its span: collected only while the request is recorded."""
 
 from collections.abc import Callable, MutableMapping, Sequence
 from types import TracebackType
@@ -61,7 +61,7 @@ class RequestNotes:
 
 
 class RequestTrace(Protocol):
-    """The trace that a request belongs to; as a context manager it is that of what begins meanwhile.
+    """The trace that a request belongs to; as a context manager it is the current trace.
 
     `notes`: None where the request is not recorded.
     """

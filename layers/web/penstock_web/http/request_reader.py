@@ -109,7 +109,7 @@ class RequestReader:
             if rest is not None:
                 self._ignore_upgrade(rest)
         except HttpParserError as error:
-            if self.accepts or self.exchange is not None:  # what follows the last request does not matter
+            if self.accepts or self.exchange is not None:  # data after the last request does not matter
                 self._refuse(choose_status(error))
         if self._body is not None:  # the rest has not arrived yet
             self._use_asgi()
@@ -159,7 +159,9 @@ class RequestReader:
         parser, headers, limits = self._parser, self._headers, self._limits
         self._in_head = False
         if parser is None or not self.accepts:
-            raise RefusedRequestError(503)  # nobody sees this status: the connection is being closed
+            raise RefusedRequestError(
+                503
+            )  # the client never sees this status: the connection is being closed
         self._request_headers, self._headers = headers, []  # trailers are no headers (RFC 9110, 6.5.1)
         self._method = parser.get_method().decode("ascii")
         self._version = parser.get_http_version()
@@ -247,7 +249,7 @@ class RequestReader:
         return self._connection.is_free and application.handles(self._method, self._path)
 
     def _use_asgi(self) -> None:
-        """Hands the request, and what has arrived of its body, to ASGI."""
+        """Hands the request, and the part of its body that has arrived, to ASGI."""
         body, self._body = self._body, None
         scope = {
             "type": "http",
@@ -268,7 +270,7 @@ class RequestReader:
             self.on_body(bytes(body))
 
     def _ignore_upgrade(self, rest: memoryview) -> None:
-        """Reads a request once more, as one that asks for no other protocol (RFC 9110, 7.8), and what follows it."""
+        """Reads a request once more, as one that asks for no other protocol (RFC 9110, 7.8), and the data after it."""
         while self._upgrades and self._method != "CONNECT":
             lines = [f"{self._method} {self._url.decode('ascii')} HTTP/{self._version}".encode("ascii")]
             lines += [b"%b: %b" % pair for pair in self._request_headers if pair[0] != b"upgrade"]
@@ -283,7 +285,7 @@ class RequestReader:
 
     # --- what is missing ---------------------------------------------------------------------------------------------
     def _expect_rest(self) -> None:
-        """Limits the time until the rest of a request arrives, and what may come without a byte of a body."""
+        """Limits the time until the rest of a request arrives, and the data that may come without a byte of a body."""
         if self._stalled_bytes == 0 and self._connection.is_read:
             self.start_timer()
         self._stalled_bytes += self._read_bytes or 1

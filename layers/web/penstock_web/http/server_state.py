@@ -25,7 +25,7 @@ class Stoppable(Protocol):
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """The applications, the limits, and what is under way. `aws_application`: None without the fast path."""
+    """The applications, the limits, and the open connections. `aws_application`: None without the fast path."""
 
     application: ASGIApp
     aws_application: AwsApplication | None

@@ -1,4 +1,4 @@
-"""Long polls of a process: each waiting request costs a future, but no connection, no task and no timer of its own.
+"""Long polls of a process: each waiting request costs a future, but no connection, no task and no timer.
 
 A request waits until one of these serves or wakes it:
 
@@ -342,8 +342,8 @@ class LongPollDispatcher:
             self._check_when_due(rows)
 
     async def _check_others(self, arns: list[str], now: float) -> None:
-        """The same for queues that the last check did not name, as nobody waited there: they are registered already,
-        but what becomes visible by time is not known."""
+        """The same for queues that the last check left out, as no request waited there: they are registered already,
+        but it is unknown which messages become visible by time."""
         rows = await self._execute(POLL_QUEUES, [arns, None])
         self._last_check.add(arns, rows, now)
         self._wake_found(rows)
@@ -357,7 +357,7 @@ class LongPollDispatcher:
     def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
         """Checks at the moment at which something becomes visible.
 
-        Not where something is visible already: who was woken for it may have to leave it to somebody else.
+        Not if a message is visible already: the request that was woken for it may have to leave it to another one.
         """
         wait_ms = rows[-1].wait_ms if rows else None
         if not wait_ms:

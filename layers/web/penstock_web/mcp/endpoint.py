@@ -1,6 +1,6 @@
 """/mcp: tools that only read, by the Streamable HTTP transport of the Model Context Protocol.
 
-Each POST is a request of its own: no session, no stream, an answer in JSON. Keys and policies are those of the REST
+Each POST is independent: no session, no stream, an answer in JSON. Keys and policies are those of the REST
 API: a tool asks for what the route with the same operation asks for. The package `mcp` speaks the protocol.
 """
 
@@ -47,7 +47,7 @@ class ProtocolResponse(Response):
             await self._manager.handle_request(scope, receive, send)
 
 
-@routes.post("/mcp", right=SIGNED_IN, in_schema=False)  # each tool has a right of its own
+@routes.post("/mcp", right=SIGNED_IN, in_schema=False)  # each tool asks for its own right
 async def mcp(request: Request) -> Response:
     """One request of the protocol."""
     manager = StreamableHTTPSessionManager(_server, json_response=True, stateless=True)

@@ -183,7 +183,7 @@ def _facts(facts: Mapping[str, object]) -> str:
 
 
 def _line(value: object) -> str:
-    """In one line of a table; nothing for what is not known."""
+    """A value in one line of a table; empty if unknown."""
     return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
 
 

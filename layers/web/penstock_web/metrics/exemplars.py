@@ -1,6 +1,6 @@
 """The trace of the last recorded request in each bucket of a histogram, for OpenMetrics (there "Exemplars").
 
-A process has those of its own requests, also where several share a port. There is a limited number: one a bucket.
+A process has the exemplars of its requests, also if several processes share a port. Each bucket has one.
 """
 
 from collections import defaultdict
@@ -28,5 +28,5 @@ class Exemplars:
             self._texts[labels][bucket] = f' # {{trace_id="{trace.trace_id}"}} {seconds!r} {time():.3f}'
 
     def of(self, name: str, labels: str) -> dict[int, str]:
-        """What follows the samples of a series of a metric, by the position of the bucket."""
+        """The texts after the samples of a series of a metric, by the position of the bucket."""
         return self._texts.get(labels, {}) if name == DURATIONS else {}

@@ -37,7 +37,7 @@ class Form(NamedTuple):
 
     @property
     def end(self) -> str:
-        """What follows all families: OpenMetrics shows that the answer is whole."""
+        """The text after all families: OpenMetrics shows that the answer is whole."""
         return "# EOF\n" if self.is_openmetrics else ""
 
 

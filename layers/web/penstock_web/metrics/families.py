@@ -273,7 +273,7 @@ BLOCKS: Final[dict[str, Block]] = {
         (),
         (
             Family("penstock_db_pool_size", "gauge", "Database connections of the pool, idle and active."),
-            Family("penstock_db_pool_idle", "gauge", "Of these, those that nobody uses."),
+            Family("penstock_db_pool_idle", "gauge", "Of these, the idle ones."),
             Family("penstock_db_pool_active", "gauge", "Of these, those in use."),
             Family("penstock_db_pool_waiting", "gauge", "Calls that wait for a connection now."),
         ),
@@ -397,7 +397,7 @@ VERDICT: Final = Family("penstock_queue_verdict", "gauge", "Always 1: how the qu
 UNTIL_EMPTY: Final = Family(
     "penstock_queue_until_empty_seconds",
     "gauge",
-    "Until the backlog will be gone; missing when there is none, and when it will not be as things are.",
+    "Until the backlog will be gone; missing without a backlog, and if it does not shrink at the current rates.",
 )
 SINCE_RECEIVE: Final = Family(
     "penstock_queue_since_receive_seconds",
@@ -425,4 +425,4 @@ QUEUE_VERDICTS: Final[dict[Family, tuple[str, ...]]] = {
     UNTIL_RETENTION: ("queue",),
     NEVER_CATCHES_UP: ("queue",),
 }
-"""What is said of queues with a name, and the labels of each."""
+"""The families of named queues, and the labels of each."""

@@ -54,7 +54,7 @@ def metrics_router(
 ) -> APIRouter:
     """A router with the route /metrics.
 
-    `admit` raises an error for who may not read it; `refresh`: as Readings.
+    `admit` raises an error for a caller without the right to read it; `refresh`: as Readings.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)

@@ -1,6 +1,6 @@
 """Counts messages and database calls by queue, from what operations report.
 
-A limited number of queues have a block of their own; the others share one, `_other`. When the table is full, deleted
+A limited number of queues have separate blocks; the others share one, `_other`. When the table is full, deleted
 queues are removed: their counts are added to `_other`, so the sum over all queues never falls.
 """
 

@@ -30,7 +30,7 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up.
+    """Reads measurements. `most_queues`: how many queues have separate rows; the others are added up.
 
     `verdicts`: gives those on queues with these ARNs.
 

@@ -1,4 +1,4 @@
-"""Who may read /metrics, which names the queues of all accounts: as QUEUE_ACCESS says, or with QUEUE_METRICS_TOKEN.
+"""Decides who may read /metrics, which names the queues of all accounts: by QUEUE_ACCESS, or with QUEUE_METRICS_TOKEN.
 
 off       everyone; with a token set, who sends it
 presence  who sends any credentials; with a token set, who sends it

@@ -92,7 +92,7 @@ class VerdictReadings:
 
 
 def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """The series of each family. `label`: gives the label of a queue with this ARN. What is not known has no line."""
+    """The series of each family. `label`: gives the label of a queue with this ARN. Unknown values have no line."""
     named = sorted((label(judged.arn), judged) for judged in verdicts)
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
     yield (

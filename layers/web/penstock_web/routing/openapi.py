@@ -35,7 +35,7 @@ EVERY_ROUTE: Final = (
 class Problem(msgspec.Struct):
     """An error; `detail` explains a message that is AWS's, `hint` says what to do about it, where that is known.
 
-    For a schedule's expression: `position` of the error, counted from 0, a `suggestion` of what was probably meant, and
+    For a schedule's expression: `position` of the error, counted from 0, a `suggestion` of the probable meaning, and
     `examples`.
     """
 

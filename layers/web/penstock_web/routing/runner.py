@@ -54,7 +54,7 @@ class OperationRunner:
         self._request = request
         self._scope = request.scope
         settings = self._api.environment.settings
-        event = request.scope.get("aws.event")  # in the container there is none
+        event = request.scope.get("aws.event")  # None in the container
         http = HttpRequest(
             request.method,
             request.url.path,
@@ -104,7 +104,7 @@ class OperationRunner:
         yield from authorize(right, name, self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
-        """What `reader` makes of the request's body; of a long one without holding up other requests."""
+        """The result of `reader` for the request's body; a long one does not hold up other requests."""
         body = await self._request.body()
         if len(body) <= LONG_COMPUTATION_BYTES:
             return reader(body)

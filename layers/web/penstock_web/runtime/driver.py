@@ -67,7 +67,7 @@ class Resources:
         self.computations = ThreadPoolExecutor(1, "compute")  # more would share the interpreter's lock
         self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
-        # What is done at once for an effect without a result, with the duration of the last database call.
+        # Called at once for an effect without a result, with the duration of the last database call.
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }
@@ -99,7 +99,7 @@ class Resources:
 
 
 class OperationRun(Generic[T]):
-    """One operation under way, without a task of its own: it goes on in the callbacks of its effects' futures.
+    """One operation under way, without a task: it continues in the callbacks of its effects' futures.
 
     `on_end` is called once: the operation has its `result`, failed with `error`, or was cancelled (`is_cancelled`).
     """
@@ -182,7 +182,7 @@ class OperationRun(Generic[T]):
         self._resources.batcher.return_messages(cast("Receive[Row]", self._effect).queue, messages)
 
     def discard(self) -> None:
-        """Nobody will have the result of an operation that has ended: messages that it has just received go back."""
+        """Drops the result of an operation that has ended: messages that it has just received go back."""
         has_result = self._on_end is None and self.error is None and not self.is_cancelled
         if has_result and isinstance(self._effect, Receive):
             self._return_messages(self._last_result)
@@ -190,7 +190,7 @@ class OperationRun(Generic[T]):
     def cancel(self, *, disconnected: bool) -> None:
         """Ends the operation early, unless it has ended.
 
-        What changes something goes on for a client that has `disconnected`: it may have been carried out already.
+        A change continues for a client that has `disconnected`: the database may have made it already.
         Messages that arrive for a receive that was cancelled go to other requests.
         """
         if self._future is None or (disconnected and isinstance(self._effect, (BatchCall, Transact))):

@@ -1,4 +1,4 @@
-"""Who receives from which queue: counted here, and written to the database each ten seconds."""
+"""The receivers of each queue: counted here, and written to the database each ten seconds."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from penstock.reports import ReceivedBy
 
 WRITE_SECONDS: Final = 10.0
 EMPTY_WRITES: Final = 6
-"""Where no message came, what was noted is written each sixth time only."""
+"""Receivers without a message are written each sixth time only."""
 MOST_RECEIVERS: Final = 10_000
 """Of a process, between two writes; those beyond are not noted."""
 LONGEST_AGENT: Final = 200
@@ -53,7 +53,7 @@ class Receivers:
         self._noted: dict[tuple[object, ...], Noted] = {}
 
     def note(self, report: ReceivedBy, _seconds: float) -> None:
-        """A receive has ended. Whoever cannot be told apart by what is compared here is the same receiver."""
+        """A receive has ended. Clients that these values do not tell apart count as one receiver."""
         http = report.client.http
         headers = http.headers
         key = (
@@ -81,7 +81,7 @@ class Receivers:
                 await self.flush(write)
 
     async def flush(self, write: Write) -> None:
-        """Writes what was noted. What cannot be written is dropped: it is no record."""
+        """Writes the counts. Counts that cannot be written are dropped: they are no record."""
         noted, self._noted = [*self._noted.values()], {}
         if not noted:
             return

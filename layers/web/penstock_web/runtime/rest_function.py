@@ -27,7 +27,7 @@ from penstock_web.routing.runner import RunOperation
 
 T = TypeVar("T")
 
-# Mangum logs a line for each request; what is answered as it should be is not logged (docs/deployment.md, "Logs").
+# Mangum logs a line for each request; successful requests are not logged (docs/deployment.md, "Logs").
 logging.getLogger("mangum").setLevel(logging.WARNING)
 
 
@@ -65,7 +65,7 @@ class RestHandler:
 def event_loop() -> Iterator[None]:
     """Sets the thread's event loop, in which Mangum runs an application, and closes it at the end.
 
-    Mangum would make a loop if there were none, and would never close it.
+    Mangum would make a loop if none existed, and would never close it.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)

@@ -131,7 +131,7 @@ class Tracing:
 
 
 def build_resource(settings: Settings) -> Resource:
-    """Who records: what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say (the SDK reads them), else our own.
+    """The resource of spans: from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES (read by the SDK), else our values.
 
     OTLP_SERVICE_NAME counts before both, unless it has its default. `service.instance.id` is random, as the semantic
     conventions recommend ("Service").

@@ -1,6 +1,6 @@
 """Background workers of the container: the same `run_once` that scheduled functions call, in a loop, in a thread.
 
-`_next_pause` of each says how long it sleeps after a run. Where LISTEN works, nobody asks the database in vain:
+`_next_pause` of each says how long it sleeps after a run. Where LISTEN works, no worker queries without need:
 
     deliver, fire, move   until a notification, or the time at which the next delivery or schedule is due
     maintain, measure     while something changes, at the intervals of the settings; then until the next change
@@ -46,7 +46,7 @@ SETTLE_SECONDS = 0.4
 LONGEST_PAUSE_SECONDS = 3600.0
 # After a round that found nothing to clean, the pause is so many times longer.
 IDLE_PAUSE_FACTOR = 5
-# So long `deliver` runs each second, to be registered for a notification before it sleeps.
+# How long `deliver` runs each second, to be registered for a notification before it sleeps.
 REGISTERING_SECONDS = 2.0
 # Then it sleeps so long, to be registered again shortly before the minute is over: see queue.next_delivery.
 REGISTERED_SECONDS = 45.0
@@ -204,7 +204,7 @@ class MeasurementWorker(Worker):
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
         self._long_polls = long_polls
         self._activity = activity
-        # What was known of changes before each part. The parts have pauses of their own, so a run may do one only.
+        # The last known change before each part. The parts have separate pauses, so a run may do one only.
         self._known: dict[str, tuple[int | None, int]] = {}
         # The same before the round that is under way: many queues take several runs.
         self._round_known: tuple[int | None, int] | None = None

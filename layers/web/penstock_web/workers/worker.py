@@ -1,4 +1,4 @@
-"""The loop of a background worker: it runs in a thread, on a connection of its own, and pauses."""
+"""The loop of a background worker: it runs in a thread, on its own connection, and pauses."""
 
 import asyncio
 import logging

@@ -51,7 +51,7 @@ def list_keys(endpoint: str) -> None:
 
 
 def show_key(endpoint: str, key_id: str) -> None:
-    """What is known of a key, but its secret. Raises LocalError for an unknown one."""
+    """Describes a key, without its secret. Raises LocalError for an unknown one."""
     print_fields(_find_row(Client(endpoint).members("/keys"), "id", key_id, "key"))
 
 

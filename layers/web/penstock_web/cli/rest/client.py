@@ -23,7 +23,7 @@ _COMMANDS: Final = {
     "GET /v1/mappings lists them.": "`penstock mappings list` lists them.",
     "GET /v1/deliveries/endpoints lists them.": "`penstock webhooks list` lists them.",
 }
-"""The hints of the REST API that name a route, for who writes commands."""
+"""The hints of the REST API that name a route, as commands."""
 
 T = TypeVar("T")
 Document = dict[str, object]
@@ -42,7 +42,7 @@ class RefusedError(LocalError):
 
 
 class Client:
-    """Calls a service. Each method raises LocalError, in a line, when nobody answers or the answer is an error."""
+    """Calls a service. Each method raises LocalError, in a line, for an error and if the service does not answer."""
 
     def __init__(
         self, endpoint: str | None = None, *, region: str | None = None, seconds: float = _SECONDS

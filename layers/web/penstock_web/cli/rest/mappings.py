@@ -18,7 +18,7 @@ MappingId = Annotated[str, typer.Argument(metavar="ID", help="as `mappings list`
 COLUMNS = ("id", "queue", "function", "state", "batch_size", "last_result")
 
 
-@app.command("list", help="list the mappings, and what became of the last batch of each")
+@app.command("list", help="list the mappings and the result of the last batch of each")
 def list_(
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="only those of a queue")] = None,
     function: Annotated[str | None, typer.Option(metavar="NAME", help="only those to a function")] = None,
@@ -91,7 +91,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 
 @app.command("enable", help="let a mapping trigger its function (again)")
 def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """From now on, with the rights of who calls."""
+    """From now on, the mapping has the caller's rights."""
     say(Client(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
 
 
@@ -103,7 +103,7 @@ def disable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -
 
 @app.command("delete", help="delete a mapping; the queue and its messages stay")
 def delete(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """An error if there is none."""
+    """An error if the mapping does not exist."""
     Client(endpoint).call("DELETE", _path(mapping))
     say({"deleted": mapping}, json, f"deleted {mapping}")
 

@@ -42,7 +42,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 
 
 def confirm(yes: bool, question: str) -> None:
-    """Raises LocalError when the answer is no, or nobody can answer."""
+    """Raises LocalError if the answer is no, or if no terminal can give one."""
     if yes:
         return
     if not sys.stdin.isatty():

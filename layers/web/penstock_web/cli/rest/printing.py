@@ -57,7 +57,7 @@ def print_fields(document: Mapping[str, object]) -> None:
 
 
 def print_described(document: Document, json: bool) -> None:
-    """JSON; or a line a member, its attributes and tags each on one of their own."""
+    """JSON; or a line for each member, and for each attribute and tag."""
     if json:
         print_json(document)
         return

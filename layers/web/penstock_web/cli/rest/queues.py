@@ -169,7 +169,7 @@ def peek(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Changes nothing: neither the count of receives nor who may receive them."""
+    """Changes nothing: neither the count of receives nor the visibility."""
     client, path = Client(endpoint), queue_path(name, "/messages/peek")
     states = _STATES if state == "all" else (state,)
     found = [message for one in states for message in client.messages(path, state=one, limit=limit)]
@@ -187,7 +187,7 @@ def tail(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Looks at all that can be received once a second; what is received within a second may be missed.
+    """Reads all visible messages once a second; it may miss messages that a consumer receives within a second.
 
     Ids of messages that come at the same time may be in another order: it keeps all that it has seen, not the last.
     """
@@ -251,7 +251,7 @@ def delete(
 
 @app.command("pause", help="hand out no message of a queue until it is resumed; it goes on taking messages")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """What is in flight may be deleted."""
+    """Messages in flight may be deleted."""
     Client(endpoint).call("POST", queue_path(name, "/pause"))
     say({"paused": name}, json, f"{name} is paused")
 
@@ -278,7 +278,7 @@ def _is_paused(queue: Document) -> bool:
 
 
 def _delete_messages(client: Client, name: str, wanted: dict[str, object], json: bool) -> None:
-    """Raises LocalError if there is none of these any more."""
+    """Raises LocalError if none of these messages exists any more."""
     answer = client.call("DELETE", queue_path(name, "/messages"), wanted)
     deleted = answer["deleted"]
     number = len(deleted) if isinstance(deleted, list) else 0

@@ -104,7 +104,7 @@ def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("delete", help="delete a schedule")
 def delete(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """An error if there is none: the service itself would not mind."""
+    """An error if the schedule does not exist: the service itself ignores that."""
     client = Client(endpoint)
     client.call("GET", _path(name))
     client.call("DELETE", _path(name))

@@ -16,7 +16,7 @@ from .values import json_object, json_or_text
 
 app = typer.Typer()
 topics = typer.Typer(name="topics", help="topics of a running service")
-subscriptions = typer.Typer(name="subscriptions", help="who gets the messages of a topic")
+subscriptions = typer.Typer(name="subscriptions", help="subscribers of the topics of a running service")
 app.add_typer(topics)
 app.add_typer(subscriptions)
 
@@ -130,7 +130,7 @@ def delete_subscription(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """It is no error if there is none."""
+    """It is no error if the subscription does not exist."""
     topic, _, subscription = arn.rpartition(":")
     if arn.count(":") != 6:
         raise LocalError(f"{arn} is not the ARN of a subscription")

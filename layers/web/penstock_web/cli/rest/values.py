@@ -52,7 +52,7 @@ def json_or_text(text: str) -> object:
 
 
 def json_object(text: str, option: str) -> object:
-    """The JSON object as it is written. Raises BadParameter, which says at which character it is none."""
+    """The JSON object as it is written. Raises BadParameter, which names the character at which the JSON is invalid."""
     import msgspec
 
     try:

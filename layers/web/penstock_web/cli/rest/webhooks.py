@@ -23,7 +23,7 @@ _LOOK_SECONDS = 0.5
 _LONGEST_LOOK_SECONDS = 20
 """An endpoint may take 15 seconds to answer."""
 
-app = typer.Typer(name="webhooks", help="endpoints of a running service, and what became of each attempt")
+app = typer.Typer(name="webhooks", help="endpoints of a running service, and the outcome of each attempt")
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="as it was subscribed")]
 
@@ -68,7 +68,7 @@ def pause(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     say({"paused": url}, json, f"{url} is paused")
 
 
-@app.command("resume", help="deliver to an endpoint again; what waits is due now")
+@app.command("resume", help="deliver to an endpoint again; waiting messages are due now")
 def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """Also one that was paused since it failed."""
     Client(endpoint).call("POST", "/deliveries/endpoints/resume", {"endpoint": url})
@@ -77,7 +77,7 @@ def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("test", help="send a test event to an endpoint, and show what it answers")
 def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """As what is delivered to it: signed, guarded and logged. Waits 20 s; fails unless it was delivered."""
+    """Signed, guarded and logged like every delivery. Waits 20 s; fails unless it was delivered."""
     client = Client(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
     answer = _wait_for_attempt(client, url, str(sent["message_id"]))
@@ -93,7 +93,9 @@ def replay(
     url: Annotated[str | None, typer.Option(metavar="URL", help="only to this endpoint")] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="only what was last tried at this time (RFC 3339) or later"),
+        typer.Option(
+            metavar="TIME", help="only deliveries that were last tried at this time (RFC 3339) or later"
+        ),
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -115,7 +117,7 @@ def replay(
 
 
 def _wait_for_attempt(client: Client, url: str, message_id: str) -> Document | None:
-    """The first attempt to deliver this message; None: there was none in 20 seconds."""
+    """The first attempt to deliver this message; None if none happened in 20 seconds."""
     for _ in range(round(_LONGEST_LOOK_SECONDS / _LOOK_SECONDS)):
         for attempt in _attempts(client, url, failed=False, limit=100):
             if attempt["message_id"] == message_id:
