@@ -57,11 +57,11 @@ class Fleet:
             os.close(ready)
 
     def stop_one(self) -> None:
-        """SIGTERM, and a good end."""
+        """SIGTERM, and a good end. Its standard input stays open: a worker whose input ends gets a second SIGTERM."""
         process = self.processes.pop()
         process.terminate()
-        process.communicate(timeout=30)
-        assert process.returncode == 0
+        assert process.wait(timeout=30) == 0
+        process.communicate()
 
     def kill(self) -> None:
         for process in self.processes:
