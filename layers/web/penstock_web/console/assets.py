@@ -17,7 +17,7 @@ TYPES: Final = {
 
 @cache
 def read_asset(name: str) -> tuple[bytes, str] | None:
-    """The content of a file in static/ and its type; None: there is none of this name."""
+    """The content of a file in static/ and its type; None if no file has this name."""
     kind = TYPES.get("." + name.rpartition(".")[2])
     folder = files(__package__) / "static"
     if kind is None or name not in {file.name for file in folder.iterdir()}:

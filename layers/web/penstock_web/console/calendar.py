@@ -115,7 +115,7 @@ def describe_times(row: CalendarRow) -> str:
 
 
 def build_days(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
-    """Seven days from `start`; what should have fired before belongs to the first."""
+    """Seven days from `start`; overdue schedules belong to the first day."""
     by_day: dict[date, list[Fires]] = {}
     for each in sorted(fires, key=lambda each: (each.at, each.names)):
         by_day.setdefault(max(each.at, start).date(), []).append(each)

@@ -24,7 +24,7 @@ class Chart(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """A series each: what a queue held at the end of a minute, what came and went in it, the age of the oldest."""
+    """Series by the minute: messages at its end, arrivals and departures, and the age of the oldest message."""
 
     visible: list[tuple[datetime, float]]
     in_flight: list[tuple[datetime, float]]
@@ -34,7 +34,7 @@ class Gathered(NamedTuple):
 
 
 def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> list[Chart]:
-    """Depth, messages a minute, and the age of the oldest message; what is not known is not drawn."""
+    """Depth, messages a minute, and the age of the oldest message; unknown values are not drawn."""
     period, found = Period(start, end, 2 * MINUTE), gather_series(minutes, start, end)
     charts = []
     if found.visible:

@@ -79,7 +79,7 @@ class NoSuchThing(AwsError):  # noqa: N818 - called as the answer is
 
 
 class Page:
-    """One request of the console, which is admitted. `viewer`: who uses it, None on public pages."""
+    """One admitted request of the console. `viewer`: its user, None on public pages."""
 
     def __init__(self, request: Request, screen: Screen) -> None:
         self.screen = screen
@@ -220,7 +220,7 @@ class ConsoleRoute(APIRoute):
     """A route of the console, for a handler that `screen.py` knows."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[None, None, Response]]:
-        """FastAPI's own handler, called for who may; every error is a page."""
+        """FastAPI's handler, called if the viewer has the right; every error is a page."""
         handle, screen = super().get_route_handler(), find_screen(self.endpoint)
 
         async def admitted(request: Request) -> Response:

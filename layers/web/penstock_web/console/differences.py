@@ -1,4 +1,4 @@
-"""Which lines of several texts differ: side by side, what is the same need not be read twice."""
+"""Marks the lines in which several texts differ, so that readers can skip the equal ones."""
 
 from collections import Counter
 from collections.abc import Sequence

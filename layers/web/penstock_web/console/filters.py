@@ -1,4 +1,4 @@
-"""A filter of messages in an address: what `penstock.search` knows, each member a parameter."""
+"""A filter of messages in an address: each member of the filter of `penstock.search` is a parameter."""
 
 from collections.abc import Mapping
 

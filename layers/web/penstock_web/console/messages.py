@@ -45,7 +45,7 @@ class Seen:
 
     @cached_property
     def pretty(self) -> str | None:
-        """JSON of the body in lines, each number as it was written; None: it is none, or long."""
+        """JSON of the body in lines, each number as it was written; None if the body is long or not JSON."""
         body = self.row.body
         if len(body) > LONGEST_PRETTY or not body.lstrip().startswith(("{", "[")):
             return None

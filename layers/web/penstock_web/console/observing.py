@@ -1,4 +1,4 @@
-"""What is known of some queues: facts, the last two hours by the minute, and verdicts. At most three calls."""
+"""Reads facts, the last two hours by the minute, and verdicts of some queues, in at most three calls."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ MOST_LONG: Final = QUEUES_A_READ[KEPT]
 
 
 class Observed(NamedTuple):
-    """A queue: what was last measured, its minutes, the newest last, and the verdict."""
+    """A queue: its last measurement, its minutes, the newest last, and the verdict."""
 
     facts: VerdictFactsRow
     minutes: Sequence[Minute]
@@ -43,7 +43,7 @@ class Observed(NamedTuple):
 
     @property
     def arrival_rate(self) -> float | None:
-        """Messages a second; None before the first full minute of what is known."""
+        """Messages a second; None before the first full minute is known."""
         return self.verdict.arrival_rate if self._has_full_minute else None
 
     @property

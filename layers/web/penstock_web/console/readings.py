@@ -21,7 +21,7 @@ MARGIN_SECONDS: Final = 0.25
 
 
 class Reading(Generic[T]):
-    """What was read, until when it is used, and the task that reads it again."""
+    """A value, the time until which it is used, and the task that reads it again."""
 
     __slots__ = ("_seconds", "_task", "_until", "_values")
 
@@ -70,5 +70,5 @@ class Readings:
         return await known.get(read)
 
     def clear(self) -> None:
-        """All is read again: somebody has changed something, and looks at what came of it."""
+        """Drops all values, so that a user who has changed something sees the result."""
         self._known.clear()

@@ -8,7 +8,7 @@ from typing import Final
 REFRESH_SECONDS: Final = 0.15
 """How long a page waits for the measurements."""
 SLOW_SECONDS: Final = 60.0
-"""For so long no page waits after one that waited in vain, as with 100,000 queues."""
+"""Pages do not wait for this time after a wait that timed out, as with 100,000 queues."""
 
 
 class Refresher:

@@ -1,4 +1,4 @@
-"""Templates and their filters. Every value is escaped; what is not known is a dash, never 0."""
+"""Templates and their filters. Every value is escaped; an unknown value is a dash, never 0."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ def templates() -> Templates:
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
-    """A page. `layout`: the template around it, `part.html` for what changes while it is open."""
+    """A page. `layout`: the template around it; `part.html` for the part that changes while it is open."""
     return str(templates().get_template(template).render(values))
 
 
@@ -78,7 +78,7 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def until(at: datetime, now: datetime) -> str:
-    """In how long that will be; what has passed was due."""
+    """The time until `at`; a time in the past is due."""
     left = (at - now).total_seconds()
     return f"in {seconds(left)}" if left >= 1 else "now" if left > -1 else f"due for {seconds(-left)}"
 

@@ -1,4 +1,4 @@
-"""Who uses the console: keys, sessions and cookies.
+"""Viewers of the console: keys, sessions and cookies.
 
 The cookie has a random id and nothing else. Its row in `queue.console_session`, by the id's SHA-256, names the key that
 the browser signed in with. The row and the user's policies are read again after five seconds, or
@@ -33,7 +33,7 @@ COOKIE: Final = "penstock_console"
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who uses the console. `key_id`: None where nobody was asked, who then may do everything."""
+    """A user of the console. `key_id`: None without sign-in; such a user may do everything."""
 
     account_id: str
     user: User
@@ -51,14 +51,14 @@ class Viewer:
 
 
 class Sessions:
-    """The sessions that this process has looked up in the last five seconds, and who failed to sign in."""
+    """The sessions that this process has looked up in the last five seconds, and failed sign-ins."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, SessionRow]] = {}
         self.failures = FailureCounter(MOST_ATTEMPTS, ATTEMPTS_SECONDS)
 
     def find(self, session_id: str, seconds: float) -> Operation[SessionRow | None]:
-        """Whose session it is; None: nobody's, or no longer. It is looked up again after `seconds`."""
+        """The session's row; None if it does not exist or has ended. It is read again after `seconds`."""
         now = monotonic()
         known = self._known.get(session_id)
         if known is None or now >= known[0]:
@@ -77,7 +77,7 @@ class Sessions:
 
 
 def find_viewer(context: Context) -> Operation[Viewer | None]:
-    """Who calls; None: somebody who is not signed in. Sets the context's account and user."""
+    """The viewer; None if the request is not signed in. Sets the context's account and user."""
     if context.environment.access is None:
         return Viewer(context.account_id, caller(context.account_id, None, None))
     session_id = read_session(context)
@@ -99,7 +99,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
     """
     rule: AccessRule | None = context.environment.access
     if not isinstance(rule, RequireSignature):
-        raise AccessDenied("Nobody signs in here: QUEUE_ACCESS is not sigv4.")
+        raise AccessDenied("This console has no sign-in: QUEUE_ACCESS is not sigv4.")
     failures = context.environment.cache(Sessions).failures
     if failures.is_exceeded(context.client_address):
         raise RequestThrottled
@@ -115,7 +115,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
 
 
 def close_session(context: Context) -> Operation[None]:
-    """Signs out; it is no error if nobody is signed in."""
+    """Signs out; it is no error without a session."""
     session_id = read_session(context)
     if session_id is not None:
         context.environment.cache(Sessions).forget(session_id)

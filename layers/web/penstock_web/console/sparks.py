@@ -1,4 +1,4 @@
-"""Small charts of an hour, as SVG without a style of its own: the CSP allows none."""
+"""Small charts of an hour, as SVG without styles: the CSP forbids them."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ def depths(minutes: Sequence[Minute], now: datetime, length: int = HOUR) -> list
 
 
 def spark(values: Sequence[int | None], text: str) -> Markup:
-    """A line with the area below it; what is not known is a gap."""
+    """A line with the area below it; an unknown value is a gap."""
     known = [value for value in values if value is not None]
     if not known:
         return Markup()

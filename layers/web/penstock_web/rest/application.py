@@ -16,7 +16,7 @@ from .certificates.routes import certificates_router
 
 
 async def entrance() -> dict[str, str]:
-    """What is at /v1, for who looks there first: public, as the document that it names."""
+    """The entrance at /v1: it is public and names the OpenAPI document."""
     return {
         "service": "Penstock",
         "version": __version__,

@@ -23,7 +23,7 @@ FIELDS: Final = {
     "history": "whether what became of each message is kept for metrics: true or false",
     "RedrivePolicy": "JSON with deadLetterTargetArn and maxReceiveCount; empty: none",
     "RedriveAllowPolicy": "JSON: which queues may have this one for their dead letters",
-    "Policy": "JSON: who else may use the queue",
+    "Policy": "JSON: other accounts and users that may use the queue",
 }
 """What the form shows, with what it is. The last three have a field of several lines."""
 LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
@@ -48,7 +48,7 @@ async def attributes_form(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/attributes", right=require_on_queue("sqs:SetQueueAttributes"))
 async def change_attributes(name: str, page: CurrentPage) -> Response:
-    """Shows what would change; with `confirmed`, changes it, if nobody has changed these attributes meanwhile."""
+    """Shows the changes; with `confirmed`, makes them, unless these attributes have changed meanwhile."""
     there = await present(name, page)
     given = {field: page.field(field).strip().replace("\r\n", "\n") for field in FIELDS}
     differences = [
@@ -57,7 +57,7 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
         if value != there.get(field, "")
     ]
     if not differences:
-        raise InvalidParameterValue("Nothing was done: nothing differs from what is set.")
+        raise InvalidParameterValue("Nothing was done: the values are the present ones.")
     if page.field("confirmed") != "yes":
         return show(page, name, given, differences)
     if any(page.field(f"before.{one.name}").replace("\r\n", "\n") != one.before for one in differences):

@@ -1,4 +1,4 @@
-"""Deliveries: their endpoints, the log of attempts, what waits, what was given up; deliver again, pause."""
+"""Deliveries: endpoints, the log of attempts, waiting and given-up deliveries; deliver again, pause."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -37,7 +37,7 @@ async def asset(file: str, page: CurrentPage) -> Response:
 
 @screen("/console/sign-in", right=PUBLIC, title="Sign in")
 async def sign_in_page(page: CurrentPage) -> Response:
-    """The form; who is signed in, or need not be, goes on."""
+    """The form. A viewer who is signed in, or need not be, is redirected."""
     if await page.run(find_viewer(page.context)) is not None:
         return redirect(own_path(page.query.get("to", "")))
     return page.show("sign_in.html", to=own_path(page.query.get("to", "")), problem="")

@@ -52,7 +52,7 @@ class Shown(NamedTuple):
 
 @screen("/console/queues/{name}/failures", right=require_on_queue("sqs:ReceiveMessage"))
 async def failures(name: str, page: CurrentPage) -> Response:
-    """The groups of the first messages; `by`: what is alike in a group."""
+    """The groups of the first messages; `by`: what the messages of a group share."""
     chosen = [kind for kind in KINDS if kind in page.request.query_params.getlist("by")]
     attribute = page.query.get("attribute", "").strip()[:256]
     if "attribute" in chosen and not attribute:

@@ -35,7 +35,7 @@ async def mappings(page: CurrentPage) -> Response:
 
 @screen("/console/mappings/{mapping}", right=require("lambda:GetEventSourceMapping"))
 async def mapping(mapping: str, page: CurrentPage) -> Response:
-    """A mapping: its settings, and what became of its batches."""
+    """A mapping: its settings, and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     patterns = [msgspec.json.format(msgspec.json.encode(one), indent=2).decode() for one in shown.filters]
     return page.show(

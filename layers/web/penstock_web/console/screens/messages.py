@@ -168,7 +168,7 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
 
 
 def parse_id(text: str) -> int:
-    """The id of a message. Raises MessageNotFound for what is none."""
+    """The id of a message. Raises MessageNotFound for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID):
         raise MessageNotFound
     return int(text)

@@ -1,4 +1,4 @@
-"""The first screen: what needs attention, the worst first, then rates and totals."""
+"""The first screen: queues that need attention, the worst first, then rates and totals."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -55,7 +55,7 @@ class Overview(NamedTuple):
 
 @screen("/console", right=require("sqs:ListQueues", "penstock:GetLag"), title="Overview", place=10)
 async def overview(page: CurrentPage) -> Response:
-    """What needs attention, and how much there is."""
+    """Shows the queues that need attention, and the totals."""
     await page.refresh()
     found = await page.read(("overview",), lambda: read_overview(page.context))
     installation = await page.read(("installation",), lambda: Call(READ_INSTALLATION, ()).__iter__())
@@ -107,7 +107,7 @@ def reason(queue: Observed) -> str:
     verdict = queue.verdict
     text = verdict.cause_text or "More messages come than are deleted."
     if verdict.kind is Kind.STALLED and verdict.seconds_since_receive is not None:
-        text = f"Messages wait, and nobody received any for {seconds(verdict.seconds_since_receive)}."
+        text = f"Messages wait, and no consumer received any for {seconds(verdict.seconds_since_receive)}."
     return f"{text} {plural(verdict.backlog, 'message')} can be received."
 
 

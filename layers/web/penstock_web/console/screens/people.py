@@ -1,4 +1,4 @@
-"""Keys and users of the account, and the audit: who did what, when, to how many."""
+"""Keys and users of the account, and the audit: each act, its user, time and number of things."""
 
 from typing import NamedTuple
 

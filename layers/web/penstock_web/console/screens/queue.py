@@ -1,4 +1,4 @@
-"""A queue: how it is, what is set, who subscribes; make, purge and delete one."""
+"""A queue: its state, attributes and subscriptions; make, purge and delete one."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -44,14 +44,14 @@ SHOWN_RECEIVERS: Final = 10
 
 
 class QueueNow(NamedTuple):
-    """A queue with its counts, and what is known of its last minutes."""
+    """A queue with its counts and its last minutes."""
 
     queue: QueueDescription
     seen: Observed
 
 
 class Subscribed(NamedTuple):
-    """What sends to a queue: subscriptions of topics, and bindings of routing keys."""
+    """The senders of a queue: subscriptions of topics, and bindings of routing keys."""
 
     subscriptions: list[QueueSubscriptionRow]
     bindings: list[Subscription]
@@ -129,7 +129,7 @@ class Redrive(NamedTuple):
 
 
 def read_redrive(policy: str) -> Redrive | None:
-    """What a RedrivePolicy says; None: there is none."""
+    """The parts of a RedrivePolicy; None without a policy."""
     if not policy:
         return None
     document = msgspec.json.decode(policy, type=dict[str, str | int])

@@ -44,7 +44,7 @@ class Listed(NamedTuple):
 
 @screen("/console/queues", right=require("sqs:ListQueues", "penstock:GetLag"), title="Queues", place=20)
 async def queues(page: CurrentPage) -> Response:
-    """Queues with what was last measured of each."""
+    """Queues with the last measurement of each."""
     sort = page.choice("sort", SORTS)
     order = page.choice("order", ("", "asc", "desc"))
     descending = order == "desc" if order else sort != "name"

@@ -24,7 +24,7 @@ OVER: Final = ("completed", "cancelled", "failed")
 
 
 class Selection(NamedTuple):
-    """What is to be moved: chosen ids, what passes a filter, or (neither) all that can be received."""
+    """The messages to move: chosen ids, the matches of a filter, or (neither) all visible messages."""
 
     ids: list[int]
     filter: MessageFilter | None
@@ -102,7 +102,7 @@ async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/redrive/{move}/cancel", right=require_on_queue("sqs:CancelMessageMoveTask"))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
-    """Ends a move: what has moved stays where it is, all else stays in the queue."""
+    """Ends a move: moved messages stay where they are, all others stay in the queue."""
     act, operation = moves.cancel_move(name, parse_id(move), page.context)
     await page.act(act, operation, count_moved)
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")

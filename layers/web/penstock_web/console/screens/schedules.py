@@ -1,4 +1,4 @@
-"""Schedules: when each fires, what came of it; run one now, pause and resume one."""
+"""Schedules: when each fires, and the results; run one now, pause and resume one."""
 
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple

@@ -56,7 +56,7 @@ async def system(page: CurrentPage) -> Response:
 
 
 def list_facts(known: dict[str, float]) -> list[Fact]:
-    """The figures of the installation; what is not known stays so."""
+    """The figures of the installation; unknown ones stay unknown."""
     schedules, deliveries = known.get("schedules_overdue"), known.get("deliveries_overdue")
     oldest = known.get("oldest_transaction")
     return [

@@ -35,7 +35,7 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 
 class Test(NamedTuple):
-    """The message that somebody asks about; an empty body and no attribute: nobody asks."""
+    """The message of the filter test; an empty body without attributes means no test."""
 
     body: str
     name: str

@@ -1,4 +1,4 @@
-"""/v1/users and /v1/keys: who may do what, with QUEUE_ACCESS=sigv4."""
+"""/v1/users and /v1/keys: users, their policies and keys, with QUEUE_ACCESS=sigv4."""
 
 from typing import Annotated
 

@@ -86,7 +86,7 @@ async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
 
 @routes.post("/endpoints/pause", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
 async def pause_endpoint(runner: Runner) -> None:
-    """Nothing more goes to the URL until it is resumed; what is published to it waits. Attempts under way go on."""
+    """Nothing more goes to the URL until it is resumed; its messages wait. Attempts under way go on."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
     act = Act("penstock:PauseEndpoint", endpoint, {"status": "paused"})
     await runner.act(act, endpoints.pause_endpoint(endpoint, runner.context), lambda _: 1)
@@ -94,7 +94,7 @@ async def pause_endpoint(runner: Runner) -> None:
 
 @routes.post("/endpoints/resume", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
 async def resume_endpoint(runner: Runner) -> None:
-    """Ends a pause: what waits is delivered now."""
+    """Ends a pause: waiting messages are delivered now."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
     act = Act("penstock:PauseEndpoint", endpoint, {"status": "active"})
     await runner.act(act, endpoints.resume_endpoint(endpoint, runner.context), lambda _: 1)

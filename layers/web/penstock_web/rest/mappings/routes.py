@@ -66,7 +66,7 @@ async def list_mappings(
     raises=(ResourceNotFoundException,),
 )
 async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
-    """A mapping, its state, and what became of its last batch."""
+    """A mapping, its state, and the result of its last batch."""
     return await runner.run(mappings.describe_mapping(id, runner.context))
 
 

@@ -85,7 +85,7 @@ async def delete_queue(name: str, runner: Runner) -> None:
     raises=UNKNOWN,
 )
 async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]:
-    """Who received from the queue in the last day, up to 100, the last one first; up to a minute old."""
+    """The receivers of the queue in the last day, up to 100, the last one first; up to a minute old."""
     return await runner.run(queues.list_receivers(name, runner.context))
 
 
@@ -103,7 +103,7 @@ async def purge_queue(name: str, runner: Runner) -> Purged:
 
 @routes.post("/{name}/pause", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
 async def pause_queue(name: str, runner: Runner) -> None:
-    """From now on receives get nothing; messages are accepted, and wait. What is in flight may be deleted."""
+    """From now on receives get nothing; messages are accepted, and wait. Messages in flight may be deleted."""
     operation = queues.set_paused(name, paused=True, context=runner.context)
     await runner.act(Act("penstock:PauseQueue", name, {"status": "paused"}), operation, lambda _: 1)
 

@@ -115,7 +115,7 @@ async def change_schedule(name: str, runner: Runner) -> ShownSchedule:
 
 @routes.delete("/schedules/{name}", right=require("scheduler:DeleteSchedule"), status=204)
 async def delete_schedule(name: str, runner: Runner) -> None:
-    """Delete a schedule. It is no error if there is none of this name."""
+    """Delete a schedule. It is no error if none has this name."""
     act = Act("scheduler:DeleteSchedule", name)
     await runner.act(act, schedules.delete_schedule(name, runner.context), lambda _: 1)
 

@@ -72,7 +72,7 @@ async def describe_topic(topic: str, runner: Runner) -> DescribedTopic:
 
 @routes.delete("/{topic}", right=require_on_topic("sns:DeleteTopic"), status=204)
 async def delete_topic(topic: str, runner: Runner) -> None:
-    """Delete a topic and its subscriptions. It is no error if there is none of this name."""
+    """Delete a topic and its subscriptions. It is no error if no topic has this name."""
     await runner.run(topics.delete_topic(topic, runner.context))
 
 
@@ -121,5 +121,5 @@ async def subscribe_to_topic(topic: str, runner: Runner) -> MadeSubscription:
 
 @routes.delete("/{topic}/subscriptions/{id}", right=require_on_topic("sns:Unsubscribe"), status=204)
 async def unsubscribe_from_topic(topic: str, id: SubscriptionId, runner: Runner) -> None:  # noqa: A002
-    """End a subscription. It is no error if there is none of this id."""
+    """End a subscription. It is no error if none has this id."""
     await runner.run(topics.unsubscribe(topic, id, runner.context))
