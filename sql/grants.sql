@@ -4,7 +4,7 @@
 --   penstock_app     applications: calls the functions of the SQL interface, and has no other right
 --   penstock_reader  dashboards: reads everything but the secrets
 --   penstock_metrics the metrics job: reads the same, writes its results
--- and to nobody:
+-- and to no role:
 --   penstock_owner   owns the functions of the SQL interface, which run with its rights: it reads and writes what they
 --                    need, which are no secrets
 do $$
@@ -43,7 +43,8 @@ begin
     revoke all on queue.account_user, queue.migration from penstock_owner;
     revoke insert, update, delete on queue.role_account from penstock_owner;
 
-    -- Who gives a function away, and replaces it later, is a member of its owner, who may create in the schema just then.
+    -- To give a function away, and to replace it later, a role must be a member of the new owner, who needs the right
+    -- to create in the schema at that moment.
     if not pg_has_role(current_user, v_owner, 'USAGE') or not pg_has_role(current_user, v_owner,
         case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)
     then
@@ -63,7 +64,7 @@ begin
     if to_regrole('penstock_app') is null then
         return;
     end if;
-    for v_object in     -- what was a part of the interface
+    for v_object in     -- former parts of the interface
         select p.oid::regprocedure::text from pg_proc p, aclexplode(p.proacl) a
         where p.pronamespace = 'queue'::regnamespace and a.grantee = to_regrole('penstock_app')
             and p.oid not in (select f from queue.application_functions() f)

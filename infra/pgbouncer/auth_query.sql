@@ -2,7 +2,7 @@
 -- function for the SCRAM secret of a login role. With it a new role can log in through PgBouncer, and a changed password
 -- holds, without a change of PgBouncer's own files.
 --
--- To be run by a superuser, since nobody else can read secrets, and again at will: `penstock up` does so at each start.
+-- Run it as a superuser, since no other role can read secrets. You can repeat it: `penstock up` does so at each start.
 -- Then give the role its password:  alter role penstock_pooler password '…'
 -- Where there is no superuser, as on RDS, leave this out and list the roles in auth_file.
 do $$

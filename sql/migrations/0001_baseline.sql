@@ -151,7 +151,7 @@ create table queue.sweep (
     queue_id int not null,
     shard smallint not null,
     pos bigint not null,            -- everything done from the cursor's low up to here is deleted
-    again_at bigint not null,       -- once the cursor is here, sweeping begins at low again, for what was open then
+    again_at bigint not null,       -- once the cursor is here, sweeping begins at low again, for rows open before
     primary key (queue_id, shard)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
@@ -161,7 +161,7 @@ create type queue.received_row as (
     wait_seconds int,
     queue_id int,
     shard smallint,                 -- >= 0 log, -1 slow path, -2 FIFO
-    pos bigint,                     -- the lease, 0 where there is none
+    pos bigint,                     -- the lease, 0 without one
     id bigint,
     receive_count int,
     message_id text,
@@ -172,7 +172,7 @@ create type queue.received_row as (
     system text,
     public_id bigint,
     visible_at_ms bigint,
-    nonce int                       -- of the lease, 0 where there is none
+    nonce int                       -- of the lease, 0 without one
 );
 
 -- A message as queue.receive, queue.receive_fifo and queue.pop hand it out. A type, since a column of a `returns table` may
@@ -188,8 +188,7 @@ create type queue.received_message as (
 
 
 -- Fair queues: tenants (message groups) of a standard queue that keep the consumers busy are set back ----------------
-
--- What is known of a queue's tenants. A row a queue.
+-- Facts about a queue's tenants. A row a queue.
 create table queue.noise (
     queue_id int primary key,
     noisy text[],                   -- tenants that are set back now, those with the fewest messages in flight first
@@ -377,9 +376,8 @@ create index dead_letter_count_queue on queue.dead_letter_count (queue_id);
 
 
 -- History and archive ------------------------------------------------------------------------------------------------
-
--- What became of messages, without bodies, for metrics: one row for messages received together. The transaction lets a
--- reader stop below pg_snapshot_xmin: what commits later than it was recorded is not missed.
+-- Outcomes of messages, without bodies, for metrics: one row for messages received together. The transaction lets a
+-- reader stop below pg_snapshot_xmin, so that it misses no row that commits late.
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
     first_received_at timestamptz,
@@ -458,7 +456,7 @@ create unlogged table queue.receiver (
     received bigint not null,       -- messages, since first_at
     primary key (queue_id, caller, agent, address)
 ) with (fillfactor = 70);
-comment on table queue.receiver is 'Who receives, by processes of the container, each ten seconds; kept for a day. Lost in a crash.';
+comment on table queue.receiver is 'Receivers, noted by processes of the container each ten seconds and kept for a day. Lost in a crash.';
 
 
 -- Topics and their subscriptions (SNS) -------------------------------------------------------------------------------
@@ -509,7 +507,7 @@ create table queue.subscription (
 );
 comment on column queue.subscription.target_allowed is 'Whether the policy of the subscribed queue lets this topic send.';
 comment on column queue.subscription.dead_letter_queue_allowed is 'The same of the queue of its RedrivePolicy.';
-comment on column queue.subscription.principal is 'The ARN of who has subscribed.';
+comment on column queue.subscription.principal is 'The ARN of the subscriber.';
 comment on column queue.subscription.mail_refusals is 'How often in a row the mail server has refused the address for good.';
 create index subscription_owner on queue.subscription (owner, subscription_id);
 create index subscription_token on queue.subscription (token);
@@ -574,7 +572,7 @@ create table queue.outgoing (
 comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
 comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a delivery does.';
 comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
-comment on column queue.outgoing.envelope is 'What that queue gets when a gateway cannot deliver the message; null: there is none.';
+comment on column queue.outgoing.envelope is 'The message for that queue if a gateway cannot deliver; null without such a queue.';
 comment on column queue.outgoing.unsubscribe_url is 'The link in a mail that ends the subscription.';
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);
 create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
@@ -699,10 +697,9 @@ create index binding_wildcard on queue.binding (account_id, region) where not li
 create index binding_endpoint on queue.binding (endpoint);
 
 
--- Deliveries: messages on their way out, a notice a publish, a delivery an endpoint. The worker `deliver` sends them -----
-
--- What is delivered, once for all endpoints that get the same text: notifications and confirmations of SNS, routed events,
--- what the gateway and mail servers get, invocations of functions.
+-- Deliveries: messages on their way out, a notice a publish, a delivery an endpoint. The worker `deliver` sends them
+-- ----- The contents of deliveries, once for all endpoints that get the same text: notifications and confirmations of
+-- SNS, routed events, messages for the gateway and mail servers, invocations of functions.
 create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
@@ -727,7 +724,7 @@ create table queue.outgoing_delivery (
     delivery_id bigint generated always as identity primary key,
     notice_id bigint not null,
     created_at timestamptz not null default clock_timestamp(),
-    account_id text not null,       -- who may list it and try it again
+    account_id text not null,       -- the account that may list and retry it
     subscription_arn text,          -- SNS; else the binding of an event
     binding_id bigint,
     endpoint text not null,
@@ -788,7 +785,7 @@ create table queue.outgoing_delivery_excess (
 );
 comment on table queue.outgoing_delivery_excess is 'Accounts with more deliveries than QUOTA_DELIVERIES.';
 
--- What became of deliveries: one row for those settled together.
+-- Outcomes of deliveries: one row for deliveries settled together.
 create table queue.outgoing_delivery_history (
     recorded_at timestamptz not null default clock_timestamp(),
     transaction xid8 not null default pg_current_xact_id(),
@@ -822,7 +819,7 @@ create table queue.outgoing_delivery_attempt (
 alter sequence queue.outgoing_delivery_attempt_id owned by queue.outgoing_delivery_attempt.attempt_id;
 create table queue.outgoing_delivery_attempt_default partition of queue.outgoing_delivery_attempt default;
 create index outgoing_delivery_attempt_account_id on queue.outgoing_delivery_attempt (account_id, attempt_id);
-comment on table queue.outgoing_delivery_attempt is 'What became of each attempt to deliver, kept as long as the history of messages.';
+comment on table queue.outgoing_delivery_attempt is 'The outcome of each attempt to deliver, kept as long as the history of messages.';
 
 
 -- Event source mappings: queues that trigger functions ----------------------------------------------------------------
@@ -833,7 +830,7 @@ create table queue.event_source_mapping (
     region text not null,
     queue_arn text not null,
     function_arn text not null,     -- or the URL that batches are posted to
-    user_name text,                 -- who made or changed it, whose rights count; null: the account's root user
+    user_name text,                 -- its last editor, whose rights it uses; null: the account's root user
     options jsonb not null,         -- members of the API as they were given: BatchSize, FilterCriteria, …
     filters jsonb,                  -- compiled filter policies, any of which a message has to pass; null: no filter
     enabled boolean not null,
@@ -842,7 +839,7 @@ create table queue.event_source_mapping (
     tags jsonb not null default '{}',
     updated_at timestamptz not null default clock_timestamp(),
     revision bigint not null default 1,                     -- grows with each change that its poller has to know
-    poller_id uuid,                 -- who polls for it, as long as that poller is alive
+    poller_id uuid,                 -- its poller, while that is alive
     invocations bigint not null default 0,
     failed_invocations bigint not null default 0,
     failing_since timestamptz,
@@ -860,7 +857,7 @@ create unlogged table queue.poller (
 comment on table queue.poller is 'Processes that poll for event source mappings. Lost in a crash: then others take over.';
 
 
--- Schedules: what is to be sent when. The worker `fire` sends it -------------------------------------------------------
+-- Schedules: messages and their times. The worker `fire` sends them ---------------------------------------------------
 
 create sequence queue.schedule_id;
 
@@ -870,10 +867,10 @@ create table queue.schedule (
     region text not null,
     group_name text not null default 'default',
     name text not null,
-    api text not null check (api in ('rest', 'aws')), -- whose rules hold: catch-up or RetryPolicy, pauses, what stays
+    api text not null check (api in ('rest', 'aws')), -- whose rules hold: catch-up or RetryPolicy, pauses, retention
     expression_kind text not null check (expression_kind in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
     expression text not null,       -- as it was written
-    canonical text not null,        -- what is computed with
+    canonical text not null,        -- the form for computing
     timezone text not null,         -- IANA
     anchor_at timestamptz,          -- where a rate counts from
     start_at timestamptz,           -- no occurrence before, …
@@ -886,7 +883,7 @@ create table queue.schedule (
     overlap text not null default 'allow' check (overlap in ('allow', 'skip')),
     target jsonb not null,          -- {"queue" | "topic", "message", "headers"} or Target of EventBridge Scheduler
     status text not null default 'active' check (status in ('active', 'paused')),
-    next_fire_at timestamptz,       -- the next occurrence; null: there is none
+    next_fire_at timestamptz,       -- the next occurrence; null after the last
     due_at timestamptz,             -- when it is fired: moved by jitter or window, later after a failure
     last_fired_at timestamptz,
     last_error text,
@@ -916,7 +913,7 @@ create table queue.schedule_group (
     primary key (account_id, region, name)
 );
 
--- What became of each occurrence. The unique index is what lets an occurrence fire once only.
+-- The outcome of each occurrence. The unique index lets an occurrence fire only once.
 create table queue.schedule_run (
     run_id bigint generated always as identity primary key,
     schedule_id bigint not null,
@@ -952,7 +949,7 @@ create index schedule_retry_due on queue.schedule_retry (due_at, retry_id);
 create index schedule_retry_account_due on queue.schedule_retry (account_id, due_at, retry_id);
 create index schedule_retry_schedule on queue.schedule_retry (schedule_id);
 
--- What was deleted with a ClientToken of EventBridge Scheduler: the same request succeeds again, for a day.
+-- Deletions with a ClientToken of EventBridge Scheduler: the same request succeeds again, for a day.
 create table queue.schedule_deletion (
     account_id text not null,
     region text not null,
@@ -987,8 +984,9 @@ create table queue.account_user (
 );
 comment on table queue.account_user is 'Users of accounts, and the policies that say what they may do.';
 
--- Who may call (QUEUE_ACCESS): access keys sign requests of the SQS API, bearer keys go with those of the REST API.
--- A key belongs to an account. A revoked one is kept, so that its id is never used again and its history can be read.
+-- The keys of callers (QUEUE_ACCESS): access keys sign requests of AWS's APIs, requests of the REST API carry bearer
+-- keys. A key belongs to an account. A revoked one is kept, so that its id is never used again and its history can be
+-- read.
 create table queue.access_key (
     access_key_id text primary key,
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
@@ -1048,7 +1046,7 @@ create table queue.role_account (
 comment on table queue.role_account is 'Which account, and which region, a database role stands for in the SQL interface.';
 
 
--- The console: who is signed in, and what was done ---------------------------------------------------------------------
+-- The console: its sessions, and the audit of actions -----------------------------------------------------------------
 
 create table queue.console_session (
     session_id text primary key,            -- SHA-256 of the cookie, in hexadecimal
@@ -1066,7 +1064,7 @@ create table queue.audit (
     happened_at timestamptz not null default clock_timestamp(),
     account_id text not null,
     actor text not null,                    -- ARN of the user or of the account''s root
-    key_id text,                            -- null: nobody was asked for a key
+    key_id text,                            -- null: the service required no key
     address text not null,                  -- where the request came from; empty where it is not known
     action text not null,                   -- as policies name it, such as sqs:PurgeQueue
     target text not null,                   -- of what: a queue''s name, a schedule''s, the id of a delivery
@@ -1092,7 +1090,7 @@ create unlogged table queue.activity (
     dead_lettered int not null default 0
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 comment on table queue.activity is
-    'What calls did to queues, a row a call and queue, until the worker measure adds it to queue.minute. A crash of the '
+    'Effects of calls on queues, a row a call and queue, until the worker measure adds it to queue.minute. A crash of the '
     'server empties it: counts of its last seconds are lost, messages are not.';
 
 create table queue.minute (
@@ -1103,7 +1101,7 @@ create table queue.minute (
     redelivered bigint not null default 0,  -- of these, those of messages that had been delivered before
     deleted bigint not null default 0,
     dead_lettered bigint not null default 0, -- left for the dead-letter queue
-    visible bigint,                         -- what was there when the minute was last measured; null: not measured in it
+    visible bigint,                         -- the last measurement in this minute; null without one
     in_flight bigint,
     delayed bigint,
     oldest_at timestamptz,                  -- when the oldest message entered; null: empty, or not measured
@@ -1134,7 +1132,7 @@ create table queue.metrics_window (
     depth bigint not null,          -- sent before ends_at and not finished then
     waiting bigint not null,        -- of these: never received before ends_at
     received bigint not null,       -- of these: the others, in flight or back again
-    oldest_age_us bigint,           -- at ends_at; null: there is none
+    oldest_age_us bigint,           -- at ends_at; null: the queue is empty
     visible bigint,                 -- these three are measured, in the window that the run happened in
     in_flight bigint,
     delayed bigint,
@@ -1185,7 +1183,7 @@ create table queue.metrics_forecast (
     forecast_high double precision[],
     method text,                    -- docs/metrics.md names them
     reason text check (reason in ('too_little_past', 'no_method_beats_unchanged',
-        'intervals_do_not_hold')),  -- why there is none
+        'intervals_do_not_hold')),  -- why the forecast is missing
     interval_level double precision,    -- 0.8: so many of such intervals should hold the actual depth
     interval_coverage double precision, -- so many did, in the backtest
     mean_error double precision,    -- messages: the mean absolute error in the backtest
@@ -1243,21 +1241,21 @@ comment on table queue.metrics_open is
 -- for these tables of some hundred rows at 2,000 dead rows: workers rewrite them all the time, and dead versions are
 -- pruned in their pages, as long as these have room.
 
--- How much a queue held when it was last measured, and what became of its messages since it was made.
+-- The last measurement of a queue, and the outcomes of its messages since it was created.
 create table queue.measurement (
     queue_id int primary key,
     measured_at timestamptz not null,
     visible bigint not null,
     in_flight bigint not null,
     delayed bigint not null,
-    oldest_at timestamptz,          -- when the oldest message was sent; null: there is none
+    oldest_at timestamptz,          -- when the oldest message was sent; null: the queue is empty
     noisy_groups int not null,      -- tenants that are set back
     dead_lettered bigint not null   -- moved to the dead-letter queue, ever
 ) with (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 50, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_threshold = 2000);
 comment on table queue.measurement is 'Gauges of queues for /metrics; rewritten every few seconds.';
 
--- What belongs to no queue: a name, and where it has several values a label.
+-- Gauges that belong to no queue: a name, and a label if the name has several values.
 create table queue.reading (
     name text not null,
     label text not null default '',

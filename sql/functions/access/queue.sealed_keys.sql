@@ -1,6 +1,6 @@
--- queue.sealed_keys(): what is stored under QUEUE_ENCRYPTION_KEY and in use: the secrets of access keys that are neither
--- revoked nor expired, the newest 10,000, and the key that signs SNS messages. Returns a row each: kind, access or
--- signing; key_id; account_id, null for a signing key; sealed.
+-- queue.sealed_keys(): the valid secrets that QUEUE_ENCRYPTION_KEY encrypts: of access keys that are neither revoked
+-- nor expired, the newest 10,000, and the key that signs SNS messages. Returns a row each: kind, access or signing;
+-- key_id; account_id, null for a signing key; sealed.
 create or replace function queue.sealed_keys()
 returns table (kind text, key_id text, account_id text, sealed bytea)
 language sql stable as $$

@@ -14,8 +14,8 @@ begin
     return query select false;
 end $$;
 
--- queue.end_user(account, name): revokes a user's keys and takes away its policies; a user made anew under this name gets
--- none of these keys. Returns one row: whether there is such a user.
+-- queue.end_user(account, name): revokes a user's keys and removes its policies; a later user of this name gets none of
+-- these keys. Returns one row: whether the user existed.
 create or replace function queue.end_user(p_account_id text, p_name text) returns table (found boolean)
 language plpgsql as $$
 begin

@@ -27,7 +27,7 @@ begin
         raise exception 'a schedule has one of cron, every and fire_at, one of queue and topic, and a message'
             using errcode = 'QU003';
     elsif queue like 'arn:%' and not starts_with(queue, v_prefix) then
-        raise exception 'a schedule sends to a queue of its own account and region' using errcode = 'QU003';
+        raise exception 'a schedule can only send to a queue in its account and region' using errcode = 'QU003';
     end if;
     v_canonical := queue.parse_schedule(v_form, v_expression, timezone);
     if v_form = 'fire_at' then

@@ -1,7 +1,7 @@
 -- queue.parse_schedule(form, expression, timezone): the canonical expression, as queue.schedule keeps it. The forms are
--- cron, every and fire_at; aws stands for rate(), cron() and at(), which also have forms of their own: rate, aws_cron
--- and at. Its counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises QU003.
--- SQL interface.
+-- cron, every and fire_at; aws means rate(), cron() and at(), which also have separate forms: rate, aws_cron and at.
+-- Its counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises QU003. SQL
+-- interface.
 create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')
 returns text
 language plpgsql stable security definer set search_path = pg_catalog, queue, pg_temp as $$

@@ -27,7 +27,7 @@ begin
     return query select found;
 end $$;
 
--- queue.list_audit(account, before, limit): what was done in an account, the newest first, from before the row p_before
+-- queue.list_audit(account, before, limit): the actions in an account, the newest first, from before the row p_before
 -- (null: from the newest). Index: audit_account_id.
 create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
 returns table (audit_id bigint, happened_at timestamptz, actor text, key_id text, address text, action text, target text,

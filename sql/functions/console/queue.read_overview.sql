@@ -7,7 +7,8 @@
 --   dead_letters   other queues name it as their dead-letter queue; in the first row: how many messages such queues hold
 --   measured_at    the oldest measurement of those counted; of a queue its own
 -- Queues without messages, of which most installations have most, are one row of `own`.
--- Cost: a pass over the measurements of the account's queues, with settings of its own: those of the service avoid it.
+-- Cost: a pass over the measurements of the account's queues. The function sets its planner settings: those of the
+-- service would avoid this plan.
 create or replace function queue.read_overview(p_account_id text, p_region text, p_limit int)
 returns table (name text, arn text, queues bigint, measured bigint, visible bigint, in_flight bigint, delayed bigint,
     dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)

@@ -1,6 +1,6 @@
--- queue.read_queue_page(account, region, search, sort, descending, skip, limit): a page of an account's queues with what was
--- last measured of each. p_search: a part of the name, whatever the case; empty: all. p_sort: name, visible, in_flight,
--- delayed, age or created; queues of which that is not known come last, equal ones by name.
+-- queue.read_queue_page(account, region, search, sort, descending, skip, limit): a page of an account's queues with the
+-- last measurement of each. p_search: a part of the name, whatever the case; empty: all. p_sort: name, visible,
+-- in_flight, delayed, age or created; queues of which that is not known come last, equal ones by name.
 --   total              how many queues the search finds; the same in each row
 --   dead_letter_name   its dead-letter queue, if that is the account's own in this region
 --   source_name        a queue whose dead-letter queue this is, the first by name; sources: how many

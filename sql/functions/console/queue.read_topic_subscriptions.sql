@@ -1,5 +1,5 @@
 -- queue.read_topic_subscriptions(topic, attribute facts, body facts, skip, limit): a page of a topic's subscriptions, the
--- oldest first, and whether each would get a message with these facts (both null: nobody asks, and matches is null).
+-- oldest first, and whether each would get a message with these facts (if both are null, matches is null).
 -- filter_policy: as it was set. Index: subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.read_topic_subscriptions(
     p_topic text, p_attribute_facts jsonb, p_body_facts jsonb, p_skip int, p_limit int)

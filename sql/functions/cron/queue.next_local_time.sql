@@ -1,5 +1,5 @@
 -- queue.next_local_time(the parts of parse_cron, after): the first local time of a cron expression after another one;
--- null when there is none until 2199. It searches 40 years: no two occurrences are further apart.
+-- null if none follows until 2199. It searches 40 years: no two occurrences are further apart.
 create or replace function queue.next_local_time(
     p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
     p_aws boolean, p_after timestamp)
@@ -30,7 +30,7 @@ begin
 end $$;
 
 -- queue.next_time_of_day(seconds, minutes, hours, after): the first time of day of a cron expression after p_after, or
--- of the whole day when p_after is null; null when there is none. The arrays are in order.
+-- of the whole day when p_after is null; null if none follows. The arrays are in order.
 create or replace function queue.next_time_of_day(p_seconds int[], p_minutes int[], p_hours int[], p_after time)
 returns time
 language plpgsql immutable parallel safe as $$

@@ -3,15 +3,15 @@
 -- p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
 -- p_limit: the places that the process has free. p_endpoints and p_busy: the column `endpoint_key` of deliveries that it has
 -- under way, and how many. It gets at most p_per_host deliveries for a host of an account, those included, and an account at
--- most its share of the process (queue.delivery_share). Accounts take turns, in a new order each time: one whose hosts are
--- slow, and which has many deliveries due, takes no more of what becomes free than any other.
--- Deliveries that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it
--- is paused or throttled), so that later claims do not read them (queue.delivery_endpoint). Half of p_limit is for such hosts and
--- endpoints, when one of them is due.
--- Returns a row a delivery. `endpoint_key` names its endpoint and its account. The policy of an invocation by a schedule says how
--- many seconds are left of its age. trace: the trace header of the publish, if it was traced.
--- Locks: deliveries and rows of queue.delivery_endpoint, skipped when another worker has them; new rows of queue.delivery_endpoint are made in the
--- order of their names. Index: outgoing_delivery_account_due, outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
+-- most its share of the process (queue.delivery_share). Accounts take turns, in a new order each time: one with slow
+-- hosts and many due deliveries takes no more of the places that become free than any other. Deliveries that are due
+-- but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it is paused or
+-- throttled), so that later claims do not read them (queue.delivery_endpoint). Half of p_limit is for such hosts and
+-- endpoints, when one of them is due. Returns a row a delivery. `endpoint_key` names its endpoint and its account. The
+-- policy of an invocation by a schedule says how many seconds are left of its age. trace: the trace header of the
+-- publish, if it was traced. Locks: deliveries and rows of queue.delivery_endpoint, skipped when another worker has
+-- them; new rows of queue.delivery_endpoint are made in the order of their names. Index: outgoing_delivery_account_due,
+-- outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
 returns table (
@@ -149,10 +149,10 @@ return (coalesce(
         else nullif(p_subscription, '')::jsonb #>> '{throttlePolicy,maxReceivesPerSecond}' end,
     nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;
 
--- queue.delivery_share(free, busy): how many of a process's free places an account gets that has p_busy: so many that it has
--- four times as many as then are left, and one in any case. One account alone gets four fifths of all; the more accounts
--- have deliveries, the fewer each, and a few are left for the next one.
--- Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
+-- queue.delivery_share(free, busy): how many of a process's free places an account with p_busy places gets: it may have
+-- four times the places that stay free, and gets at least one. One account alone gets four fifths of all; the more
+-- accounts have deliveries, the fewer each, and a few are left for the next one. Source: Choudhury and Hahne, "Dynamic
+-- queue length thresholds for shared-memory packet switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
@@ -161,10 +161,9 @@ return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 -- and may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives
 -- one delivery as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth
 -- of a second's worth at once, at least one, then deliveries in proportion to the time. Of a host's deliveries those whose
--- endpoint is paused wait for the endpoint. The caller holds the row of queue.delivery_endpoint and leases the deliveries. Returns their
--- ids; {} when there are none.
--- Locks: deliveries and, of a host, rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for,
--- delivery_endpoint_paused.
+-- endpoint is paused wait for the endpoint. The caller holds the row of queue.delivery_endpoint and leases the
+-- deliveries. Returns their ids; {} if no delivery can be claimed. Locks: deliveries and, of a host, rows of paused
+-- endpoints, skipped when locked. Index: outgoing_delivery_waits_for, delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare
@@ -176,7 +175,7 @@ declare
     v_ids bigint[];
     v_next timestamptz;
 begin
-    if exists (     -- a subscription with a rate of its own waits in a row of its own
+    if exists (     -- a subscription with its own rate waits in a separate row
         select from queue.delivery_endpoint l
         where l.endpoint_key = p_endpoint_key.account_id || ' ' || split_part(p_endpoint_key.endpoint_key, ' ', 2) and l.stopped and l.endpoint_key <> p_endpoint_key.endpoint_key)
     then

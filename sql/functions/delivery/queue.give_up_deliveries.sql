@@ -1,10 +1,9 @@
 -- queue.give_up_deliveries(ids): ends the attempts of these deliveries, whose rows the caller holds. With a dead-letter
 -- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and the
 -- delivery is deleted; the caller deletes its notice. A message for the gateway, and a mail, goes there in its envelope, as
--- other messages of its topic do (notice.head), an invocation by a schedule with what failed as attributes. Without one, or
--- when that queue cannot take it, the delivery stays as exhausted. Either is recorded in the history, and an outgoing
--- message has failed. Returns how many went to a dead-letter queue.
--- Locks: as queue.send_messages.
+-- other messages of its topic do (notice.head), an invocation by a schedule with the failure as attributes. Without
+-- one, or when that queue cannot take it, the delivery stays as exhausted. Either is recorded in the history, and an
+-- outgoing message has failed. Returns how many went to a dead-letter queue. Locks: as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
 language plpgsql as $$
 declare
@@ -17,7 +16,7 @@ begin
         array_agg(b.body order by d.delivery_id) as bodies,
         array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by d.delivery_id) as sizes,
         array_agg(b.attributes order by d.delivery_id) as attributes,
-        -- A FIFO queue takes them too: each in a group of its own, so that none waits for another.
+        -- A FIFO queue takes them too: each in a separate group, so that none waits for another.
         array_agg(d.delivery_id::text order by d.delivery_id) as groups
     into v_dead_letters
     from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id

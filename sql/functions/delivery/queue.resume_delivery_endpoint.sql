@@ -1,6 +1,6 @@
--- queue.resume_delivery_endpoint(account, URL): ends a pause of this URL, also one that the worker made since the endpoint
--- failed: what waits is due now. Returns one row: whether it was paused.
--- Locks: rows of queue.delivery_endpoint, in the order of their names.
+-- queue.resume_delivery_endpoint(account, URL): ends a pause of this URL, also one that the worker began because the
+-- endpoint failed: waiting deliveries are due now. Returns one row: whether it was paused. Locks: rows of
+-- queue.delivery_endpoint, in the order of their names.
 create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
 language plpgsql as $$
 declare
@@ -10,7 +10,7 @@ begin
     set stopped = false, paused_until = null, failures = 0, pauses = 0, probe = null, next_at = clock_timestamp()
     where l.endpoint_key = v_endpoint_key and l.paused_until is not null;
     known := found;
-    if known then   -- a subscription with a rate of its own waits for a row of its own
+    if known then   -- a subscription with its own rate waits for a separate row
         perform from queue.delivery_endpoint l
         where l.account_id = p_account_id and starts_with(l.endpoint_key, v_endpoint_key || ' ') order by l.endpoint_key for update;
         update queue.delivery_endpoint l set next_at = clock_timestamp()

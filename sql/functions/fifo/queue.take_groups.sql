@@ -150,7 +150,7 @@ begin
 end $$;
 
 -- queue.group_fits(group, first id, bytes, format, greatest receive count): whether a receive whose answer is limited locks
--- the group: its first message fits (group_head), or is to become a dead letter, or there is none.
+-- the group: its first message fits (group_head), or becomes a dead letter, or the group has no message.
 -- In PL/pgSQL, which PostgreSQL does not inline: receives of other answers do not pay for the subquery, which the executor
 -- would prepare and never run (3 % of a receive of one message, 2026-11-26).
 create or replace function queue.group_fits(
@@ -166,7 +166,7 @@ end $$;
 -- queue.first_ready_messages(group, first id, limit, now): the visible messages at the head of a FIFO group, of whose
 -- messages none has an id below p_first_id, at most p_limit, up to the first one that is invisible or passed over (of
 -- more bytes than p_answer_bytes in p_answer_format: pass_over), with the ctids of their rows, which stay valid while the
--- group is locked; ids is null when there is none. receive_count: of the very first message.
+-- group is locked; ids is null if the group has no such message. receive_count: of the very first message.
 -- Index: fifo_message_of_group.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_answer_bytes int, p_answer_format text)

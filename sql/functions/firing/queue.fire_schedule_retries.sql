@@ -1,5 +1,5 @@
 -- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked in
--- this transaction, each in a savepoint of its own. An invocation that fails again waits 2, 4, 8, … 300 seconds (our
+-- this transaction, each in a separate savepoint. An invocation that fails again waits 2, 4, 8, … 300 seconds (our
 -- choice; AWS says exponential), or is given up. Returns a row each: outcome "fired", "failed", "exhausted", or "busy"
 -- and "unsigned" as fire_schedules has them; detail. Locks: those of dispatch_schedule.
 create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])

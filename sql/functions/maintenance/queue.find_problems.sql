@@ -1,5 +1,5 @@
--- queue.find_problems(service's roles): what is wrong with the stored rows and rights, a row a problem; none when all is
--- well. It reads all queues, and of each only ends of indexes, except for FIFO queues, whose groups it reads all. It changes nothing.
+-- queue.find_problems(service's roles): problems of the stored rows and rights, a row each. It reads all queues, and of
+-- each only ends of indexes, except for FIFO queues, whose groups it reads all. It changes nothing.
 --   roles       rights that are missing or too many (find_role_problems)
 --   sequences   the next number was given out already
 --   fences      messages that no receive would find: a shard without its cursor, an open lease before the cursor's

@@ -2,7 +2,7 @@
 --   migrations        the numbers of those that were applied
 --   sees_sessions     whether the role sees what sessions of other roles do (pg_read_all_stats, of pg_monitor)
 --   snapshot_seconds  the age of the oldest transaction of this database, among the sessions seen, that holds a snapshot;
---                     0: there is none
+--                     0 without such a transaction
 --   connections       of clients to any database
 --   wal_bytes         the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
 --   slots, kept_bytes replication slots, and how much of the log the one that is furthest behind holds back

@@ -50,9 +50,10 @@ where a.account_id = p_account_id and a.region = p_region and a.arn > coalesce(p
 order by a.arn limit p_limit
 $$;
 
--- queue.drop_platform_application(arn): deletes an application and its endpoints; a missing one is no error. Nobody finds the
--- endpoints from then on; clean_platform_applications removes their rows later, piece by piece. Returns one row: whether
--- there was one. Locks: the application's row, which create_platform_endpoint shares: no endpoint comes after it.
+-- queue.drop_platform_application(arn): deletes an application and its endpoints; a missing one is no error. Requests
+-- no longer find the endpoints; clean_platform_applications removes their rows later, piece by piece. Returns one row:
+-- whether there was one. Locks: the application's row, which create_platform_endpoint shares: no endpoint comes after
+-- it.
 create or replace function queue.drop_platform_application(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

@@ -56,7 +56,7 @@ begin
     else
         perform queue.release_deferred(v_source.queue_id, v_source.shards);
         select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn);
-        if v_step.moved = 0 and v_step.failure is null then     -- a step of its own, which has locked no message yet
+        if v_step.moved = 0 and v_step.failure is null then     -- a separate step, which has locked no message yet
             select * into v_step
             from queue.move_log(v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn);
         end if;

@@ -13,7 +13,7 @@ begin
         array_agg(o.envelope order by o.outgoing_id) as bodies,
         array_agg(octet_length(o.envelope) order by o.outgoing_id) as sizes,
         array_agg(null::jsonb) as attributes,
-        -- A FIFO queue takes them too: each in a group of its own, as give_up_deliveries sends them.
+        -- A FIFO queue takes them too: each in a separate group, as give_up_deliveries sends them.
         array_agg('outgoing-' || o.outgoing_id order by o.outgoing_id) as groups
     into v_failed
     from queue.outgoing o where o.outgoing_id = any (p_ids) and o.dead_letter_arn is not null and o.envelope is not null;

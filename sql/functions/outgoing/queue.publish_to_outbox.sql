@@ -40,9 +40,9 @@ begin
     end if;
 end $$;
 
--- queue.outgoing_envelope(topic, subscription, publication, text): what the dead-letter queue of a subscription of a phone,
--- of a mobile app or by e-mail gets: the envelope of the message for all protocols, or, for a text of its own, which Publish
--- makes no envelope of, one without a signature.
+-- queue.outgoing_envelope(topic, subscription, publication, text): the message for the dead-letter queue of a
+-- subscription of a phone, of a mobile app or by e-mail: the envelope for all protocols, or, for a protocol's special
+-- text, which gets no envelope from Publish, one without a signature.
 create or replace function queue.outgoing_envelope(
     p_topic queue.topic, p_subscription queue.subscription, p_publication jsonb, p_text text) returns text
 language sql stable as $$

@@ -1,13 +1,13 @@
 -- queue.receive_answer: receive_messages, whose messages for one receiver fit together into an answer of p_answer_bytes.
--- What does not fit is not received: it stays visible, and its receive count is as before.
+-- Messages that do not fit are not received: they stay visible, and their receive counts are unchanged.
 -- Parameters: as receive_messages; p_answer_bytes: null, no limit; p_answer_format: as answer_bytes. With json and xml a
---   single message is handed out whatever its length. With other formats a message that is too long for an answer of its
---   own is passed over (pass_over): others are handed out, of a FIFO queue those of other groups.
+--   single message is handed out whatever its length. With other formats a message that is too long even for an answer
+--   without others is passed over (pass_over): others are handed out, from a FIFO queue those of other groups.
 -- Returns: as receive_messages; error ResponseTooLarge when every message that can be received now is passed over
---   (passes_over_all). Nothing, without an error, when that is not certain, also when this call had to measure many of them:
+--   (passes_over_all). No row and no error if that is not certain, also if this call had to measure many of them:
 --   a MiB takes up to 100 ms to measure and to move, so it does so for two seconds at most, and the next call goes on: a
 --   call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would begin again each time.
--- What was received is measured if the greatest growth by escapes would make it too long, and too much of it is undone
+-- Received messages are measured if the greatest growth by escapes would make them too long, and too many are undone
 --   before fewer are asked for: in a subtransaction, which also releases the locks.
 -- Locks: as receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_answer(
@@ -157,7 +157,7 @@ begin
         if not pg_try_advisory_xact_lock(queue.lock_key(1, p_message.queue_id, p_message.shard)) then
             return false;
         end if;
-        select x.pos into v_pos from queue.lease x      -- an ended one, or one that take_fair made for nobody (count 0)
+        select x.pos into v_pos from queue.lease x      -- an ended one, or one of take_fair without a receiver (count 0)
         where x.queue_id = p_message.queue_id and x.shard = p_message.shard and x.pos >= p_message.id
             and p_message.id = any (x.ids) and x.receive_count = v_count
         order by x.pos limit 1 for update skip locked;

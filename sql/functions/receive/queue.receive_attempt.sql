@@ -1,6 +1,6 @@
 -- queue.receive_attempt: receive_answer under a ReceiveRequestAttemptId. A client that repeats a receive of a FIFO
 -- queue with the same id within five minutes gets the same messages under the same handles, as repeat_receive says. For
--- a standard queue the id has no effect. Parameters: as receive_answer. What is repeated is not measured.
+-- a standard queue the id has no effect. Parameters: as receive_answer. Repeated messages are not measured.
 -- Returns: as receive_messages; error ReceiveAttemptOver when the messages were changed since.
 -- Locks: advisory, the attempt, to the end of the transaction; then as repeat_receive and receive_messages.
 -- Raises QU004 (not under READ COMMITTED).

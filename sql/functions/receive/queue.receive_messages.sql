@@ -9,7 +9,7 @@
 --   p_refuse_over: a message of more bytes among those handed out (12,000 or more) raises QU010, which undoes the receive;
 --   the caller then calls receive_answer.
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages; none of a paused queue. Locks: reader of a
---   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
+--   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it alone in a short transaction.
 -- Raises QU004 (not under READ COMMITTED), QU010.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,

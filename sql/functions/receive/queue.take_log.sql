@@ -184,11 +184,11 @@ begin
     end if;
 end $$;
 
--- queue.noisy_groups: the tenants of a standard queue whose messages are to be skipped now, first those with the fewest
--- messages in flight; null when there are none. One receiver finds them (find_noisy_groups), at most four times a
--- second. No tenant becomes noisy while no message has to wait: as long as the shard holds no more than the p_want
--- messages above p_pos that are received now. Locks: the row in queue.noise, to the end of the transaction; a receiver
--- that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
+-- queue.noisy_groups: the tenants of a standard queue whose messages are skipped now, those with the fewest messages in
+-- flight first; null if no tenant is noisy. One receiver finds them (find_noisy_groups), at most four times a second.
+-- No tenant becomes noisy while no message has to wait: as long as the shard holds no more than the p_want messages
+-- above p_pos that are received now. Locks: the row in queue.noise, to the end of the transaction; a receiver that
+-- finds it locked takes the stored result. Index: noise_pkey, log_pkey.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]
@@ -214,14 +214,13 @@ begin
     return v_noise.noisy;
 end $$;
 
--- queue.find_noisy_groups(queue, shards, now): the tenants of a standard queue that are noisy, first those with the
--- fewest messages in flight; null when there are none. A tenant is noisy when it has more than a tenth of the messages
--- in flight and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in flight,
--- with at least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one stuck
--- message makes no tenant noisy). It stays noisy until its skipped messages have been handed out.
--- It reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and 300 messages of
--- the slow path. Messages without a group count as one tenant, which is never noisy.
--- Index: lease_visible_at, log_pkey, side_visible_at.
+-- queue.find_noisy_groups(queue, shards, now): the noisy tenants of a standard queue, those with the fewest messages in
+-- flight first; null if no tenant is noisy. A tenant is noisy when it has more than a tenth of the messages in flight
+-- and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in flight, with at
+-- least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one stuck message
+-- makes no tenant noisy). It stays noisy until its skipped messages have been handed out. It reads a sample of the
+-- messages in flight: the 400 leases that end last, spread over the shards, and 300 messages of the slow path. Messages
+-- without a group count as one tenant, which is never noisy. Index: lease_visible_at, log_pkey, side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$
 with in_flight as (

@@ -1,7 +1,6 @@
--- queue.set_role_account(role, account, region): makes a database role stand for an account and region in the SQL
--- interface, whatever it stood for before. Returns a row if there is such a role, with what is wrong with it otherwise
--- (role_problem); else none, and nothing is stored.
--- Raises 23514 for an account or region that is not allowed.
+-- queue.set_role_account(role, account, region): makes a database role represent an account and region in the SQL
+-- interface, in place of its earlier ones. Returns a row with the role's problem (role_problem) or null; without such a
+-- role it stores nothing and returns no row. Raises 23514 for an account or region that is not allowed.
 create or replace function queue.set_role_account(p_role text, p_account_id text, p_region text)
 returns table (problem text)
 language sql as $$
@@ -11,8 +10,7 @@ language sql as $$
     returning queue.role_problem(r.role_name)
 $$;
 
--- queue.unset_role_account(role): makes a database role stand for no account of its own any more. Returns one row:
--- whether it stood for one.
+-- queue.unset_role_account(role): removes a database role's account. Returns one row: whether the role had one.
 create or replace function queue.unset_role_account(p_role text) returns table (found boolean)
 language plpgsql as $$
 begin
@@ -20,8 +18,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_role_accounts(): which account and region each database role stands for, by name; and what is wrong with the
--- role's memberships (role_problem), else null.
+-- queue.list_role_accounts(): the account and region of each database role, by name, and the problem of its memberships
+-- (role_problem) or null.
 create or replace function queue.list_role_accounts()
 returns table (role_name text, account_id text, region text, created_at timestamptz, problem text)
 language sql stable as $$

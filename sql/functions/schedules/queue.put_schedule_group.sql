@@ -24,7 +24,7 @@ begin
         then 'GroupExists' end;
 end $$;
 
--- queue.read_schedule_group(account, region, name): the group as JSON by column; no row: there is none.
+-- queue.read_schedule_group(account, region, name): the group as JSON by column; no row if it does not exist.
 create or replace function queue.read_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (schedule_group jsonb)
 language plpgsql as $$

@@ -3,7 +3,7 @@
 --   filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both null where nothing has
 --   to be confirmed. While a subscription is pending, every call asks again, under a new token, valid for two
 --   days; an address of e-mail once an hour, and not while the last mail is still to go out. Then how many filter policies a topic and an account may have; 0: any number. p_policies: those by which the
---   caller decided that the queues let the topic send (policies_changed). p_principal: the ARN of who subscribes.
+--   caller decided that the queues let the topic send (policies_changed). p_principal: the subscriber's ARN.
 -- Returns one row: arn, confirmed, error (NotFound, PolicyChanged, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has
 --   100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and so only queues, at most
 --   100).
