@@ -1,7 +1,7 @@
 """The console: pages at /console for people, made on the server, over the same operations as the REST API.
 
     console.py     adds the routes to an application, unless QUEUE_CONSOLE is off
-    rights.py      what each route asks the policies of who calls
+    rights.py      the right that each route asks for
     console_route.py  admits a request: host, origin, session, rights
     sign_in.py     keys, sessions and cookies
     audit.py       notes who did what

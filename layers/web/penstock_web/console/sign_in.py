@@ -2,8 +2,8 @@
 
 The cookie has a random id and nothing else. Its row in `queue.console_session`, by the id's SHA-256, names the key that
 the browser signed in with. The row and the user's policies are read again after five seconds, or
-QUEUE_ACCESS_CACHE_SECONDS if that is less, so ending a key signs its browsers out. With QUEUE_ACCESS=off nobody is
-asked, and there is no session.
+QUEUE_ACCESS_CACHE_SECONDS if that is less, so ending a key signs its browsers out. With QUEUE_ACCESS=off the
+console has no sign-in and no session.
 """
 
 import secrets

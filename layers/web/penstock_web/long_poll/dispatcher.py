@@ -6,7 +6,7 @@ A request waits until one of these serves or wakes it:
     wake    another event in this process wakes waiters at once
     NOTIFY  another process notifies this one (one LISTEN connection a process)
     check   the shared check of all queues with waiters, each second and at the moment for which a check has found that
-            a delay or a visibility timeout ends: also what nobody notifies of, and lost notifications
+            a delay or a visibility timeout ends: also changes without a notification, and lost notifications
 
 A sender notifies only queues that are registered, because NOTIFY takes a database-wide lock at commit. So the
 dispatcher registers the queue of a waiter, and checks the queue once after that registration has committed: this check
