@@ -39,6 +39,7 @@ from penstock_web.http.request_memory import (
     MemoryBudget,
     bytes_to_reserve,
 )
+from penstock_web.http.slow_path import serve_request
 from penstock_web.metrics.page import metrics_router
 from penstock_web.metrics.scraping import admit_scraper
 from penstock_web.rest.api import bearer_key
@@ -144,8 +145,10 @@ class Application(RestApplication):
         is_aws = not self._is_page(scope) and (
             self.aws_application.handles(scope["method"], scope["path"]) or names_action(scope)
         )
-        serve = self.aws_application if is_aws else self._serve_fastapi
-        await serve(scope, receive, send)
+        if is_aws:
+            await serve_request(self.aws_application, scope, receive, send)
+        else:
+            await self._serve_fastapi(scope, receive, send)
 
     def _is_page(self, scope: Scope) -> bool:
         """Whether a request is for a page: one below /console, or a browser's first look at the service."""

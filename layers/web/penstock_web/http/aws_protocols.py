@@ -7,7 +7,7 @@ ASGI ─► SlowPathRequest: body ─► the same ─► ASGI
 import logging
 from collections.abc import Iterable, Mapping
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 
 from penstock.aws.codec.protocol import FORM, REST_METHODS, detect_protocol, rest_resource
 from penstock.aws.queue_url import is_queue_path
@@ -19,7 +19,6 @@ from penstock_web.runtime.deadlines import Deadlines
 from penstock_web.runtime.driver import Resources
 
 from .request_notes import RequestTracer
-from .slow_path import SlowPathRequest, send_response
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ def is_rest_path(method: str, path: str) -> bool:
 
 
 class AwsApplication:
-    """Answers requests of SQS, SNS and EventBridge Scheduler: an ASGI application for them alone.
+    """What the requests of SQS, SNS and EventBridge Scheduler share; `AwsRequest` and `serve_request` answer them.
 
     `tracer`: records the requests that take the fast path, while traces are written.
     """
@@ -65,11 +64,6 @@ class AwsApplication:
         if is_sqs_path(method, path) or is_rest_path(method, path):
             return True
         return method in ("POST", "GET") and is_peek(path, self.environment)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await SlowPathRequest(self, scope, receive).answer()
-        if response is not None:
-            await send_response(send, response)
 
     def headers(self, header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
         """Headers by name."""

@@ -4,7 +4,6 @@ receive ─► body ─► decode (a long one in a thread) ─► the answer of 
 """
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
 
@@ -13,11 +12,9 @@ from penstock.gateway import MAXIMUM_BODY_BYTES, ActionCall, decode
 from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
 from penstock_web.runtime.deadlines import DisconnectWatch, EndReason
 
+from .aws_protocols import AwsApplication
 from .aws_request import AwsRequest
 from .request_notes import find_trace
-
-if TYPE_CHECKING:
-    from .aws_protocols import AwsApplication
 
 
 class ClientDisconnected(Exception):  # noqa: N818 - nothing failed
@@ -46,7 +43,7 @@ class SlowPathRequest(AwsRequest):
 
     __slots__ = ("_held", "_receive", "_scope", "_task", "_watch")
 
-    def __init__(self, application: "AwsApplication", scope: Scope, receive: Receive) -> None:
+    def __init__(self, application: AwsApplication, scope: Scope, receive: Receive) -> None:
         peer, _ = scope.get("client") or ("", 0)
         self._held = HeldResponse(peer)
         super().__init__(self._held, application)
@@ -174,6 +171,13 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
     if message["type"] == "http.disconnect":
         raise ClientDisconnected
     return body
+
+
+async def serve_request(application: AwsApplication, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers one request of an ASGI server, unless its client disconnects."""
+    response = await SlowPathRequest(application, scope, receive).answer()
+    if response is not None:
+        await send_response(send, response)
 
 
 async def send_response(send: Send, response: HttpResponse) -> None:
