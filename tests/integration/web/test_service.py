@@ -201,9 +201,9 @@ def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
             answer = http.post("/", headers=headers, content=body)
             assert answer.status_code == 408
             assert answer.json()["__type"].endswith("#RequestTimeout")
-            native = http.get("/v1/queues/orders")
-            assert native.status_code == 408
-            assert native.json()["error"]["code"] == "request_timeout"
+            answer = http.get("/v1/queues/orders")
+            assert answer.status_code == 408
+            assert answer.json()["error"]["code"] == "request_timeout"
 
 
 def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
@@ -221,10 +221,10 @@ def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
                 assert answer.status_code == 503
                 assert answer.headers["retry-after"] == "1"
                 assert answer.json()["__type"].endswith("#ServiceUnavailable")
-                native = http.get("/v1/queues")
-                assert native.status_code == 503
-                assert native.headers["retry-after"] == "1"
-                assert native.json()["error"]["code"] == "service_unavailable"
+                answer = http.get("/v1/queues")
+                assert answer.status_code == 503
+                assert answer.headers["retry-after"] == "1"
+                assert answer.json()["error"]["code"] == "service_unavailable"
                 assert http.get("/readyz").status_code == 503
                 assert http.get("/livez").status_code == 200
             assert first.result()["MessageId"]
@@ -333,7 +333,7 @@ def test_the_query_protocol_on_a_queue_path(shared: Service) -> None:
         ("PUT", "/v1/queues", 405, "method_not_allowed"),
     ],
 )
-def test_whatever_is_not_sqs_is_answered_in_the_native_shape(
+def test_whatever_is_not_sqs_is_answered_as_the_rest_api_does(
     shared: Service, method: str, path: str, status: int, code: str
 ) -> None:
     with shared.http() as http:

@@ -191,7 +191,7 @@ def test_a_fifo_message_has_its_group(http: httpx.Client) -> None:
     assert message["id"] == repeated
 
 
-def test_sqs_and_native_clients_share_a_queue(http: httpx.Client, service: Service) -> None:
+def test_sqs_and_rest_clients_share_a_queue(http: httpx.Client, service: Service) -> None:
     sqs = service.sqs()
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
     attributes = {
