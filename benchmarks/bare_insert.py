@@ -1,8 +1,8 @@
 """The unit that carries over between machines: the CPU of PostgreSQL for a bare INSERT of one row by pgbench.
 
-The INSERTs go to a table of their own, in a database of their own, on the server that Penstock uses in this run: 16
-clients, prepared statements, a transaction a row, 100 bytes and a generated key. Counted is the server alone, as for
-all systems on PostgreSQL; the CPU of opening the connections is taken off.
+The INSERTs go to a table in a separate database on the server that Penstock uses in this run: 16
+clients, prepared statements, a transaction a row, 100 bytes and a generated key. The figure is the CPU of the server
+alone, as for all systems on PostgreSQL, without that of opening the connections.
 """
 
 from collections.abc import Iterator

@@ -15,7 +15,7 @@ SIZES: tuple[tuple[str, int | float, str], ...] = (
     ("processes", 1, "processes of the load generator"),
     ("scale", 1.0, "multiplies sizes and durations of all scenarios; 0.02 for a first look"),
     ("rate", 0.0, "messages a second in the table and the application mode; 0: closed loop, adaptive"),
-    ("jobs-scale", 5, "sizes of bullmq-bench's scenarios, as multiples of its own"),
+    ("jobs-scale", 5, "sizes of bullmq-bench's scenarios, as multiples of the originals"),
     ("jobs-repeat", 5, "runs of bullmq-bench's scenarios"),
     ("discard-slowest", 1, "of them are left out"),
     ("queen-consumers", 60, "consumers of each of its two groups"),

@@ -1,4 +1,4 @@
-"""Penstock as a system under test: started for the run with a database of its own, or a running service."""
+"""Penstock as a system under test: started for the run with a separate database, or a running service."""
 
 import os
 import re
@@ -89,7 +89,7 @@ class Penstock:
         return done.stdout.splitlines()
 
     def _roots(self) -> dict[str, list[int]]:
-        """The process trees of the server side. A PgBouncer that is a child of the service is a part of its own."""
+        """The process trees of the server side. A PgBouncer that is a child of the service counts separately."""
         roots = {"service": list(self._pids)}
         if self.dsn:
             roots["postgresql"] = [postmaster_of(self.dsn)]

@@ -2,9 +2,9 @@
 
     python -m benchmarks.revisions BASE [NEW…] --scenario send_1,receive_delete_1 --rounds 20 --connections 16,64
 
-Each commit gets a work tree and an environment of its own, and a running service with a database of its own; all are
-up all the time, and their order changes each round, since the machine's speed changes within the hour. The figure of a
-NEW is the median over the rounds of its quotient with BASE. With `--log FILE` every round is a line of JSON there.
+Each commit gets a separate work tree and environment, and a running service with a separate database; all services run
+all the time, and their order changes each round, since the machine's speed changes within the hour. The figure of a NEW
+is the median over the rounds of its quotient with BASE. With `--log FILE` every round is a line of JSON there.
 `--plain`: each on a PostgreSQL with its defaults (`peers/plain_postgres.py`). `--waiting N`: another queue holds N
 messages.
 """
@@ -63,7 +63,7 @@ def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Pe
 
 
 def fill(service: Penstock, messages: int) -> None:
-    """Sends so many messages to a queue that nobody receives from."""
+    """Sends messages to a queue without consumers."""
     with psycopg.connect(service.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('waiting')")
         for _ in range(0, messages, CHUNK):

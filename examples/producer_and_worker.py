@@ -58,7 +58,7 @@ def main() -> None:
         aws_access_key_id="any", aws_secret_access_key="any",
     )  # fmt: skip
     url = sqs.create_queue(QueueName="example-orders")["QueueUrl"]
-    # In earnest these are programs of their own, and as many of each as you like.
+    # In production these are separate programs, and you run as many of each as you like.
     produce(sqs, url)
     work(sqs, url)
 

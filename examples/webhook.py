@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import load_pem_x509_certificate
 
 ENDPOINT = os.environ.get("AWS_ENDPOINT_URL", "http://127.0.0.1:9324")
-# What is signed: those of these members that the message has, in this order.
+# The signed members, in this order; a message may lack some of them.
 SIGNED = ("Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 received: Queue[dict[str, str]] = Queue()
 
@@ -37,7 +37,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 def verify(message: dict[str, str]) -> None:
     """Raise InvalidSignature unless the service has signed the message."""
-    # Anybody can sign with a key of their own: a certificate counts only if it comes from the service itself.
+    # Anyone can sign with some key: a certificate counts only if it comes from the service.
     if not message["SigningCertURL"].startswith(f"{ENDPOINT}/"):
         raise ValueError(f"a certificate of somebody else: {message['SigningCertURL']}")
     key = load_pem_x509_certificate(urllib3.request("GET", message["SigningCertURL"]).data).public_key()

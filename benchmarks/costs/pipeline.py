@@ -1,15 +1,15 @@
 """Measures the metrics job: time, memory and transactions for millions of messages, beside plain SQL; and under load.
 
-    python -m benchmarks.costs.pipeline --messages 1000000,10000000  # a PostgreSQL and a Spark of its own
+    python -m benchmarks.costs.pipeline --messages 1000000,10000000  # starts PostgreSQL and Spark
     python -m benchmarks.costs.pipeline --filled postgresql://…,…    # databases with such a history
     python -m benchmarks.costs.pipeline --busy-hour 1000000,54000000 --groups 0  # all of one queue, in one hour
     python -m benchmarks.costs.pipeline --deltas                     # runs after the first: idle, one old message ends
     python -m benchmarks.costs.pipeline --load                       # the service's throughput with and without the job
 
-The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes it in
-a process of its own, and so does tests/support/jobs/reference.sql, which was written only from the definitions. Memory
-is the sampled PSS of the job's processes (driver, JVM, Python workers), and the peak of the largest Python worker
-(VmHWM). The longest transaction is read from pg_stat_activity.
+The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes it in a
+separate process, and so does tests/support/jobs/reference.sql, which was written only from the definitions. Memory is
+the sampled PSS of the job's processes (driver, JVM, Python workers), and the peak of the largest Python worker (VmHWM).
+The longest transaction is read from pg_stat_activity.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Measures on a PostgreSQL of its own, which is removed afterwards."""
+    """Measures on a separate PostgreSQL, which it removes afterwards."""
     if options.load:
         return [measure_under_load(shlex.split(options.job_prefix))]
     sizes = [int(size) for size in (options.busy_hour or options.messages).split(",")]
@@ -236,7 +236,7 @@ def observe(observation: JobObservation, pid: int, dsn: str) -> None:
 
 
 def worker_peak_bytes(pid: int) -> int:
-    """The most memory that a Python process of the job has had, of those that live; the driver is none of them."""
+    """The peak memory of the job's living Python processes, without the driver."""
     found = Meter({"job": [pid]}).members()["job"]
     return max((high_water_mark(p.pid) for p in found if p.pid != pid and "python" in p.command), default=0)
 

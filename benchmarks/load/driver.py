@@ -27,7 +27,7 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """Who makes the queues and who uses them, with their keys (the owner's if there is one only), and their policy."""
+    """The callers that create and use queues, with their keys (only the owner's if one is given), and the policy."""
 
     owner: Key | None = None
     user: Key | None = None
@@ -35,7 +35,7 @@ class Callers:
 
 
 class HttpLoad:
-    """Runs scenarios against one endpoint; every run has a queue of its own."""
+    """Runs scenarios against one endpoint; every run uses a new queue."""
 
     def __init__(
         self, system: str, endpoint: str, fleet: Fleet, meter: Meter, callers: Callers | None = None

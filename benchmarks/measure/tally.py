@@ -42,7 +42,7 @@ class Tally:
         return max(self.last_at.values(), default=self.started_at)
 
     def seconds_until(self, *actions: Action) -> float:
-        """Seconds from the start of the phase to the last response to one of `actions`; 0 if there was none."""
+        """Seconds from the start of the phase to the last response to one of `actions`; 0 without a response."""
         return max((self.last_at[a] - self.started_at for a in actions if a in self.last_at), default=0.0)
 
 
@@ -98,7 +98,7 @@ def compare_ids(acknowledged: list[str], received: list[str], deleted: int) -> V
 
 
 def percentile(values: Iterable[float], fraction: float) -> float:
-    """The smallest value that at least `fraction` of all values do not exceed; 0 when there are none."""
+    """The smallest value that at least `fraction` of all values do not exceed; 0 without values."""
     return percentile_of_sorted(sorted(values), fraction)
 
 

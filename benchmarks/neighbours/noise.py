@@ -141,7 +141,7 @@ class Noise:
         await asyncio.gather(*clients, return_exceptions=True)
 
     def done(self) -> Done:
-        """What was done until now."""
+        """The work done until now."""
         tally = self.tally
         answers = sum(len(seconds) for seconds in tally.call_seconds.values()) + len(tally.received)
         return Done(answers, tally.bad_answers, process_time() - self.cpu_before, tally.bad_samples)

@@ -50,7 +50,7 @@ class Target:
 
 @dataclass(slots=True)
 class Sample:
-    """Seconds of each kind, and what did not come within LATE_SECONDS or was refused."""
+    """Seconds of each kind, and the numbers of messages that were refused or did not come within LATE_SECONDS."""
 
     sends: list[float] = field(default_factory=list)
     fires: list[float] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Sample:
     cpu_seconds: float = 0.0
 
     def p99_ms(self, kind: str) -> float:
-        """The 99th percentile in ms. What is missing took LATE_SECONDS."""
+        """The 99th percentile in ms. Missing messages count as LATE_SECONDS."""
         values = [*getattr(self, kind), *[LATE_SECONDS] * self.missing.get(kind, 0)]
         return percentile(values, 0.99) * 1000
 

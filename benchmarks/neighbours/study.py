@@ -37,7 +37,7 @@ MEASURES = {"send": "sends", "fire": "fires", "webhook": "webhooks"}
 
 @dataclass(slots=True)
 class Phase:
-    """What the probe found in one phase, what the noises did, and who used the processors (in cores)."""
+    """Results of one phase: of the probe, the work of the noises, and the use of processors by process (in cores)."""
 
     sample: Sample
     done: dict[str, Done] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from benchmarks.system import accepts, bytes_below, free_port, stop_process, wai
 
 
 class HttpPeer:
-    """A subclass implements `command`, which starts the peer on a port. The peer has a folder of its own."""
+    """A subclass implements `command`, which starts the peer on a port. Each peer has a separate folder."""
 
     durable = False
 

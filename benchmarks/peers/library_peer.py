@@ -1,4 +1,4 @@
-"""A peer whose library runs in a driver process of its own, see `driver`. Ids are compared as for services."""
+"""A peer whose library runs in a separate driver process, see `driver`. Ids are compared as for services."""
 
 import itertools
 import json
@@ -74,7 +74,7 @@ class LibraryPeer:
         return scenario.name in SHAPES and (self.pushes or not SHAPES[scenario.name].idle)
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """One run on a queue of its own."""
+        """Does one run on a new queue."""
         queue, shape = f"bench{next(queue_numbers)}", SHAPES[scenario.name]
         plan = replace(plan, messages=min(plan.messages, self.max_messages))
         watch("empty")

@@ -95,7 +95,7 @@ class Pgmq:
         return bytes_below(self._server.data)
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """One run on a table of its own, dropped at the end."""
+        """Does one run on a new table, which it drops at the end."""
         if scenario.name == "warski":
             return self._warski(scenario, plan)
         script, queue = SCRIPTS[scenario.name], f"bench_{next(queue_numbers)}"

@@ -1,7 +1,7 @@
-"""Penstock on a plain PostgreSQL: what a database costs that nobody has set up for it.
+"""Penstock on a plain PostgreSQL: the costs of a database without any setup.
 
 The server is of the newest version, with its defaults, as `initdb` leaves them. The service connects straight to it, as
-the owner of the database, whose role has no settings of its own.
+the owner of the database, whose role has no settings.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The flows of producers and consumers, each on a connection of its own; a pause is a request that is due later."""
+"""The flows of producers and consumers, each on a separate connection; a pause is a request that is due later."""
 
 import random
 from array import array

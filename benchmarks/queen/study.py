@@ -26,7 +26,7 @@ FIRST_RATES = {"fifo": 1_000.0, "fair": 4_000.0}
 
 
 def measure(groups: str, bench: Bench) -> Findings:
-    """Runs on a service and a database of its own, so that sizes and restarts are those of this run."""
+    """Runs on a separate service and database, so that sizes and restarts are those of this run."""
     options = bench.options
     profile = Profile(
         groups=groups,

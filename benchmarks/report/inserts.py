@@ -30,7 +30,7 @@ def with_multiples(row: Row, insert: float | None) -> Row:
 
 
 def system_with_multiples(system: Document, insert: float) -> Document:
-    """What is stored of a system, with the multiples beside its CPU."""
+    """The stored results of a system, with the multiples beside its CPU."""
     figures = {
         kind: system[kind] | {FIGURE: round(system[kind][CPU_FIGURE] / insert, 4)}
         for kind in ("median", "min", "max")
@@ -43,7 +43,7 @@ def system_with_multiples(system: Document, insert: float) -> Document:
 def compared(
     systems: Iterable[dict[str, object]], measured: list[float]
 ) -> tuple[list[dict[str, object]], Document | None]:
-    """The systems with their multiples, and the unit as it is stored: the median of what was measured.
+    """The systems with their multiples, and the stored unit: the median of the measured values.
 
     Without a measurement the systems stay as they are, and there is no unit.
     """

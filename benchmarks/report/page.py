@@ -38,8 +38,8 @@ of different machines can be compared. `-`, or an empty cell, is a figure that w
 generator beside them, and some clients do not time their calls. "short" is a run of less than a second of CPU,
 whose CPU figure is coarse.
 
-Each section is of its own day and commit, named below its heading, so sections do not repeat each other's figures.
-The figures to plan with are those of [operations.md](operations.md#sizing): a run of their own, of Penstock alone.
+Each section has a separate day and commit, named below its heading, so sections do not repeat each other's figures.
+For planning, use the figures of [operations.md](operations.md#sizing): they come from a separate run of Penstock alone.
 """
 IN_SHORT = """## In short
 
@@ -97,7 +97,7 @@ def table_rows(document: Results) -> Iterable[Row]:
 
 
 def measured(figure: float) -> float | None:
-    """The figure; None for 0, since no call takes no time: nobody measured it."""
+    """The figure; None for 0: every call takes some time, so 0 means not measured."""
     return figure or None
 
 

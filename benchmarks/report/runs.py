@@ -50,7 +50,7 @@ class RepeatedRuns:
 
     @property
     def marks(self) -> list[str]:
-        """The reasons not to trust the figures; empty if there are none."""
+        """The reasons not to trust the figures; empty without any."""
         marks = marks_of(self.runs)
         timed = self.runs[0].scenario != "idle_latency"
         if timed and median(sum(run.server_cpu_seconds.values()) for run in self.runs) < SHORT_CPU_SECONDS:

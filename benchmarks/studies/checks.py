@@ -1,6 +1,6 @@
 """Measures what the checks of a request cost: signatures and policies, as CPU of a message, in alternating runs.
 
-Each variant has a service and a database of its own. All are up all the time, and their order changes each round, as in
+Each variant has a separate service and database. All run all the time, and their order changes each round, as in
 `benchmarks.revisions`; a quotient is one of the same round.
 """
 

@@ -75,7 +75,7 @@ def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, bod
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs the study on a service of its own."""
+    """Runs the study on a separate service."""
     penstock = bench.another_penstock()
     rows: list[Row] = []
     for queues in sorted({bench.scaled(size) for size in QUEUES}):

@@ -178,7 +178,7 @@ MEASURES: dict[str, Measured] = {
 
 
 def measure(name: str, bench: Bench) -> Findings:
-    """Runs the study on a service of its own. --scale multiplies all sizes except numbers of connections and bytes."""
+    """Runs the study on a separate service. --scale multiplies all sizes except numbers of connections and bytes."""
     penstock = bench.another_penstock()
     bench.measure_insert(penstock)
     run(penstock, "warski", Plan(16, bench.scaled(MESSAGES, 500) // 5, 100))

@@ -107,7 +107,7 @@ def client_connections(dsn: str) -> int:
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs the study on a service of its own, so that no other study has opened connections."""
+    """Runs the study on a separate service, on which no other study has opened connections."""
     penstock = bench.another_penstock()
     waiting = WaitingConsumers(penstock, bench.scaled(CONNECTIONS, 20), bench.scaled(QUEUES, 5))
     for address in waiting.addresses:

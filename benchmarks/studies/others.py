@@ -1,4 +1,4 @@
-"""Benchmarks that also run as programs of their own. They start their services and write their own results."""
+"""Benchmarks that also run as separate programs. They start their services and write their results."""
 
 from collections.abc import Callable
 from functools import partial

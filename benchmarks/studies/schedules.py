@@ -1,6 +1,6 @@
 """Measures how late schedules fire, and what the worker costs when no schedule is due.
 
-    python -m benchmarks.studies.schedules                    # a PostgreSQL and worker processes of its own
+    python -m benchmarks.studies.schedules                    # starts PostgreSQL and worker processes
 
 Fire lag: `rate` schedules fire at each full second (60 times as many fire once a minute), so they come in bursts. The
 lag is the time from when an occurrence was due until its message was committed, by PostgreSQL's own commit timestamps.

@@ -67,7 +67,7 @@ class Bench:
         return penstock
 
     def another_penstock(self, settings: Mapping[str, str] = MappingProxyType({})) -> Penstock:
-        """A second service with a database of its own, for a study that would disturb the others, or has `settings`."""
+        """A second service with a separate database, for a study that would disturb the others, or has `settings`."""
         penstock = Penstock(self.fleet, settings=settings)
         self.stack.callback(penstock.stop)
         penstock.start()
@@ -97,7 +97,7 @@ class Bench:
 class Study:
     """A study. `measure` prints its table and returns the results to store; none if it has stored them itself.
 
-    `alone`: the study has no peers, and starts a service of its own even beside a running one.
+    `alone`: the study has no peers, and starts a separate service even beside a running one.
     """
 
     name: str

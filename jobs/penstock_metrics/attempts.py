@@ -1,4 +1,4 @@
-"""A run is tried again when it lost a connection of the database or its snapshot: it computes the same again."""
+"""Retries a run that lost a connection to the database or its snapshot: the retry computes the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 ATTEMPTS: Final = 3
 PAUSE_SECONDS: Final = (5.0, 30.0)
-"""Before the second and the third attempt: a server that restarts is back by then."""
+"""Pauses before the second and the third attempt: a restarting server is back by then."""
 _LOST: Final = re.compile(
     r"OperationalError|AdminShutdown|CrashShutdown|CannotConnectNow|IdleInTransactionSessionTimeout|QueryCanceled"
     r"|terminating connection|invalid snapshot identifier|snapshot \"?[0-9A-F-]+\"? does not exist"
@@ -32,7 +32,7 @@ class LostError(Exception):
 def run_with_retries(
     run: Callable[[], Result], report: Callable[[str], None], wait: Callable[[float], object] = time.sleep
 ) -> Result:
-    """The result of a run. Raises LostError after ATTEMPTS, and at once the errors that another attempt cannot mend."""
+    """The result of a run. Raises LostError after ATTEMPTS, and other errors at once."""
     for pause in (*PAUSE_SECONDS, None):
         try:
             return run()

@@ -1,7 +1,7 @@
-"""A run again each interval: what a run leaves to the next one is in the database, so this holds no state.
+"""Repeats a run each interval: a run leaves its state for the next one in the database, so this module holds none.
 
-Each run asks the database what is new since the last run of its zone, of either mode. So continuous and single runs
-agree by construction, and a new process goes on where the last one ended.
+Each run queries the database for changes since the last run of its zone, of either mode. So continuous and single runs
+agree by construction, and a new process continues where the last one ended.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def follow(
     report: Callable[[str], None],
     wait: Callable[[float], object] = time.sleep,
 ) -> None:
-    """Computes `requested` first, then what changes, until it is interrupted. Raises the error of a run that fails.
+    """Computes `requested` first, then changes, until it is interrupted. Raises the error of a failing run.
 
-    A run begins `interval_seconds` after the one before it began, or when that has ended, if it takes longer.
+    A run begins `interval_seconds` after the start of the one before, or at its end, if it takes longer.
     """
     asked = requested
     while True:

@@ -60,15 +60,13 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="penstock metrics run",
         description="Computes metrics of queues from their history into queue.metrics_*. Without --from and --to: "
-        "what has changed since the last run; the first time, everything.",
+        "changes since the last run; the first time, everything.",
     )
     made.add_argument(
         "--from", dest="start", metavar="TIME", help="first day to compute: 2026-03-29, or a time"
     )
     made.add_argument("--to", dest="end", metavar="TIME", help="compute up to this time; default: now")
-    made.add_argument(
-        "--continuous", action="store_true", help="go on, computing what changes, until stopped"
-    )
+    made.add_argument("--continuous", action="store_true", help="continue, computing changes, until stopped")
     made.add_argument(
         "--interval-seconds", type=int, default=60, help="with --continuous; default: %(default)s"
     )
@@ -84,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
         "--nice",
         type=int,
         default=NICE,
-        help="how far everything else on this machine goes first, 0 to 19; default: %(default)s; "
+        help="niceness, 0 to 19: other processes of this machine take precedence; default: %(default)s; "
         "spark-submit decides for itself",
     )
     add_options(made)
@@ -117,7 +115,7 @@ def _run(options: argparse.Namespace) -> int:
         if not is_interrupt(error):
             raise
         report("stopped")
-        # Of the calls that broke off, threads of Spark would tell at length, and Java.
+        # Threads of Spark and Java would log long texts about the broken calls.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         with suppress(Exception):
             session.sparkContext.setLogLevel("OFF")

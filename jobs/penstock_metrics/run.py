@@ -1,7 +1,7 @@
 """One run: it finds which windows to compute, reads messages, computes the windows and writes what has changed.
 
     requested days          all windows in them
-    no range of the zone    all windows of what the history has
+    no range of the zone    all windows of the history
     else                    of each queue with something new, or with messages, the windows from the first change on
 
 Only the last two move the end of the range (`database.ranges`).
@@ -48,15 +48,17 @@ from .transforms.windows import calendar
 
 _CLOCKS: Final = timedelta(
     days=1
-)  # a row's times may be this much later than its recording, when the clock was changed
+)  # a row's times may be this much later than its recording, after a change of the clock
 # The windows around the last run are computed again: they had not ended, and schedules' runs have no transaction.
 _MARGIN: Final = timedelta(hours=1)
-_NAMED_QUEUES: Final = 1000  # so many queues are named to PostgreSQL, so that it need not read the others
+_NAMED_QUEUES: Final = (
+    1000  # up to this number queues are named to PostgreSQL, so that it need not read the others
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedDays:
-    """Days of `zone` to compute, from `start` to `end`; both None: what has changed since the last run, up to now."""
+    """Days of `zone` to compute, from `start` to `end`; both None: the changes since the last run, up to now."""
 
     zone: ZoneInfo
     start: datetime | None = None
@@ -76,7 +78,7 @@ class Step:
 
 @dataclass(slots=True)
 class Job:
-    """A run under way."""
+    """The current run."""
 
     database: Database
     run: Run
@@ -109,7 +111,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a run sees: the snapshot, the messages in the tables, and since when the history has all about a queue."""
+    """The input of a run: the snapshot, the messages in the tables, and the start of each queue's complete history."""
 
     snapshot: Snapshot
     live: DataFrame
@@ -184,8 +186,8 @@ def _make_scope(first_us: dict[int, int], state: State, zone: ZoneInfo, end: dat
 
 
 def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) -> Scope:
-    """The windows from the first change on. The run handles what it finds new, and stores what is open now."""
-    with job.step("looking for what is new") as step:
+    """The windows from the first change on. The run handles new rows, and stores the open messages."""
+    with job.step("looking for changes") as step:
         now_us = state.snapshot.now_us
         open_now = job.checkpoint(state.live.transform(deltas.contributions(now_us)))
         changes = _changes(job, zone.key, state, open_now, last)
@@ -213,7 +215,7 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
 def _changes(
     job: Job, zone: str, state: State, open_now: DataFrame, last: Handled | None
 ) -> Sequence[deltas.Change]:
-    """What is new of each queue. Without a range, what is open is."""
+    """The changes of each queue. Without a range: its open messages."""
     recorded, stored = ["false"], "false"
     if last is not None:
         with open_connection(job.database.address) as connection:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from .span import HOUR, MINUTE, Span, day_starts, micros, moment
 
-INSTALLATION: Final = 0  # stands for a queue: that of what belongs to none
+INSTALLATION: Final = 0  # in the place of a queue: for rows without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Scope:
 
     @property
     def start_us(self) -> int:
-        """The earliest of the times; the end of the span when there is none."""
+        """The earliest of the times; the end of the span without any."""
         return min(self.since_us.values(), default=self.span.end_us)
 
     def queues_before(self, end_us: int | None) -> list[int]:

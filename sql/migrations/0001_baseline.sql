@@ -697,8 +697,8 @@ create index binding_wildcard on queue.binding (account_id, region) where not li
 create index binding_endpoint on queue.binding (endpoint);
 
 
--- Deliveries: messages on their way out, a notice a publish, a delivery an endpoint. The worker `deliver` sends them
--- ----- The contents of deliveries, once for all endpoints that get the same text: notifications and confirmations of
+-- Deliveries: messages on their way out, a notice a publish, a delivery an endpoint. The worker `deliver` sends them ----
+-- The contents of deliveries, once for all endpoints that get the same text: notifications and confirmations of
 -- SNS, routed events, messages for the gateway and mail servers, invocations of functions.
 create table queue.notice (
     notice_id bigint generated always as identity primary key,

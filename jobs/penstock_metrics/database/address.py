@@ -1,4 +1,4 @@
-"""Connections of the job to the database, and its address in the forms that others need."""
+"""Connections of the job to the database, and the address in the forms of libpq and JDBC."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock.postgres.call_deadline import connection_parameters
 from penstock.postgres.network import CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import LimitedConnection
 
-# The service's role has planner settings for its own short statements, which do not suit the job's. A pooler drops
-# `options=`, so each transaction sets them. 30 s: no transaction holds back vacuum for longer.
+# The service's role has planner settings for its short statements, which do not suit the job. A pooler drops
+# `options=`, so each transaction sets the job's settings. 30 s: no transaction holds back vacuum for longer.
 TRANSACTION_SECONDS: Final = 30
 # The deadline of a call: the server ends its own statements sooner.
 CALL_SECONDS: Final = 2.0 * TRANSACTION_SECONDS

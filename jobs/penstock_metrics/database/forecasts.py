@@ -1,6 +1,6 @@
-"""queue.metrics_forecast: the windows that forecasts are made of are read, and its rows are replaced.
+"""queue.metrics_forecast: reads the windows for forecasts, and replaces its rows.
 
-Windows come from queue.metrics_window, not from the run that stored them: a run computes only what changed.
+Windows come from queue.metrics_window, not from the run that stored them: a run computes only changed windows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the runs of a zone have handled (queue.metrics_range), and what is kept of the history.
+"""The range of history that the runs of a zone have handled (queue.metrics_range), and the range that is kept.
 
-A run handles the rows that its snapshot sees and its predecessor's does not: the ranges follow each other without a
-hole and without overlap, whatever spans of time other runs were asked for, and a run that fails moves nothing. Each
-zone has a range of its own, since a run computes the days of one zone only.
+A run handles the rows that its snapshot sees and its predecessor's does not: the ranges follow each other without gaps
+or overlaps, whatever time spans other runs compute, and a failing run moves no range. Each zone has a separate range,
+since a run computes the days of one zone only.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _SWITCH: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The end of a zone's range: the run that handled it, and what it saw."""
+    """The end of a zone's range: the run that handled it, and its snapshot."""
 
     run_id: int
     snapshot: Snapshot
 
     def unhandled_condition(self, now: Snapshot) -> str:
-        """A condition on rows with the columns recorded_at and transaction: `now` sees them, the range has them not."""
+        """A condition on rows with the columns recorded_at and transaction: `now` sees them, the range lacks them."""
         since = (self.snapshot.at - LATE).isoformat()
         seen = self.snapshot.visibility_condition
         return f"recorded_at >= '{since}' and {now.visibility_condition} and not {seen}"
 
 
 def last_range(connection: Connection, zone: str) -> Handled | None:
-    """The range of a zone; None when there is none, or when its numbers are those of another cluster."""
+    """The range of a zone; None if it has none or its numbers come from another cluster."""
     row = connection.execute(
         "select run_id, handled::text, pg_snapshot_xmin(handled)::text::bigint,"
         " pg_snapshot_xmax(handled)::text::bigint, handled_at, '' from queue.metrics_range"
@@ -52,7 +52,7 @@ def last_range(connection: Connection, zone: str) -> Handled | None:
 
 
 def begin_range(connection: Connection, zone: str, last: Handled | None) -> None:
-    """Removes what runs left behind that did not finish."""
+    """Removes the rows of unfinished runs."""
     connection.execute(
         "delete from queue.metrics_open where zone = %s and run_id > %s", (zone, last.run_id if last else 0)
     )
@@ -74,10 +74,10 @@ def end_range(connection: Connection, zone: str, handled: Handled, changed: list
 
 
 def kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
-    """From when on (microseconds) the history has all about a queue; only queues that keep one, as of the snapshot.
+    """The time (microseconds) from which on the history of a queue is complete; only for queues that keep one.
 
-    Also of the installation, queue 0. What is older was dropped (QUEUE_HISTORY_DAYS), or happened while the queue kept
-    no history: windows that start before are left as they are.
+    Also of the installation, queue 0. Older rows were dropped (QUEUE_HISTORY_DAYS), or the queue kept no history then:
+    windows that start before stay unchanged.
     """
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
@@ -103,7 +103,7 @@ def _us(at: datetime | None) -> int:
 
 
 def earliest_message(connection: Connection) -> datetime | None:
-    """The first known time of a message, a schedule's run or a delivery; None when there is none."""
+    """The first known time of a message, a schedule's run or a delivery; None without any."""
     row = connection.execute(
         "select least((select min(sent_at) from queue.finished_message), (select min(sent_at) from queue.live_message),"
         " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_delivery))"

@@ -1,4 +1,4 @@
-"""queue.metrics_run: the runs, what they covered, and how they ended."""
+"""queue.metrics_run: the runs, the time that they covered, and their results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Connection = psycopg.Connection[Any]
 _LOCK_KEY: Final = 0x6D657472696373
 
 
-# Who has the lock knows that no other run is under way.
+# While a run holds the lock, no other run works.
 _END_KILLED_RUNS: Final = (
     "update queue.metrics_run set finished_at = clock_timestamp(), error = 'the process ended before the run'"
     " where finished_at is null"
@@ -31,7 +31,7 @@ _END_KILLED_RUNS: Final = (
 
 @dataclass(slots=True)
 class Run:
-    """A row of the table whose run is under way."""
+    """A row of the table for the current run."""
 
     connection: Connection
     run_id: int
@@ -41,7 +41,7 @@ class Run:
     handled: tuple[Handled, list[int]] | None = None
 
     def covers(self, start: datetime, end: datetime, seen: Snapshot, since: Handled | None) -> None:
-        """Stores the time that the run covers, and what it saw. `since`: the run handles what came after it."""
+        """Stores the time that the run covers, and its snapshot. `since`: the run handles later rows."""
         query = (
             "update queue.metrics_run set from_at = %s, to_at = %s, recorded_below = pg_snapshot_xmin(%s),"
             " recorded_from = %s, recorded_to = %s where run_id = %s"
@@ -50,11 +50,11 @@ class Run:
         self.connection.execute(query, (start, end, seen.text, before, seen.text, self.run_id))
 
     def handles(self, seen: Snapshot, changed: list[int]) -> None:
-        """When the run succeeds, its zone's range ends with this snapshot. `changed`: as for end_range."""
+        """Makes its zone's range end with this snapshot if the run succeeds. `changed`: as for end_range."""
         self.handled = Handled(self.run_id, seen), changed
 
     def progress(self, *, read: int = 0, written: int = 0) -> None:
-        """Counts what has been read and written."""
+        """Counts the rows read and written."""
         self.rows_read += read
         self.rows_written += written
         query = "update queue.metrics_run set rows_read = %s, rows_written = %s where run_id = %s"
@@ -81,7 +81,7 @@ def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether the process was told to stop: by this error, or by what led to it, as to a broken call of Spark's."""
+    """Whether the process was told to stop: by this error or by one of its causes, as in a broken call of Spark."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

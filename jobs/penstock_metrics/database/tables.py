@@ -18,7 +18,7 @@ from .address import TRANSACTION_SETTINGS
 PIECE_BYTES: Final = 16 * 2**20  # 0.3 to 0.8 million messages
 _SAMPLED_PAGES: Final = 400
 _LIVE_READERS: Final = 8
-_LIVE_ROWS: Final = 200_000  # so many rows are worth one more reader's connection
+_LIVE_ROWS: Final = 200_000  # this many rows are worth one more connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Table:
     """A view, and the columns that the job reads from it: names and types of Spark, and the SQL that selects them."""
 
     name: str
-    columns: str  # as Spark has it
-    select: str  # as PostgreSQL has it
+    columns: str  # the type in Spark
+    select: str  # the expression in PostgreSQL
     where: str = "true"
 
     def query(self, condition: str) -> str:
@@ -78,7 +78,7 @@ class Piece:
 
 
 def history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[Piece]:
-    """Pieces that together have all rows recorded since then, each with about as many rows."""
+    """Pieces of about the same size that together have all rows recorded since then."""
     pages = _scalar(
         connection,
         "select coalesce(sum(pg_table_size(t.relid)), 0)::bigint / 8192"
@@ -104,7 +104,7 @@ def _ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[Pie
 
 
 def live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
-    """Conditions on queue_id that together are all queues, each for as many queues; one if there are few messages."""
+    """Conditions on queue_id that together cover all queues, each the same number; a single one for few messages."""
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
     rows = _scalar(

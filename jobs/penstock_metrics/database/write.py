@@ -1,8 +1,8 @@
-"""Writes what has changed of windows into queue.metrics_*: a row that is there and equal is not touched.
+"""Writes changed windows into queue.metrics_*; it does not touch an equal row.
 
 Executors write pieces concurrently: some pieces at a time in one transaction, which copies them into a temporary table,
-removes the windows of the scope that are not among them, and adds or changes those that differ. So a piece that is
-written again, by a task that Spark repeats or by the run after one that was killed, changes nothing.
+removes the windows of the scope that are not among them, and adds or changes those that differ. So writing a piece
+again, in a task that Spark repeats or in the run after a killed one, changes no rows.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
-# Measured by a run, in the windows that contain its time: a later run, which does not know them, leaves them.
+# A run measures these in the windows that contain its time: a later run, which does not know them, keeps them.
 MEASURED: Final = ("visible", "in_flight", "delayed")
 _NEWLINE: Final = "\n"
-_ROWS_AT_ONCE: Final = 20_000  # pieces are written together until there are so many rows
+_ROWS_AT_ONCE: Final = 20_000  # pieces are written together up to this many rows
 _OPEN_ROWS: Final = 50_000
 # A temporary table has no statistics. Without them PostgreSQL may compare each row of a piece with each other: 20,160
 # by 20,160 rows took over 30 s, and by a hash 0.04 s.
@@ -40,7 +40,7 @@ WRITTEN: Final = pa.schema([("piece", pa.string()), ("changed", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table of windows, and what a run may change in it: from a time on the windows of each queue, in its pieces."""
+    """A table of windows, and the windows that a run may change: of each queue from a time on, in its pieces."""
 
     table: str
     zone: str
@@ -55,7 +55,7 @@ class Target:
 
 
 def write_windows(rows: DataFrame, target: Target, address: str) -> int:
-    """Makes the windows of the target those of `rows`. Returns how many rows were added, changed or removed."""
+    """Replaces the windows of the target by `rows`. Returns how many rows it added, changed or removed."""
     zoned = rows.withColumn(
         "zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise("")
     )
@@ -104,11 +104,11 @@ def _texts(batches: Batches) -> Iterator[Text]:
 
 
 def _transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
-    """The texts of each transaction: whole pieces. Each has to be read before the next is asked for."""
+    """The texts of each transaction: whole pieces. The caller must read each before it requests the next."""
     rows, number, piece = 0, 0, ""
 
     def transaction(text: Text) -> int:
-        """The number of the text's transaction: a new one for the first piece after so many rows."""
+        """The number of the text's transaction, which grows with the first piece beyond the limit of rows."""
         nonlocal rows, number, piece
         if text.piece != piece and rows >= _ROWS_AT_ONCE:
             rows, number = 0, number + 1
@@ -145,7 +145,7 @@ def _columns(target: Target) -> list[str]:
 
 
 def _upsert(target: Target) -> sql.Composed:
-    """Adds what is missing and changes what differs. What a run measures stays until another measures it."""
+    """Adds missing rows and changes different ones. Measured values stay until another run measures them."""
     key = KEYS[target.table]
     values = [name for name in _columns(target) if name not in key]
 
@@ -172,7 +172,7 @@ def _upsert(target: Target) -> sql.Composed:
 def _remove(
     connection: psycopg.Connection[Any], target: Target, names: Iterable[str], *, incoming: bool
 ) -> int:
-    """Removes windows of these pieces that are in the target and, if there is that table, not in incoming."""
+    """Removes windows of these pieces from the target, except those in the table incoming if it exists."""
     if not target.queue_ids:
         return 0
     kept = sql.SQL(" and not exists (select from incoming i where {})").format(
@@ -207,7 +207,7 @@ def join_pieces(pieces_: Iterable[Piece]) -> list[Piece]:
 
 
 def write_open(rows: Iterator[Row], address: str) -> None:
-    """Adds lines of queue.metrics_open. They count for nothing until the run has succeeded."""
+    """Adds lines of queue.metrics_open. They have no effect until the run has succeeded."""
     with open_connection(address) as connection:
         for _, together in groupby(enumerate(rows), lambda pair: pair[0] // _OPEN_ROWS):
             with connection.transaction(), connection.cursor() as cursor:

@@ -1,13 +1,13 @@
-"""What the job stored, and what became of messages, as Parquet files and as Iceberg tables.
+"""Exports the job's results and the outcomes of messages as Parquet files and as Iceberg tables.
 
     datasets   windows, latencies, messages: their columns, and the SQL that reads them
-    place      the folder or bucket: names of files, listing, removal, and the note of what was exported
+    place      the folder or bucket: names of files, listing, removal, and the note about exported runs
     days       which days (UTC) have to be written, and which may no longer be replaced
-    write      what executors do: files of a day and a queue, written whole and then exchanged
+    write      the work of executors: write files of a day and a queue whole, and then exchange them
     iceberg    registers the files in Iceberg tables, a commit each
-    export     all of it
+    export     the whole export
 
-What is exported is read from PostgreSQL, whole days at a time, and not taken from the windows that a run has just
-computed: a run computes what changed, a file has all of its day. A file's name has the digest of its contents, so what
-did not change is not written.
+An export reads whole days from PostgreSQL, and not the windows that a run has just computed: a run computes only
+changes, but a file has its whole day. A file's name has the digest of its contents, so the export does not write
+unchanged files.
 """

@@ -1,4 +1,4 @@
-"""The datasets: what is exported, without bodies. Column names are those of the tables and views they come from."""
+"""The exported datasets, without bodies. Columns have the names of the tables and views that they come from."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Dataset:
 
     @property
     def table(self) -> Table:
-        """As the job reads tables."""
+        """The dataset as a table for the job to read."""
         kinds = ", ".join(f"{name} {_SPARK[kind]}" for name, (kind, _) in self.columns.items())
         select = ", ".join(f"{expression} as {name}" for name, (_, expression) in self.columns.items())
         return Table(f"{self.source}{_NAMED}", kinds, select)

@@ -1,4 +1,4 @@
-"""Which days (UTC) an export writes: those that runs computed since the last export, and that may still be replaced."""
+"""Chooses the days (UTC) that an export writes: runs computed them since the last export, and they may be replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import psycopg
 from .datasets import MESSAGES, Dataset
 from .place import Slot
 
-_HOUR_FACTOR: Final = 12  # windows of an hour are kept so many times as long as those of a minute
+_HOUR_FACTOR: Final = 12  # windows of an hour are kept this many times as long as those of a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What the runs up to `run_id` computed since an export: [start, end]; None: nothing."""
+    """The span that the runs up to `run_id` computed since an export: [start, end], or None."""
 
     run_id: int
     start: datetime | None
@@ -48,7 +48,7 @@ class Computed:
 
 
 def find_computed(connection: psycopg.Connection[Any], run_id: int) -> Computed:
-    """By the runs without error after `run_id`. When there is no such run, of another database: by all of them."""
+    """The span of the runs without error after `run_id`. If the database lacks that run: of all runs."""
     (newest,) = _row(
         connection,
         "select coalesce(max(run_id), 0) from queue.metrics_run where finished_at is not null and error is null",
@@ -69,9 +69,9 @@ _EVERYTHING: Final = """
 def replaceable(
     dataset: Dataset, days: Collection[date], kept: Kept, today: date, there: Collection[Slot]
 ) -> tuple[list[Slot], list[Slot]]:
-    """(what to write, what to leave as it is).
+    """(days to write, days to leave unchanged).
 
-    Rows of days that are older than rows are kept may be gone in part, so the files that have them are not replaced.
+    Some rows of days beyond the retention may be gone, so the files of these days are not replaced.
     """
     write, leave = list[Slot](), list[Slot]()
     for day in sorted(days):

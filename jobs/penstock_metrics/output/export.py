@@ -1,7 +1,7 @@
-"""Writes the days that changed since the last export, registers them, and then removes what they replaced.
+"""Writes the days that changed since the last export, registers them, and then removes the replaced files.
 
-An export that ends early leaves files that nothing names yet or nobody needs any more. The note of what was exported is
-written last, so the next export writes the same days again, finds equal files there, and removes the others.
+An export that ends early leaves new files without an entry and old files without a use. It writes its note last, so the
+next export writes the same days again, finds equal files there, and removes the others.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .write import KEY, WRITTEN, Job, writer
 _LOCK_KEY: Final = 0x6578706F727473
 _CLOCKS: Final = timedelta(
     days=1
-)  # a row may be recorded so long before its own times, when a clock was changed
-UNUSED_SECONDS: Final = 3600.0  # readers of an Iceberg table may need a replaced file for so long
+)  # a row may be recorded this long before its times, after a change of a clock
+UNUSED_SECONDS: Final = 3600.0  # readers of an Iceberg table may need a replaced file for this long
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Target:
 
 @dataclass(slots=True)
 class Exported:
-    """`left`: days that are older than rows are kept, whose files stay as they are."""
+    """`left`: days beyond the retention of rows, whose files stay unchanged."""
 
     files: int = 0
     rows: int = 0
@@ -52,7 +52,7 @@ class Exported:
 
 
 def export(database: Database, target: Target, kept: Kept, report: Callable[[str], None]) -> Exported:
-    """Exports what the runs since the last export computed; the first time, everything. Waits for another export."""
+    """Exports the results of runs since the last export; the first time, everything. Waits for another export."""
     with _turn(database.address) as connection:
         note = target.place.read_note()
         computed = find_computed(connection, note.run_id)

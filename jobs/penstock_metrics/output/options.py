@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--parquet",
         metavar="PATH",
         help="also write windows, latencies and finished messages, without bodies, as Parquet files to this folder or "
-        "URI, such as s3://bucket/penstock: what changed since the last time; the first time, everything",
+        "URI, such as s3://bucket/penstock: changes since the last time; the first time, everything",
     )
     parser.add_argument(
         "--iceberg",
@@ -34,14 +34,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def exporter(options: argparse.Namespace, settings: Settings) -> Callable[[Database, Report], None]:
-    """What a run does when its windows are stored. Raises ValueError, NoCatalogError before anything is computed."""
+    """The export that follows a run. Raises ValueError, NoCatalogError before the run computes any windows."""
     if options.parquet is None:
         if options.iceberg is not None:
             raise ValueError("--iceberg needs --parquet PATH, where its files are")
         return lambda _database, _report: None
     if options.continuous:
         raise ValueError(
-            "--parquet does not go with --continuous: let a run of its own export, every hour or day"
+            "--parquet does not go with --continuous: let a separate run export, every hour or day"
         )
     place = Place.of(options.parquet)
     register = None if options.iceberg is None else Tables.of(options.iceberg, place).register

@@ -1,4 +1,4 @@
-"""Where files are: a folder, or a bucket that pyarrow reaches (s3://, gs://, abfs://, hdfs://).
+"""The place of the files: a folder, or a bucket that pyarrow reaches (s3://, gs://, abfs://, hdfs://).
 
     PATH/windows/day=2026-03-29/queue=orders/60-0000-0f3a….parquet
          dataset                             part, number, digest of the contents
@@ -28,7 +28,7 @@ _RENAMING: Final = frozenset({"local", "hdfs"})  # elsewhere an object appears w
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
-    """What is exchanged together in an Iceberg table: all files of a part of a dataset and a day."""
+    """Files that an Iceberg table exchanges together: all files of a part of a dataset and a day."""
 
     dataset: str
     day: date
@@ -82,19 +82,19 @@ class Place:
                     yield slot, name
 
     def folder(self, name: str) -> Iterator[str]:
-        """All names below a folder; none when it is not there."""
+        """All names below a folder; none if it does not exist."""
         selector = pafs.FileSelector(self.inside(name), allow_not_found=True, recursive=True)
         for info in self.files.get_file_info(selector):
             yield info.path.removeprefix(f"{self.root}/")
 
     def remove(self, names: Iterable[str]) -> None:
-        """Removes files. One that is gone is no error: an export that ended early may have removed it."""
+        """Removes files. A missing one is no error: an export that ended early may have removed it."""
         for name in names:
             if self.files.get_file_info(self.inside(name)).type == pafs.FileType.File:
                 self.files.delete_file(self.inside(name))
 
     def write(self, name: str, contents: Any) -> None:
-        """Writes a file that nobody sees before it is whole."""
+        """Writes a file that becomes visible only when it is whole."""
         folder, _, last = name.rpartition("/")
         target = self.inside(name)
         renamed = self.files.type_name in _RENAMING
@@ -110,7 +110,7 @@ class Place:
         return bool(self.files.get_file_info(self.inside(name)).type == pafs.FileType.File)
 
     def read_note(self) -> Note:
-        """What the last export noted; a new note when there is none."""
+        """The note of the last export, or a new note."""
         if not self.exists(_NOTE):
             return Note()
         with self.files.open_input_stream(self.inside(_NOTE)) as stream:
@@ -122,11 +122,11 @@ class Place:
 
 
 def file_name(dataset: str, day: str, queue: str, part: int, number: int, digest: str) -> str:
-    """The name of a file in a place. Queue names have no character that a path gives a meaning to."""
+    """The name of a file in a place. Queue names have no special characters of paths."""
     return f"{dataset}/day={day}/queue={queue}/{part}-{number:04}-{digest}.parquet"
 
 
 def parse_slot(name: str) -> Slot | None:
-    """The slot of a file; None when it is none of ours."""
+    """The slot of a file; None for a file of another program."""
     found = _FILE.fullmatch(name)
     return found and Slot(found["dataset"], date.fromisoformat(found["day"]), int(found["part"]))

@@ -1,7 +1,7 @@
-"""What executors do with the rows of a dataset: a file a day, queue and part, or several of ROWS rows.
+"""The work of executors with the rows of a dataset: a file a day, queue and part, or several of ROWS rows.
 
-All rows of a day and queue are in one partition, sorted. Their files are written, and then those that they replace are
-removed: readers of the folder see both for milliseconds. With Iceberg the old files stay until readers have no use for
+All rows of a day and queue are in one partition, sorted. The task writes their files and then removes the replaced
+files: readers of the folder see both for milliseconds. With Iceberg the old files stay until readers no longer need
 them. A task that Spark runs twice writes the same files under the same names.
 """
 
@@ -28,7 +28,7 @@ WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a task has to know. `keep_replaced`: files that others replace are not removed."""
+    """The parameters of a task. `keep_replaced`: it does not remove replaced files."""
 
     uri: str
     dataset: str
@@ -82,7 +82,7 @@ def _runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
 
 @dataclass(slots=True)
 class _Folder:
-    """The files of a day and queue that are under way."""
+    """The unfinished files of a day and queue."""
 
     day: str
     queue: str
@@ -100,7 +100,7 @@ class _Folder:
         self.files[name] = rows.num_rows
 
     def close(self, place: Place, job: Job) -> Iterator[pa.RecordBatch]:
-        """Removes what was replaced, and says what is there."""
+        """Removes replaced files, and returns the present ones."""
         if not self.files:
             return
         if not job.keep_replaced:

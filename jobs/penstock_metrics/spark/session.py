@@ -54,7 +54,7 @@ def open_session(master: str | None = None, jars: str = "", **more: str) -> Spar
 
 
 def was_submitted() -> bool:
-    """Whether spark-submit started this process, with an environment and settings of its own."""
+    """Whether spark-submit started this process, with its own environment and settings."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 

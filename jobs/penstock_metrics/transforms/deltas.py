@@ -1,9 +1,9 @@
-"""What is new since the last run, queue by queue: how much more the messages contribute to each minute than they did.
+"""Changes since the last run, queue by queue: how much more the messages contribute to each minute than before.
 
-Counts and changes of depth are sums over messages, so what is new can be told from sums alone. A run counts what it
+Counts and changes of depth are sums over messages, so sums alone show the changes. A run counts what it
 sees: the rows that were recorded since the last run, and the open messages, those that are not in the history yet. From
 this it subtracts what the last run counted of the messages that were open then (queue.metrics_open); each of them is
-still open or among the new rows. What is left came since, in whatever order transactions committed:
+still open or among the new rows. The difference came since, whatever the order of commits:
 
     new rows + open now - open then = messages that came, were received or ended since
 
@@ -13,8 +13,8 @@ because its sender had not committed, are its arrival and its days left over. Th
 left tells from where on the queue's windows are computed again; minutes in which sums agree have nothing new, since no
 message ever takes back what it contributed. Groups are left out: where a queue has nothing new, none of its groups has.
 
-The windows themselves are not added to: percentiles, the busiest groups and the oldest message do not follow from sums.
-They are computed whole, of these queues from this minute on, and what is found as it was is not written.
+A run does not add to windows: percentiles, the busiest groups and the oldest message do not follow from sums. It
+computes the windows of these queues from this minute on whole, and does not write unchanged ones.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ partition; numpy sorts and counts them (`durations`), and merges what comes in p
         └─ those in the buckets of the wanted ranks, counted by value ─ ranked ─┴─ many
 
 No process holds all durations of a window: a queue's hour with more than BUSY_HOUR is spread over partitions, a
-partition is read in chunks, and what has too many values to travel is ranked by Spark, from how often each value
-occurs.
+partition is read in chunks, and Spark ranks windows with too many values to transfer, from how often each value occurs.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def levels(moments: DataFrame) -> Transform:
 
 
 def from_then_on(since: DataFrame) -> Transform:
-    """From changes of queues in `since` (queue_id, since_us), what comes before the time as one change at that time."""
+    """From changes of queues in `since` (queue_id, since_us), the earlier changes as one change at that time."""
 
     def transform(changed: DataFrame) -> DataFrame:
         later = F.greatest("at_us", "since_us").alias("at_us")
@@ -93,7 +93,7 @@ def windows_with_messages(days: DataFrame, span: Span) -> Transform:
 
 
 def oldest(moments: DataFrame) -> Transform:
-    """oldest_us: when the oldest message at each of `moments` came; null when there is none.
+    """oldest_us: when the oldest message at each of `moments` came; null without one.
 
     In the order of arrival, only a message that ends later than all earlier ones can ever be the oldest. The ends of
     these rise, and the oldest at a moment is the first of them that ends at the moment or later.

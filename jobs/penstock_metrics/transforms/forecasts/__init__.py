@@ -1,7 +1,7 @@
 """The forecast of a queue's backlog for the next hour, only where it beats "it stays as it is" on the queue's own past.
 
     series      the past of a queue: depths every five minutes, and by the hour for four weeks
-    methods     the candidates: trends, and what was an hour, a day or a week before
+    methods     the candidates: trends, and the values an hour, a day or a week before
     backtest    what each would have said at every fifth minute of the last day, and which is better than no change
     intervals   80 % intervals out of the errors of that backtest, and how many of them held
     rates       what arrives and is drained, and the time to drain

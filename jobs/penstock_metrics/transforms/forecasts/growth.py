@@ -18,7 +18,7 @@ HOURS_COMPARED: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """What arrived and was drained in each of the last full hours of the clock in which the queue existed."""
+    """Arrived and drained messages in each of the last full clock hours in which the queue existed."""
 
     arrivals: Floats
     drained: Floats
@@ -36,8 +36,8 @@ class Ages:
 @dataclass(frozen=True, slots=True)
 class Warnings:
     """`retention_seconds`: until the oldest message reaches the retention period, and is deleted unread; None: it does
-    not within RETENTION_DAYS. `fastest_rate`: what was drained in the best hour, when even that is less than what
-    arrives on average (`mean_rate`), in messages a second; None: the consumers can catch up, or it is not known."""
+    not within RETENTION_DAYS. `fastest_rate`: drained messages a second in the best hour, if even that is less than the
+    average arrivals (`mean_rate`); None: the consumers can catch up, or it is unknown."""
 
     retention_seconds: float | None = None
     fastest_rate: float | None = None
@@ -45,7 +45,7 @@ class Warnings:
 
 
 def warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: float) -> Warnings:
-    """What has to be said of a queue with this backlog; nothing of an empty one."""
+    """The warnings for a queue with this backlog; none for an empty one."""
     if not backlog:
         return Warnings()
     until = until_retention(ages, retention_seconds)
@@ -73,8 +73,10 @@ def _growth(values: Floats, seconds: float) -> float | None:
 
 
 def fastest_hour(hours: Hours) -> tuple[float, float] | None:
-    """(rate of the fastest hour, mean rate of arrivals), when the first is less; None otherwise, or where nothing at
-    all was drained: nobody receives there, which is another fault."""
+    """(rate of the fastest hour, mean rate of arrivals), if the first is less; otherwise None.
+
+    Also None if no message was drained: the queue has no consumers, which is another fault.
+    """
     if len(hours.drained) < _LEAST_HOURS or not hours.drained.any():
         return None
     fastest, mean = float(hours.drained.max()) / 3600, float(hours.arrivals.mean()) / 3600

@@ -2,10 +2,10 @@
 
 Trends use the median of the slopes between all pairs of points (Theil 1950, Sen 1968), which a burst hardly bends. A
 damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). The usual level is the mean of a day,
-to which the depth returns, as queues do whose consumers mostly keep up. A season is the mean of what followed
-the same time in up to three earlier hours, days or weeks; how far the queue is from it now either lasts or fades.
-Days and weeks are 24 and 168 hours of UTC: a change of clocks makes them wrong for a day, and the backtest leaves them
-out then.
+to which the depth returns, as queues do whose consumers mostly keep up. A season is the mean of the values that
+followed the same time in up to three earlier hours, days or weeks; how far the queue is from it now either lasts or
+fades. Days and weeks are 24 and 168 hours of UTC: a change of clocks makes them wrong for a day, and the backtest
+leaves them out then.
 """
 
 from __future__ import annotations

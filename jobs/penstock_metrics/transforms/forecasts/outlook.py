@@ -41,7 +41,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What is known of a queue. `begins_us`: before it nothing is. Windows end at `last_us` or before."""
+    """The known facts of a queue. `begins_us`: the first known time. Windows end at `last_us` or before."""
 
     minutes: Windows
     hours: Windows
@@ -84,7 +84,7 @@ def outlook(queue: Queue) -> Outlook:
 
 
 def choose_forecast(series: Series) -> Forecast | str:
-    """The forecast by the best method; or the reason why there is none."""
+    """The forecast by the best method, or the reason why it is missing."""
     if len(list_origins(series)) < LEAST_ORIGINS:
         return TOO_LITTLE_PAST
     test = best(series, METHODS)

@@ -1,7 +1,7 @@
-"""What arrives in a queue and is drained from it, in messages a second, and the time until it is empty.
+"""Rates of arrivals and drains of a queue, in messages a second, and the time until it is empty.
 
 The rates are those of the last quarter of an hour: over an hour, a queue that began to drain 20 minutes ago seems never
-to be empty. Of a younger queue they are those of its life.
+to become empty. For a younger queue they cover its life.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The past of one queue, as the forecast reads it: its depth every five minutes, and at the ends of hours before that.
 
-Times are lags: a number of steps of five minutes before the end of the last complete minute. What was before the queue
-existed is unknown (NaN), not 0. Where it existed and no window is stored, nothing was there: its depth was 0.
+Times are lags: a number of steps of five minutes before the end of the last complete minute. Values from before the
+queue existed are unknown (NaN), not 0. If it existed and no window is stored, it was empty: its depth was 0.
 """
 
 from __future__ import annotations
