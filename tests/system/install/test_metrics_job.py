@@ -86,7 +86,7 @@ def test_ctrl_c(penstock: Path, variables: dict[str, str], database: Database, t
         lines = []
         for line in process.stderr:
             lines.append(line)
-            if "looking for what is new" in line and "rows" not in line:
+            if "looking for changes" in line and "rows" not in line:
                 process.send_signal(signal.SIGINT)
     assert process.returncode == 130, "".join(lines)[-3000:]
     assert lines[-1].endswith(" stopped\n")
