@@ -1,12 +1,16 @@
 """Generates what the chart of infra/helm knows of settings: their schema in values.schema.json, and their defaults."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.settings import Setting
 
 _PLACEHOLDER = "generated: "
+_LONGEST = 120
+# An object or an array without another one in it.
+_INNERMOST = re.compile(r"^( *)([^\n]*?)([{\[])\n([^{}\[\]]*)\n *([}\]],?)$", re.MULTILINE)
 _DEFAULTS = """\
 {{{{- /* The defaults of the settings that are no secrets. Written by `make generate`. */}}}}
 {{{{- define "penstock.settingDefaults" -}}}}
@@ -30,7 +34,18 @@ def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
     written = json.dumps(schema, indent=2, ensure_ascii=False)
     for name, line in schemas.items():
         written = written.replace(f'"{_PLACEHOLDER}{name}"', line)
-    return f"{written}\n"
+    return f"{_shorten(written)}\n"
+
+
+def _shorten(text: str) -> str:
+    """Writes each object and array in one line that has room there; those that contain others stay longer."""
+
+    def join(found: re.Match[str]) -> str:
+        indent, name, start, members, end = found.groups()
+        line = f"{indent}{name}{start}{' '.join(part.strip() for part in members.splitlines())}{end}"
+        return line if len(line) <= _LONGEST else found[0]
+
+    return _INNERMOST.sub(join, text)
 
 
 def render_defaults(settings: Iterable[Setting[Any]]) -> str:
