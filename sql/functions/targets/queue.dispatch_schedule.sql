@@ -14,7 +14,7 @@ language plpgsql as $$
 declare
     v_target jsonb := (p_schedule).target;
     v_trace text := p_topic_message ->> 'trace';
-    v_native boolean := not v_target ? 'Arn';
+    v_is_rest boolean := not v_target ? 'Arn';
     v_message record;
     v_arn text;
     v_group text;
@@ -23,13 +23,13 @@ declare
     v_ids jsonb;
     v_run queue.schedule_run;
 begin
-    if v_native then
+    if v_is_rest then
         select m.body, m.attributes, m.size into v_message
         from queue.schedule_message(p_schedule, p_at, p_out_of_band) m;
     end if;
     case queue.target_kind(v_target)
     when 'topic' then
-        if v_native then
+        if v_is_rest then
             v_ids := (
                 select coalesce(jsonb_agg(jsonb_build_object('queue_name', split_part(e.arn, ':', 6), 'msg_id', e.id)), '[]')
                 from queue.publish_events((p_schedule).account_id, (p_schedule).region, v_target ->> 'topic',
@@ -41,7 +41,7 @@ begin
             v_ids := queue.publish_schedule_to_topic(v_target, p_topic_message);
         end if;
     when 'queue' then
-        if v_native then
+        if v_is_rest then
             v_arn := format('arn:aws:sqs:%s:%s:%s', (p_schedule).region, (p_schedule).account_id, v_target ->> 'queue');
         else
             v_arn := v_target ->> 'Arn';
@@ -50,13 +50,13 @@ begin
         end if;
         -- In a standard queue the group is the message's tenant (fair queues).
         v_fifo := right(v_arn, 5) = '.fifo';
-        v_group := case when not v_native then v_target -> 'SqsParameters' ->> 'MessageGroupId'
+        v_group := case when not v_is_rest then v_target -> 'SqsParameters' ->> 'MessageGroupId'
             when v_fifo then (p_schedule).name end;
         select s.id, s.error, s.detail into v_sent
         from queue.send_messages(array[v_arn], array[gen_random_uuid()], array[v_message.body], array[v_message.size],
             array[v_message.attributes], array[coalesce(v_target -> 'system', queue.system_attributes(case when not v_fifo then v_group end, v_trace))],
             null, case when v_fifo then array[v_group] end,
-            case when v_fifo and v_native then array[case when p_out_of_band then gen_random_uuid()::text
+            case when v_fifo and v_is_rest then array[case when p_out_of_band then gen_random_uuid()::text
                 else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;
         if v_sent.error is not null then
             raise exception '%', case v_sent.error

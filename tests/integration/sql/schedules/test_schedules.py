@@ -133,7 +133,7 @@ def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection, hour: Hour)
         assert (row["consecutive_failures"], row["last_error"]) == (0, None)
 
 
-def test_a_native_schedule_without_a_future_is_paused(db: Connection) -> None:
+def test_a_schedule_of_rest_without_a_future_is_paused(db: Connection) -> None:
     row, *_ = put(db, "s", None)
     assert (row["status"], row["last_error"]) == ("paused", "no future occurrence")
     row, *_ = put(db, "t", None, api="aws", target={"Arn": "arn:aws:sqs:us-east-1:000000000000:jobs"})
@@ -203,7 +203,7 @@ def test_deleting(db: Connection, hour: Hour) -> None:
         assert call(db, DROP_SCHEDULE, ACCOUNT, REGION, GROUP, "s") == [(expected,)]
 
 
-def test_synchronising_prunes_native_ones_only(db: Connection, hour: Hour) -> None:
+def test_synchronising_prunes_schedules_of_rest_only(db: Connection, hour: Hour) -> None:
     at = hour(1)
     for name in ("keep", "go"):
         put(db, name, at)
