@@ -24,12 +24,12 @@ RequestT = TypeVar("RequestT", bound=Struct)
 ResultT = TypeVar("ResultT", bound=Struct | None)
 
 AnyOperation: TypeAlias = Callable[[Any, Context], Operation[Any]]
-"""An operation whose request and result only the row of the table knows."""
+"""An operation; only its row of the table knows the types of its request and result."""
 
 
 class LazyOperation:
-    """An operation by its path, or a part of the path. The first call imports its module: a function of one action
-    imports no other.
+    """An operation by its path, or a part of the path. The first call imports its module, so a function of one action
+    imports no others.
     """
 
     __slots__ = ("_path",)
@@ -109,7 +109,7 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
 
 
 AnyAction: TypeAlias = Action[Struct, Struct | None]
-"""An action whose request and result only its row of the table knows."""
+"""An action; only its row of the table knows the types of its request and result."""
 
 SERVICES = {
     "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
@@ -259,7 +259,7 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
 )
 # fmt: on
 
-# Actions that SDKs call before they call the other services, by the Query protocol. No function is generated for them.
+# Actions that SDKs call before other services, by the Query protocol. `make generate` writes no functions for them.
 STS_ACTIONS = (
     Action("sts", "GetCallerIdentity", sts.GetCallerIdentityRequest, sts.GetCallerIdentityResult,
            penstock.sts.credentials.get_caller_identity),
@@ -270,8 +270,8 @@ STS_ACTIONS = (
            sts.AssumeRoleWithWebIdentityResult, penstock.sts.credentials.assume_role_with_web_identity),
 )  # fmt: skip
 
-# Event source mappings: the part of Lambda's API that is about queues. The container polls for them, so no
-# function is generated for them.
+# Event source mappings: the part of Lambda's API that concerns queues. The container serves them, so `make generate`
+# writes no functions for them.
 _MAPPINGS = "/2015-03-31/event-source-mappings"
 MAPPING_ACTIONS = (
     Action("lambda", "CreateEventSourceMapping", mappings.CreateEventSourceMappingRequest, mappings.EventSourceMapping,

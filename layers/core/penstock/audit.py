@@ -1,6 +1,6 @@
-"""Notes who did what: a row before an action begins, and its outcome afterwards.
+"""Records users' actions: a row before an action begins, and its outcome afterwards.
 
-An action of which only the beginning is known was interrupted: it may have taken effect.
+An action without an outcome was interrupted: it may have taken effect.
 """
 
 import re
@@ -17,12 +17,12 @@ from penstock.postgres.statements.access import BEGIN_AUDIT, SETTLE_AUDIT
 T = TypeVar("T")
 
 LONGEST_ERROR = 500
-# PostgreSQL stores no NUL; JSON writes it so, unless the backslash is itself escaped.
+# PostgreSQL stores no NUL; this is its form in JSON, unless the backslash is escaped.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000").sub
 
 
 class Act(msgspec.Struct, frozen=True):
-    """An action: its name as policies have it, what it is done to, and which of it."""
+    """An action: its name in policies, and its target."""
 
     action: str
     target: str
@@ -36,9 +36,9 @@ def record_act(
     context: Context,
     key_id: str | None,
 ) -> Operation[T]:
-    """Runs an operation and notes who did it, and how many it was about: `count` of its result.
+    """Runs an operation and records its user and the number of affected items: `count` of its result.
 
-    Raises what the operation raises.
+    Raises the errors of the operation.
     """
     (row,) = yield from Call(
         BEGIN_AUDIT,

@@ -1,8 +1,8 @@
 """The context of a request, for its operation: the caller's account and region, and the addresses of queues.
 
 A queue has three addresses: its name, its QueueUrl (for the client; `queue_url`) and its ARN (for SQL and for
-policies). This module converts them. A QueueUrl must be reachable for the caller that gets it, so it is built from the
-Host of the caller's own request, unless a base URL is configured. Any host is accepted on input
+policies). This module converts them. A QueueUrl must be reachable for the caller that gets it, so Penstock builds it
+from the Host of the caller's request, unless a base URL is configured. It accepts any host on input
 (docs/compatibility.md).
 """
 
@@ -63,12 +63,12 @@ class Context:
 
     @property
     def client_address(self) -> str:
-        """The client's IP address; empty where it is not known."""
+        """The client's IP address; empty if unknown."""
         return client_address(self.http.headers, self.http.peer, self.environment.settings)
 
     @property
     def condition_keys(self) -> dict[str, str]:
-        """The keys that conditions of policies may compare, in lower case, with their values."""
+        """The keys, in lower case, and values that conditions of policies may compare."""
         settings = self.environment.settings
         principal = self.caller.principal
         keys = {
@@ -84,14 +84,14 @@ class Context:
 
     @property
     def base_url(self) -> str:
-        """Scheme and authority under which the caller reached the service, without a trailing slash."""
+        """The scheme and authority that the caller used, without a trailing slash."""
         if self._base_url is None:
             self._base_url = base_url(self.http.headers, self.environment)
         return self._base_url
 
     @property
     def link_base_url(self) -> str:
-        """The same for links in SNS messages, which others follow: never a host that only the caller vouches for.
+        """The same for links in SNS messages, which other users open: never a host that only the caller names.
 
         It is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it, or if it needs no entry and
         QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe is open to everybody); else where we listen.
@@ -113,7 +113,7 @@ class Context:
 
     @property
     def trace_header(self) -> str | None:
-        """AWSTraceHeader for messages of this request that have none; None: the request belongs to no trace."""
+        """AWSTraceHeader for messages of this request without one; None if the request belongs to no trace."""
         return message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
@@ -131,9 +131,9 @@ class Context:
         return self.queue(url).arn
 
     def queue(self, url: str) -> ResolvedQueue:
-        """The queue at a QueueUrl, in the region that the URL has; a bare name is the caller's own queue.
+        """The queue at a QueueUrl, in the URL's region; a bare name is a queue of the caller.
 
-        Raises QueueDoesNotExist when no queue can have this address.
+        Raises QueueDoesNotExist if no queue can have this address.
         """
         if len(url) > queue_url.LONGEST_URL:
             raise QueueDoesNotExist
@@ -147,14 +147,14 @@ class Context:
 
 
 def read_key_id(http: HttpRequest) -> str | None:
-    """The access key id that a request names, in its header or in a presigned URL; None: none that could be one."""
+    """The access key id that a request names, in its header or in a presigned URL, or None."""
     given = http.headers.get(b"authorization", b"") + b"&" + http.query
     found = _KEY_ID(given)
     return found[1].decode() if found else None
 
 
 def base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
-    """The configured base URL; else the forwarded address, when it is trusted; else the request's own Host."""
+    """The configured base URL, else the forwarded address if it is trusted, else the request's Host."""
     settings = environment.settings
     if settings.queue_base_url:
         return settings.queue_base_url.rstrip("/")
@@ -163,17 +163,17 @@ def base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
 
 
 def request_host(headers: Mapping[bytes, bytes], environment: Environment) -> bytes:
-    """The host that the client named: to a trusted proxy, else to us."""
+    """The host that the client named to a trusted proxy, else to Penstock."""
     return environment.hosts.forwarded(headers) or headers.get(b"host", b"")
 
 
 def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
-    """Whether the client's connection was encrypted, as the load balancer or API Gateway says. We serve no TLS."""
+    """Whether the client's connection was encrypted, according to the load balancer or API Gateway."""
     return settings.queue_trust_forwarded and _first(headers.get(b"x-forwarded-proto")) == b"https"
 
 
 def client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
-    """The client's IP address; empty where it is not known. A load balancer adds it last to X-Forwarded-For."""
+    """The client's IP address; empty if unknown. A load balancer appends it to X-Forwarded-For."""
     forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:
         return peer

@@ -36,7 +36,7 @@ LONGEST_PAUSE_SECONDS = 1.0
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
-# How many of these seconds an operation may wait; 0: not at all.
+# How many of these seconds an operation may wait.
 GrantWait: TypeAlias = Callable[[float], float]
 
 
@@ -65,7 +65,7 @@ def run(
     grant: GrantWait = any_wait,
     lengths: MessageLengths | None = None,
 ) -> T:
-    """The operation's result. Raises what the operation raises, and the errors of `call`.
+    """Returns the operation's result. Raises the errors of the operation and of `call`.
 
     `count` is called with each report of the operation, `grant` before each wait. `lengths`: of the process.
     """
@@ -107,8 +107,8 @@ def receive(
 ) -> list[ReceivedRow]:
     """Returns the rows of a receive; polls until a message arrives or the granted wait is over.
 
-    The pauses grow, also when it may have one and this receive gets none: others have locked it, or it is too long for
-    the answer, and may be so for long. No transaction is open during a pause.
+    The pauses grow, even if the queue may have a message that this receive does not get: other receives have locked it,
+    or it is too long for the answer. No transaction is open during a pause.
     """
     rows = receive_now(effect, database, lengths)
     deadline = time.monotonic() + grant(seconds_to_wait(effect, rows))
@@ -126,7 +126,7 @@ def receive(
 def receive_now(
     effect: Receive[ReceivedRow], database: StatementExecutor, lengths: MessageLengths
 ) -> list[ReceivedRow]:
-    """The rows of one call, or of two where the first assumed short messages and found a long one."""
+    """The rows of one call, or of two if the first assumed short messages and found a long one."""
     try:
         return database.call(*statement_call(effect, assume_short=lengths.are_short(effect.queue)))
     except LongMessageFound:
@@ -135,7 +135,7 @@ def receive_now(
 
 
 def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
-    """How long a receive that was answered with these rows waits: not at all, if they are messages or an error."""
+    """How long a receive with these rows waits: 0 if they are messages or an error."""
     if not is_empty(rows):
         return 0
     (header,) = rows

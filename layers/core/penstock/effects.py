@@ -36,7 +36,7 @@ from penstock.aws.arn import ResolvedQueue
 from .response_limit import ReceiveLimit
 
 Row: TypeAlias = tuple[Any, ...]
-"""A row of any statement, for those who only pass it on."""
+"""A row of any statement, for code that only passes it on."""
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object of the database, as the driver decodes it."""
 
@@ -49,8 +49,9 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     """A SQL function that returns a table: the types of its parameters, in order, and the type of its rows.
 
     `row`: a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue. The
-    call names them, so the next release may add some. A single one is not named: it may have another name there.
-    `named`: the last parameters, which the call names. The next release may put others before these, with defaults.
+    call names the columns, so the next release may add some. It does not name a single column, which may get another
+    name. `named`: the last parameters, which the call names. The next release may insert others before them, with
+    defaults.
     """
 
     name: str
@@ -88,7 +89,7 @@ class BatchStatement(Statement[RowT_co], Generic[EntryT_co, RowT_co], frozen=Tru
 
 
 class Effect(Struct, Generic[Result_co], frozen=True):
-    """Something that a driver does for an operation."""
+    """Base class of effects, which a driver performs for an operation."""
 
     def __iter__(self) -> "Generator[Effect[Any], Any, Result_co]":
         result: Result_co = yield self
@@ -105,10 +106,10 @@ class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True):
     """One call over a list of entries.
 
-    `options` are arguments that hold for the whole call; only calls with equal options and an equal `merge_key` are
+    `options` are arguments of the whole call; only calls with equal options and an equal `merge_key` are
     merged. A separate key keeps a FIFO queue that waits for a lock from delaying other queues.
-    `queue_arn`: the queue to which all entries are sent. `size_bytes`: how much they carry, where it
-    may be much: such a call is merged with fewer others.
+    `queue_arn`: the queue to which all entries are sent. `size_bytes`: of their contents, if these may be long: such a
+    call is merged with fewer others.
     """
 
     statement: BatchStatement[EntryT_co, RowT_co]
@@ -130,9 +131,9 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
 
-    `handles`, `messages`: entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction; when the
-    function refuses one of them, nothing is done and each effect gets its own transaction. `size_bytes`: as in
-    a BatchCall.
+    `handles`, `messages`: entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction; if the
+    function refuses one of them, it changes no rows, and each effect gets its own transaction. `size_bytes`: as in a
+    BatchCall.
     """
 
     statement: Statement[RowT_co]
@@ -180,15 +181,15 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
 
 class Pause(Effect[bool], frozen=True):
-    """Waits `seconds`. No connection is held meanwhile."""
+    """Waits `seconds`, without holding a connection."""
 
     seconds: float
 
 
 class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
-    """Calls a function that touches nothing shared. The container calls it in a separate thread, one call at a time.
+    """Calls a function that uses no shared state. The container calls it in a separate thread, one call at a time.
 
-    Other requests go on meanwhile, except during a single step of it that is written in C, such as decoding a text.
+    Other requests go on meanwhile, except during a single step in C, such as decoding a text.
     """
 
     function: Callable[[], Result_co]
@@ -201,11 +202,11 @@ class Ask(Effect[Result_co], Generic[Result_co], frozen=True):
 
 
 LONG_COMPUTATION_BYTES = 32_768
-"""Checking and decoding of so many bytes takes a few milliseconds at most, whatever they are."""
+"""Checking and decoding this many bytes takes at most a few milliseconds, whatever they contain."""
 
 
 LONG_DIGEST_BYTES = 131_072
-"""Hashing and encoding of so many bytes takes half a millisecond."""
+"""Hashing and encoding this many bytes takes half a millisecond."""
 
 
 def compute(
@@ -218,7 +219,7 @@ def compute(
 
 
 class Woken(IntEnum):
-    """Why a receive's wait ended. Its truth value: whether the receive should query again."""
+    """The reason why a receive's wait ended. It is true if the receive should query again."""
 
     NOT = 0
     FOR_ONE = 1  # a message came, and no other receive was woken for it

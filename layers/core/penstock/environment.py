@@ -20,7 +20,8 @@ T = TypeVar("T")
 class RequestIds:
     """Request ids of one process, in the form of a UUID: random except for the last group, a counter.
 
-    20 times cheaper than a random UUID for each request; unique because every process draws its own 80 random bits.
+    They are 20 times cheaper than a random UUID for each request, and unique because every process draws 80 random
+    bits.
     """
 
     def __init__(self) -> None:
@@ -44,13 +45,13 @@ class Environment:
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Made here, so that no entry point can forget them. Raises SettingError.
+        # Created here, so that no entry point can forget them. Raises SettingError.
         object.__setattr__(self, "hosts", Hosts(self.settings))
         object.__setattr__(self, "access", _make_access_rule(self.settings))
         object.__setattr__(self, "request_rate", request_rate(self.settings))
 
     def cache(self, kind: type[T]) -> T:
-        """This process's only instance of `kind`, a class that caches something; made at the first call."""
+        """This process's only instance of `kind`, a class for a cache; created at the first call."""
         instance = self._caches.get(kind)
         if instance is None:
             instance = self._caches.setdefault(kind, kind())

@@ -1,4 +1,4 @@
-"""Every error that the service can answer, as data: class, JSON type, Query code, HTTP status, whose fault.
+"""Every error that the service can answer, as data: class, JSON type, Query code, HTTP status, fault.
 
     AwsError
     ├── sender's fault, 400
@@ -21,7 +21,7 @@ model that has them); `com.amazon.coral.service` for errors that no model names.
 ResponseTooLarge, MisdirectedRequest and the texts of Penstock's limits are our choice.
 """
 
-# ruff: noqa: N818 - the classes are called as AWS calls the errors
+# ruff: noqa: N818 - the classes have the names of AWS's errors
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -33,10 +33,10 @@ LONGEST_MESSAGE = 16_384  # characters; a message quotes parts of the request, w
 
 
 class AwsError(Exception):
-    """An answer that is an error. Class attributes are the row of the table.
+    """An error answer. Class attributes are the row of the table.
 
-    `message` is for the client, in AWS's words where these are known. `detail` explains more than AWS does; it goes
-    into the log and into answers of the REST API.
+    `message` is for the client, in AWS's words if these are known. `detail` explains more than AWS does; it goes to the
+    log and into answers of the REST API.
     """
 
     json_type: str = "InternalFailure"
@@ -59,12 +59,12 @@ class AwsError(Exception):
 
     @property
     def fault(self) -> str:
-        """Whose fault, as the protocols write it."""
+        """The fault (Sender or Receiver), as the protocols write it."""
         return "Sender" if self.sender_fault else "Receiver"
 
     @property
     def query_message(self) -> str:
-        """The text in the Query protocol, which mentions the WSDL version when a queue is missing."""
+        """The text in the Query protocol, which mentions the WSDL version if a queue is missing."""
         if not self.query_suffix or self.message.endswith(self.query_suffix):
             return self.message
         return self.message.removesuffix(".") + self.query_suffix
@@ -237,12 +237,12 @@ class ResponseTooLarge(AwsError):
 
     @classmethod
     def of(cls, way: str) -> "ResponseTooLarge":
-        """The error for an answer that is too long for the way by which the request came."""
+        """The error for an answer that is too long for the entry point of the request."""
         return cls(f"The answer is longer than one through {way} may be. Ask for less, or ask the container.")
 
     @classmethod
     def of_message(cls, way: str) -> "ResponseTooLarge":
-        """The error for a receive that found only messages that are each too long."""
+        """The error for a receive that found only too long messages."""
         return cls(
             f"Every message that can be received now is longer than an answer through {way} may be. None was received, "
             "and receive counts are as before: use the container, or another way with a higher limit."

@@ -9,7 +9,7 @@ else is the Query protocol, whose parameters come in the query string, a form bo
 path, which then is the QueueUrl and takes the actions that have one.
 
 A request that must be signed is not decoded here: looking up its key is an effect, so `call.operation()` verifies the
-signature first and decodes the request afterwards. A client that cannot sign learns nothing about its other errors.
+signature first and decodes the request afterwards. A client that cannot sign does not learn about its other errors.
 """
 
 import logging
@@ -55,7 +55,7 @@ from .http import HttpRequest, HttpResponse
 from .settings import Settings
 from .telemetry import AtMost
 
-# A batch of 1 MiB with every character escaped as \uXXXX, and the names and ids around it.
+# A batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class ActionCall(Struct, eq=False):
     protocol: Protocol
 
     def operation(self) -> Operation[Struct | None]:
-        """The action's operation for this request; a driver runs it. The request is the operation's from then on."""
+        """The action's operation for this request; a driver runs it. The operation then owns the request."""
         request, self.request = self.request, None  # not held while the operation waits
         return self.action.operation(request, self.context)
 
@@ -127,7 +127,7 @@ class GuardedActionCall(ActionCall, eq=False):
     decoder: Callable[[], DecodedRequest] | None
 
     def read(self) -> DecodedRequest:
-        """Decodes action and request. Raises the AwsError of a bad request, TypeError when it was read before."""
+        """Decodes action and request. Raises the AwsError of an invalid request, TypeError if it was read before."""
         if self.decoder is None:
             raise TypeError("the request was read before")
         decoded = self.decoder()
@@ -142,12 +142,12 @@ class GuardedActionCall(ActionCall, eq=False):
 
     @property
     def service(self) -> str:
-        """The same, before the request is decoded: as far as it can be seen without that."""
+        """The same, before the request is decoded."""
         return guess_service(self.context.http) if self.action is UNDECODED else self.action.service
 
 
 class PageCall(ActionCall, eq=False):
-    """A link of an SNS message that a browser follows: it does nothing, and is answered with a page that asks."""
+    """A link of an SNS message that a browser opens: its answer is a page with a button, without any effect."""
 
     def operation(self) -> Operation[Struct | None]:
         """Does nothing."""
@@ -161,7 +161,7 @@ def decode(
 ) -> ActionCall:
     """The action call of a request. With `service` and `action` given, any other action is InvalidAction.
 
-    Raises RejectedRequest for everything that is wrong with the request itself. Bodies beyond 6.25 MiB are refused.
+    Raises RejectedRequest for every fault of the request. Refuses bodies beyond 6.25 MiB.
     """
     request_id = environment.request_ids()
     protocol = detect_protocol(http.headers, http.path)
@@ -206,7 +206,7 @@ def decode(
 def _read_followed_link(
     http: HttpRequest, environment: Environment, request_id: str, read: Callable[[], DecodedRequest]
 ) -> PageCall | None:
-    """The call of a link of an SNS message that a browser follows; None for every other GET."""
+    """The call of a link of an SNS message that a browser opens; None for every other GET."""
     if not is_followed_in_browser(http):
         return None
     environment.hosts.check_host(http.headers, http.host_checked)
@@ -226,7 +226,7 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
         request = json.decoder(action.request)(http.body)
     except MissingParameter as error:
         raise _missing_member(action, error) from error
-    if action.service != "sqs":  # whose types declare none; its requests are the many
+    if action.service != "sqs":  # its types declare no limits, and most requests are its
         _check_limits(request)
     scope = _header_scope(http.headers, environment) or _default_scope(environment)
     return DecodedRequest(action, request, scope)
@@ -295,7 +295,7 @@ _DECODERS = {
 
 
 def guess_service(http: HttpRequest) -> str:
-    """The service that an undecodable request was most likely meant for: each has its own form of errors."""
+    """The most likely service of an undecodable request: each service has its own form of errors."""
     if rest_resource(http.path) is not None:
         return rest_service(http.path)
     target = http.headers.get(b"x-amz-target", b"")
@@ -311,7 +311,7 @@ def guess_service(http: HttpRequest) -> str:
 
 
 def _query_action(tree: query.Tree, signed_service: str) -> AnyAction:
-    """The action by name, in the service that was signed for, else in the one whose `Version` is given, else any."""
+    """The action by name, in the service of the signature, else in that of the given `Version`, else in any."""
     name = tree.get("Action")
     if not isinstance(name, str) or not name:
         raise MissingAction
@@ -379,7 +379,7 @@ def _read_presigned_scope(http: HttpRequest, environment: Environment) -> Creden
 
 
 def _parse_known_scope(scope: bytes, environment: Environment) -> CredentialScope | None:
-    """Raises SignatureDoesNotMatch for a region that is not served."""
+    """Raises SignatureDoesNotMatch for a region that the installation does not serve."""
     settings = environment.settings
     if len(scope) > LONGEST_SCOPE_BYTES:
         return None
@@ -402,7 +402,7 @@ def _check_region(region: str, settings: Settings) -> None:
 def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> CredentialScope | None:
     """`AKID/20250101/us-east-1/sqs/aws4_request`: an access key id of 12 digits is the account id itself.
 
-    None when the text is no scope. Cached, since a client sends the same scope with every request.
+    None if the text is no scope. Cached, since a client sends the same scope with every request.
     """
     parts = unquote_to_bytes(scope).decode("latin-1").rsplit("/", 4)
     if len(parts) != 5:

@@ -17,7 +17,7 @@ MOST_PARAMETERS_AT_ONCE = 1_000
 class HttpRequest(Struct, frozen=True):
     """A request as the server or API Gateway gave it. Header names are lower case; `query` is still encoded.
 
-    `peer`: the address that the connection came from, a load balancer's if there is one; empty where it is not known.
+    `peer`: the source address of the connection, which may be a load balancer's; empty if unknown.
     `host_checked`: API Gateway serves the name in `Host`, so it is a name of this service.
     `response_limit`: of the Lambda function that answers it; None in the container.
     """
@@ -33,14 +33,14 @@ class HttpRequest(Struct, frozen=True):
 
     @property
     def takes_long(self) -> bool:
-        """Whether decoding it takes so long that others would have to wait: over a MiB, or over 1,000 parameters."""
+        """Whether decoding it would delay other requests: it has over a MiB, or over 1,000 parameters."""
         if len(self.body) > MOST_BYTES_AT_ONCE:
             return True
         return self.body.count(b"&") + self.query.count(b"&") > MOST_PARAMETERS_AT_ONCE
 
     @property
     def without_body(self) -> "HttpRequest":
-        """The request without its body, which would only take memory once it is decoded."""
+        """The request without its body, which is not needed after decoding."""
         return HttpRequest(
             self.method,
             self.path,

@@ -1,4 +1,4 @@
-"""Addresses of e-mail: of readers, of the sender, and of the server that takes mails (SNS_SMTP_URL)."""
+"""E-mail addresses of readers and of the sender, and the address of the mail server (SNS_SMTP_URL)."""
 
 import re
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ class MailSender(NamedTuple):
 
 
 class MailServer(NamedTuple):
-    """A server that takes mails. `secure`: TLS from the start; else STARTTLS, which a login needs."""
+    """A mail server. `secure`: TLS from the start; else STARTTLS, which a login needs."""
 
     host: str
     port: int

@@ -3,9 +3,8 @@
 A handle is base64url of: version, queue, shard, lease, id, receive count, the lease's nonce, message id (47 bytes) and
 19 bytes of HMAC-SHA256 over the queue's ARN and those. The receive count makes it new on every receive; the ARN makes a
 handle of one queue invalid at another; nonce and message id make it invalid for another message that gets the same id
-after a failover or a restore. 66 bytes are exactly 88 characters: there are no spare bits in which two texts could mean
-one handle. The key lives in the database, so all processes and functions of an installation accept each other's
-handles.
+after a failover or a restore. 66 bytes are exactly 88 characters, without spare bits, so no two texts mean the same
+handle. The key is in the database, so all processes and functions of an installation accept each other's handles.
 """
 
 import hmac
@@ -28,8 +27,8 @@ _VERSION = 1
 _MAC_BYTES = 19
 _LENGTH = 88
 BLOCK_BYTES = 64
-# base64url (RFC 4648, section 5), without the checks of the base64 module. + and / are refused in a handle: they would
-# be a second text for one handle.
+# base64url (RFC 4648, section 5), without the checks of the base64 module. A handle with + or / is refused: it would be
+# a second text for one handle.
 _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_+/", b"+/\0\0")
 
@@ -58,7 +57,7 @@ class ReceiptHandles:
         return sealed.translate(_TO_URL).decode("ascii")
 
     def open(self, queue: "ResolvedQueue", handle: str) -> ReceiptHandle | None:
-        """The content of a handle, or None when the text is no handle that the service made for this queue."""
+        """The content of a handle, or None if the service did not create the text for this queue."""
         if len(handle) != _LENGTH or not handle.isascii():
             return None
         try:

@@ -42,7 +42,7 @@ class ResolvedQueue:
 
     @cached_property
     def merge_key(self) -> str:
-        """The key of its merged calls: a FIFO queue's own, since it may wait for a lock; empty for all others."""
+        """The key for merging its calls: unique for a FIFO queue, which may wait for a lock; empty for all others."""
         return self.arn if self.is_fifo else ""
 
 
@@ -52,7 +52,7 @@ def is_queue_name(name: str) -> bool:
 
 
 def is_queue_name_prefix(text: str) -> bool:
-    """Whether any name can start with this text; the empty text starts every one."""
+    """Whether a name can start with this text; the empty text starts every name."""
     return _PREFIX(text) is not None
 
 
@@ -62,18 +62,18 @@ def is_account_id(text: str) -> bool:
 
 
 def is_region(text: str) -> bool:
-    """1-32 of `[a-z0-9-]`: any name that a region could have, as AWS adds some each year."""
+    """1-32 of `[a-z0-9-]`: any possible name of a region, since AWS adds some each year."""
     return _REGION(text) is not None
 
 
 def queue_arn(region: str, account_id: str, name: str) -> str | None:
-    """The ARN text, or None when account or name cannot be one."""
+    """The ARN text, or None for an invalid account or name."""
     queue = resolve_queue(region, account_id, name)
     return None if queue is None else queue.arn
 
 
 def resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
-    """The queue, or None when account or name cannot be one. Cached: every request on a queue needs it."""
+    """The queue, or None for an invalid account or name. Cached: every request on a queue needs it."""
     return None if len(name) > LONGEST_NAME else _resolve_queue(region, account_id, name)
 
 

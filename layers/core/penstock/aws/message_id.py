@@ -1,7 +1,7 @@
-"""MessageIds: random UUIDs (version 4, RFC 9562), made without a system call for each.
+"""MessageIds: random UUIDs (version 4, RFC 9562), created without a system call for each.
 
-They only have to be unique, not secret: the process's generator, which Python seeds from the operating system and again
-after a fork, is enough.
+They have to be unique, not secret, so the process's generator is enough, which Python seeds from the operating system,
+also after a fork.
 """
 
 from random import getrandbits

@@ -1,14 +1,15 @@
-"""QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` of regions other than the default one.
+"""QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` for regions other than the default
+one.
 
-So the URLs of two regions differ, as on AWS, where the host names the region, and a URL leads to its own region's
-queue, whatever region a request was signed for. Where the region stands is our choice: hosts are those of the
-installation.
+So the URLs of two regions differ, as on AWS, where the host names the region, and a URL leads to its region's queue,
+whatever region the signature of a request names. The place of the region is our choice, since the installation has its
+own hosts.
 
-On input any host and any path before these segments are accepted, and slashes at the end (as in the examples of AWS's
+On input Penstock accepts any host, any path before these segments, and slashes at the end (as in the examples of AWS's
 API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, those for
 FIPS and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS
 General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
-caller's own account and region.
+caller's account and region.
 """
 
 import re
@@ -28,7 +29,7 @@ _PATH = re.compile(r"/(?:[a-z0-9-]{1,32}/)?[0-9]{12}/[^/]+/*").fullmatch
 
 
 def is_queue_path(path: str) -> bool:
-    """Whether a path of a request has the form of a queue's."""
+    """Whether a request's path has the form of a queue's path."""
     return _PATH(path) is not None
 
 
@@ -41,7 +42,7 @@ def build_path(region: str, account_id: str, name: str, default_region: str) -> 
 def resolve(
     url: str, account_id: str, region: str, default_region: str, served_regions: str = ""
 ) -> ResolvedQueue | None:
-    """The queue at a URL for a caller of this account and region, or None when there can be none.
+    """The queue at a URL for a caller of this account and region, or None for an impossible URL.
 
     `served_regions`: QUEUE_REGIONS, separated by commas; empty: any. Cached: every request on a queue needs it.
     """
@@ -53,7 +54,7 @@ def resolve(
         return None
     served = [one.strip() for one in served_regions.split(",")] if served_regions else []
     host = _HOST(url)
-    is_first = "://" in url and before.count("/") < 3  # nothing but the host stands before the account
+    is_first = "://" in url and before.count("/") < 3  # only the host precedes the account
     region_of_url = before.rpartition("/")[2] if not is_first else host[1] or host[2] if host else ""
     if not (_AWS_REGION(region_of_url) or region_of_url in (region, *served)):
         region_of_url = default_region  # another part of a path

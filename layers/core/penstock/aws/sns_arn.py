@@ -42,7 +42,7 @@ class TopicArn(NamedTuple):
 
 
 def is_topic_name(name: str) -> bool:
-    """1-256 of `[A-Za-z0-9_-]` with the `.fifo` in which a FIFO name ends (CreateTopic, API reference)."""
+    """1-256 of `[A-Za-z0-9_-]`, including the `.fifo` of a FIFO name (CreateTopic, API reference)."""
     return _TOPIC_NAME(name) is not None
 
 
@@ -59,7 +59,7 @@ def topic_of_subscription(text: str) -> TopicArn | None:
 
 
 def is_subscription_id(text: str) -> bool:
-    """Whether the text can stand behind the topic's ARN in a subscription's ARN."""
+    """Whether the text can follow the topic's ARN in a subscription's ARN."""
     return _UUID(text) is not None
 
 

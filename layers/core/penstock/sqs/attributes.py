@@ -1,9 +1,9 @@
-"""Attributes of queues: their names, values and defaults, and the selection that a request asks for.
+"""Attributes of queues: their names, values and defaults, and the selection of a request.
 
-Values stay the strings that the client sent: Terraform and other tools wait until they read back what they set. But
-booleans are written in small letters, however they came: AWS accepts `True`, which is what Python's `str` makes.
-Sources: CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
-docs/compatibility.md. `archive`, `archive_seconds`, `history` and `paused` are ours and belong to the REST API alone.
+Penstock keeps the strings that the client sent: Terraform and other tools wait until they read back the values that
+they set. But it stores booleans in lower case: AWS accepts `True`, the result of Python's `str`. Sources: CreateQueue,
+SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of docs/compatibility.md. `archive`,
+`archive_seconds`, `history` and `paused` are Penstock's and belong only to the REST API.
 """
 
 import json
@@ -48,7 +48,7 @@ def _accept_only(*values: str) -> Check:
 
 
 def is_access_policy(value: str) -> bool:
-    """An object whose Statement, if there is one, is an object or a list of objects (IAM's grammar of policies)."""
+    """An object; its Statement, if present, is an object or a list of objects (IAM's grammar of policies)."""
     policy = {} if value == "" else _json(value)
     statement = policy.get("Statement", []) if isinstance(policy, dict) else None
     return isinstance(statement, dict) or (
@@ -120,10 +120,10 @@ MESSAGE_SYSTEM = frozenset(
 def check_queue_attributes(
     attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, extensions: bool = False
 ) -> dict[str, str]:
-    """The attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked; booleans in small letters.
+    """The attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked; booleans in lower case.
 
-    Raises InvalidAttributeName for one that does not exist, cannot be written or is not for this type of queue;
-    InvalidAttributeValue for a value out of range; InvalidParameterValue for a bad redrive policy.
+    Raises InvalidAttributeName for an attribute that does not exist, cannot be written or is not for this type of
+    queue; InvalidAttributeValue for a value out of range; InvalidParameterValue for an invalid redrive policy.
     """
     known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else {})}
     for name, value in attributes.items():
@@ -140,9 +140,9 @@ def check_queue_attributes(
 
 
 def _is_for_fifo(name: str, creating: bool) -> bool:
-    """Whether AWS says of a FIFO queue's attribute, on a standard queue, that it is one.
+    """Whether AWS's error for this attribute on a standard queue says that it belongs to FIFO queues.
 
-    It does not know FifoQueue then, nor, when a queue is created, ContentBasedDeduplication (reports of users).
+    It does not for FifoQueue, nor, when a queue is created, for ContentBasedDeduplication (reports of users).
     """
     unknown = {"FifoQueue", "ContentBasedDeduplication"} if creating else {"FifoQueue"}
     return name in FIFO and name not in unknown
@@ -155,7 +155,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 
 
 def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES) -> dict[str, str]:
-    """The values of attributes that a queue was created without. Seconds and bytes as in AWS's reference."""
+    """Defaults of attributes. Seconds and bytes as in AWS's reference."""
     values = {
         "DelaySeconds": "0",
         "MaximumMessageSize": "1048576",
@@ -176,7 +176,7 @@ def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_
 
 
 def with_implied(values: Mapping[str, str]) -> dict[str, str]:
-    """The attributes to set and those that follow from them: a queue has one kind of encryption at a time.
+    """The attributes to set and their consequences: a queue has one kind of encryption at a time.
 
     A KMS key turns SSE-SQS off; SSE-SQS removes the key. The reuse period is removed together with the key.
     Source: Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
@@ -189,7 +189,7 @@ def with_implied(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def readable(stored: Mapping[str, str]) -> dict[str, str]:
-    """A queue's attributes as GetQueueAttributes shows them. A reuse period is shown with a KMS key only."""
+    """A queue's attributes in the form of GetQueueAttributes. It shows a reuse period only with a KMS key."""
     values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
     if "KmsMasterKeyId" in values:
         values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
@@ -227,7 +227,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
             "You can use one type of server-side encryption (SSE) at one time. "
             "You can either enable KMS SSE or SQS SSE."
         )
-    # When a queue is changed, queue.set_queue_attributes also checks the attributes that the queue has already.
+    # For an existing queue, queue.set_queue_attributes also checks the attributes that the queue has.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
         raise missing_deduplication_scope()
@@ -245,7 +245,7 @@ class RedrivePolicy(msgspec.Struct, frozen=True):
     maximum_receive_count: int
 
     def shares_account_and_region(self, source_arn: str) -> bool:
-        """Whether source and target are of one account and region, as they must be."""
+        """Whether source and target have the same account and region, which is required."""
         target, source = parse_queue_arn(self.dead_letter_target_arn), parse_queue_arn(source_arn)
         return target is not None and source is not None and target[:2] == source[:2]
 
@@ -262,7 +262,7 @@ class RedriveAllowPolicy(msgspec.Struct, frozen=True):
 
 
 def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
-    """The policy, or None when the text is empty (which removes it). Raises InvalidParameterValue."""
+    """The policy, or None for an empty text, which removes it. Raises InvalidParameterValue."""
     if text == "":
         return None
     policy = _json(text)
@@ -300,7 +300,7 @@ def _check_target(arn: str, fifo: bool, text: str) -> None:
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
-    """The policy, or None when the text is empty (which removes it). At most 10 source queues, only for `byQueue`."""
+    """The policy, or None for an empty text, which removes it. At most 10 source queues, only for `byQueue`."""
     if text == "":
         return None
     policy = _json(text)
@@ -324,12 +324,12 @@ def _bad_allow_policy(text: str) -> AwsError:
 
 
 def bad_policy(parameter: str, text: str, reason: str) -> AwsError:
-    """SQS's text for a policy that a queue cannot have, and why."""
+    """SQS's text for an invalid policy, with the reason."""
     return InvalidParameterValue(f"Value {text} for parameter {parameter} is invalid. Reason: {reason}")
 
 
 def _json(text: str) -> Any:
-    """The parsed text; None when it is no JSON, or so deeply nested that a later parser (PostgreSQL's) might fail."""
+    """The parsed text; None if it is no JSON, or nested too deeply for a later parser (PostgreSQL's)."""
     if text.count("[") + text.count("{") > MOST_BRACKETS:
         return None
     try:
@@ -340,7 +340,7 @@ def _json(text: str) -> Any:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 class AttributeSelection(msgspec.Struct, frozen=True):
-    """Which attributes a request asked for: all, or these names, or those that start with one of these prefixes."""
+    """The attributes that a request names: all, or these names, or names with one of these prefixes."""
 
     everything: bool = False
     names: frozenset[str] = frozenset()
@@ -354,11 +354,11 @@ class AttributeSelection(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> bool:
-        """Whether the queue's messages have to be counted."""
+        """Whether the selection needs counts of the queue's messages."""
         return self.everything or not self.names.isdisjoint(COUNTS)
 
     def pick(self, attributes: Mapping[str, V]) -> dict[str, V]:
-        """The selected ones of the attributes."""
+        """The selected attributes."""
         return {name: value for name, value in attributes.items() if name in self}
 
 

@@ -1,8 +1,8 @@
-"""MD5 digests and sizes of messages, as the SDKs recompute and check them.
+"""MD5 digests and sizes of messages, which the SDKs recompute and check.
 
 Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Sorted by name, each
-attribute adds its name, its data type and its value, each preceded by its length in four bytes, big endian; before
-the value stands one byte for the transport type: 1 for text (String and Number), 2 for Binary.
+attribute adds its name, its data type and its value, each preceded by its length in four bytes, big endian; one byte
+before the value gives the transport type: 1 for text (String and Number), 2 for Binary.
 """
 
 from base64 import b64decode
@@ -36,7 +36,7 @@ def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
 
 
 def value_bytes(value: MessageAttributeValue) -> bytes:
-    """The value as bytes: text in UTF-8, or what the base64 text stands for."""
+    """The value as bytes: text in UTF-8, or the decoded base64 text."""
     if value.string_value is not None:
         return value.string_value.encode()
     return b64decode(value.binary_value or "")

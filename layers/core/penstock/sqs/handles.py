@@ -18,19 +18,19 @@ def open_handle(queue: ResolvedQueue, handle: str, context: Context) -> Operatio
 
 
 def check_queue(arn: str) -> Operation[None]:
-    """Raises QueueDoesNotExist when there is no queue of this ARN."""
+    """Raises QueueDoesNotExist if no queue has this ARN."""
     if not (yield from Call(DESCRIBE_QUEUE, (arn, False))):
         raise errors.QueueDoesNotExist
 
 
 def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
-    """Raises QueueDoesNotExist when the queue was deleted and no new one has its name."""
+    """Raises QueueDoesNotExist if the queue was deleted and no new one has its name."""
     if "no_queue" in outcomes:
         yield from check_queue(arn)
 
 
 def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
-    """The error for a handle that is no longer valid; None when the calling operation handles the outcome.
+    """The error for a handle that is no longer valid; None if the calling operation handles the outcome.
 
     A handle of a deleted queue is not valid for a new queue of the same name.
     """
@@ -44,7 +44,7 @@ def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
 
 
 def invalid_handle(handle: str) -> errors.AwsError:
-    """The error for a text that is no handle of this queue, in AWS's words; long texts are cut."""
+    """The error, in AWS's words, for a text that is no handle of this queue; it truncates long texts."""
     return errors.ReceiptHandleIsInvalid(
         f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'
     )

@@ -32,7 +32,7 @@ from .types import (
 )
 
 MOST_RESULTS = 10
-LONGEST_HANDLE = 1_024  # characters; a longer text is cut, and then is no handle
+LONGEST_HANDLE = 1_024  # characters; a longer text is truncated and thus invalid
 
 
 class TaskHandle(msgspec.Struct, rename="camel"):
@@ -64,7 +64,7 @@ def start_message_move_task(
 def list_message_move_tasks(
     request: ListMessageMoveTasksRequest, context: Context
 ) -> Operation[ListMessageMoveTasksResult]:
-    """The last tasks of a queue, newest first; only one when the request names no number."""
+    """The last tasks of a queue, newest first; only one if the request names no number."""
     limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= MOST_RESULTS:
         raise errors.InvalidParameterValue(
@@ -80,7 +80,7 @@ def list_message_move_tasks(
 def cancel_message_move_task(
     request: CancelMessageMoveTaskRequest, context: Context
 ) -> Operation[CancelMessageMoveTaskResult]:
-    """Cancels a running task; messages that it has moved stay in their destination."""
+    """Cancels a running task; moved messages stay in their destination."""
     handle = read_handle(request.task_handle)
     source = check_arn("SourceArn", handle.source_arn, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(handle.task_id), source))

@@ -1,7 +1,7 @@
 """Shows messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
 
-Its form is the one that LocalStack documents ("Developer endpoints" of its page on SQS), which test suites use: a
-ReceiveMessage with all attributes, which changes nothing.
+It has the form that LocalStack documents ("Developer endpoints" of its page on SQS) and test suites use: a
+ReceiveMessage with all attributes, which changes no message.
 """
 
 from penstock.context import Context
@@ -25,8 +25,8 @@ NOT_RECEIVED = "NOT-RECEIVED"
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """The visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
 
-    At most 1,000, with at most 8 MiB of bodies and attributes, from a Lambda function a seventh of what it may answer;
-    one at least (our choice: the answer is not streamed). Raises QueueDoesNotExist.
+    At most 1,000, with at most 8 MiB of bodies and attributes, from a Lambda function a seventh of its longest answer;
+    at least one (our choice: the answer is not streamed). Raises QueueDoesNotExist.
     """
     queue = context.queue(request.queue_url)
     limit = context.http.response_limit
@@ -54,7 +54,7 @@ def _rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[list[Pe
 
 
 def as_received(row: PeekedRow) -> ReceivedRow:
-    """A message that was looked at, as if it had been received; its place in the queue is not known."""
+    """A peeked message in the form of a received one; its place in the queue is unknown."""
     return ReceivedRow(
         error=None,
         wait_seconds=None,
@@ -76,7 +76,7 @@ def as_received(row: PeekedRow) -> ReceivedRow:
 
 
 def _add_state(message: Message, row: PeekedRow, state: str, *, both: bool) -> None:
-    """Adds the state when the request asks for several (`both`). The time of the first receive is not known."""
+    """Adds the state if the request names several (`both`). The time of the first receive is unknown."""
     attributes = message.attributes or {}
     if row.receive_count:
         del attributes["ApproximateFirstReceiveTimestamp"]

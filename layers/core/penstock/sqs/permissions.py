@@ -1,7 +1,7 @@
 """AddPermission and RemovePermission: statements of a queue's access policy under a label.
 
-An operation reads the policy, changes it, and writes it back unless another request changed it meanwhile; in that case
-it begins again.
+An operation reads the policy, changes it, and writes it back. If another request changed it meanwhile, the operation
+begins again.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from . import validation
 from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
-Policy = dict[str, Any]  # JSON that users write: its members are not known
+Policy = dict[str, Any]  # JSON from users, with unknown members
 Statements = list[Policy]
 
 # The actions that a queue's owner may permit to others (AddPermission, API reference); `*` means all of them.
@@ -67,7 +67,10 @@ def remove_permission(request: RemovePermissionRequest, context: Context) -> Ope
 
 
 def change_policy(arn: str, change: Callable[[Statements], Statements], context: Context) -> Operation[None]:
-    """Applies a change to the statements of the queue's policy. Raises QueueDoesNotExist, and what `change` raises."""
+    """Applies a change to the statements of the queue's policy.
+
+    Raises QueueDoesNotExist, and the errors of `change`.
+    """
     replaced = False
     while not replaced:
         queue = yield from describe(arn)
@@ -81,7 +84,7 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
 
 
 def apply_change(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
-    """The text of the changed policy; None when no statement is left."""
+    """The text of the changed policy; None if no statement remains."""
     empty = {"Version": "2008-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
     policy: Policy = msgspec.json.decode(old) if old else empty
     statements = policy.get("Statement", [])
@@ -90,7 +93,7 @@ def apply_change(arn: str, old: str | None, change: Callable[[Statements], State
 
 
 def grant(arn: str, request: AddPermissionRequest) -> Policy:
-    """The statement as SQS writes it: a single value is a string, several are a list."""
+    """The statement in SQS's form: a single value is a string, several are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]
     return {
@@ -103,12 +106,12 @@ def grant(arn: str, request: AddPermissionRequest) -> Policy:
 
 
 def single_or_list(values: list[str]) -> str | list[str]:
-    """The single value itself, or the list of several."""
+    """The single value, or the list of several."""
     return values[0] if len(values) == 1 else values
 
 
 def check_grant(request: AddPermissionRequest) -> None:
-    """Accounts are 12 digits; actions are those that can be granted. Raises InvalidParameterValue and others."""
+    """Checks that accounts are 12 digits and actions can be granted. Raises InvalidParameterValue and others."""
     if not request.aws_account_ids:
         raise errors.MissingParameter.named("AWSAccountIds")
     if not request.actions:

@@ -41,9 +41,9 @@ from .types import (
 )
 
 LONGEST_PAGE = 1000
-# Another subscription came while a policy was evaluated for those that there were.
+# A subscription was added while a policy was evaluated for the existing ones.
 SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
-LONGEST_TOKEN = 1_024  # characters; a longer text is cut, and then is no token
+LONGEST_TOKEN = 1_024  # characters; a longer text is truncated and thus invalid
 
 _log = logging.getLogger(__name__)
 _string_map = msgspec.json.Decoder(dict[str, str])
@@ -51,7 +51,7 @@ _json = msgspec.json.Encoder()
 
 
 def create_queue(request: CreateQueueRequest, context: Context) -> Operation[CreateQueueResult]:
-    """Creates a queue. An existing one is no error when every supplied attribute equals its own."""
+    """Creates a queue. An existing one is no error if it has every given attribute."""
     supplied = request.attributes or {}
     # The suffix .fifo without this attribute is an error (botocore 3058).
     fifo = supplied.get("FifoQueue", "").lower() == "true"
@@ -112,7 +112,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[Non
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[GetQueueUrlResult]:
-    """The URL of a queue of this account, or of the account that the request names."""
+    """The URL of a queue in this account, or in the account that the request names."""
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
@@ -123,7 +123,7 @@ def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[Ge
 
 
 def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQueuesResult]:
-    """URLs of the account's queues, in pages when the request names a page size."""
+    """URLs of the account's queues, in pages if the request names a page size."""
     validation.check_range("MaxResults", request.max_results)
     limit = request.max_results or LONGEST_PAGE
     prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
@@ -159,7 +159,7 @@ def read_token(token: str | None) -> str | None:
 def get_queue_attributes(
     request: GetQueueAttributesRequest, context: Context
 ) -> Operation[GetQueueAttributesResult]:
-    """The attributes that the request names; none when it names none."""
+    """The attributes that the request names."""
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
     queue = yield from describe(arn, counts=selection.counts)
@@ -176,12 +176,12 @@ def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
 
 
 def derives_deduplication_ids(queue: QueueRow) -> bool:
-    """Whether the queue makes a deduplication id out of the body of a message that has none."""
+    """Whether the queue derives missing deduplication ids from messages' bodies."""
     return _string_map.decode(queue.attributes).get("ContentBasedDeduplication") == "true"
 
 
 def readable_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
-    """A queue's attributes as the client sees them. Times are seconds since 1970; counts may be missing."""
+    """A queue's attributes in the client's form. Times are seconds since 1970; counts may be missing."""
     values = attributes.readable(_string_map.decode(queue.attributes))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)
@@ -194,7 +194,7 @@ def readable_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
 
 
 def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -> Operation[None]:
-    """Changes attributes, one at least; an empty value removes a policy."""
+    """Changes at least one attribute; an empty value removes a policy."""
     arn = context.queue_arn(request.queue_url)
     if not request.attributes:
         raise errors.MissingParameter.named("Attribute.Name")
@@ -220,7 +220,7 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
-    """Raises InvalidParameterValue when RedrivePolicy names no queue, or one that this queue (`arn`) may not use.
+    """Raises InvalidParameterValue if RedrivePolicy names no queue, or a queue that this one (`arn`) may not use.
 
     This takes a separate database call: policies are set rarely, and the other queue may change later anyway.
     """

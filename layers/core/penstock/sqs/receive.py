@@ -26,7 +26,7 @@ _system = msgspec.json.Decoder(dict[str, str])
 
 
 def receive_message(request: ReceiveMessageRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Receives up to ten messages; waits for the first one when the request or the queue says so."""
+    """Receives up to ten messages; waits for the first one if the request or the queue says so."""
     queue = context.queue(request.queue_url)
     validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
@@ -64,7 +64,7 @@ def build_receive(
 ) -> Receive[ReceivedRow]:
     """The effect that receives messages, within the limits of messages in flight and of the answer.
 
-    None: the queue's own.
+    None: the queue's value.
     """
     limit = context.environment.settings.queue_in_flight_limit or None  # 0: any number
     return Receive(
@@ -82,10 +82,10 @@ def build_receive(
 def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
     """The messages of a receive.
 
-    Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
+    Raises QueueDoesNotExist, also if the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
     be repeated. At the limit of messages in flight, a receive that does not wait raises OverLimit on a standard queue,
-    and any other tries again each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
-    Raises ResponseTooLarge when all messages that can be received are too long for the answer, at the end of the wait.
+    and other receives retry each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas"). Raises
+    ResponseTooLarge at the end of the wait if all available messages are too long for the answer.
     """
     began, deadline = monotonic(), None
     while True:
@@ -94,7 +94,7 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
             yield Received(receive.queue.arn, messages)
             return messages
         if header.error not in ("OverLimit", "ResponseTooLarge"):
-            yield Wake(receive.queue.arn, ALL_WAITERS)  # they find it deleted, too
+            yield Wake(receive.queue.arn, ALL_WAITERS)  # they also find it deleted
             raise sql_error(header.error, receive.attempt_id)
         if deadline is None:
             deadline = began + _seconds_to_try(receive, header)
@@ -121,7 +121,7 @@ def message_result(
     system: attributes.AttributeSelection,
     user: attributes.AttributeSelection,
 ) -> Message:
-    """A delivery as the client sees it, with this receipt handle and the selected attributes."""
+    """A delivery in the client's form, with this receipt handle and the selected attributes."""
     answer = Message(
         message_id=row.message_id,
         receipt_handle=receipt_handle,

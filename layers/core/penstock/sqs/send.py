@@ -1,7 +1,8 @@
 """SendMessage and SendMessageBatch.
 
-An invalid message is refused before anything is stored; in a batch, the valid ones are stored. `queue.send_messages`
-checks what depends on the queue (its size limit, its deduplication), in the call that stores the messages.
+The operation refuses an invalid message before it stores any; of a batch, it stores the valid ones.
+`queue.send_messages` checks the conditions that depend on the queue (size limit, deduplication), in the call that
+stores the messages.
 """
 
 from collections.abc import Sequence
@@ -77,9 +78,9 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
 def send_message_batch(
     request: SendMessageBatchRequest, context: Context
 ) -> Operation[SendMessageBatchResult]:
-    """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one.
+    """Stores up to ten messages in one transaction; refused messages fail individually.
 
-    But in a batch for a FIFO queue one without a group, or without the deduplication id that it needs, fails them all.
+    But in a batch for a FIFO queue, a message without a group, or without a required deduplication id, fails all.
     """
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
     queue = context.queue(request.queue_url)
@@ -111,9 +112,9 @@ def send_message_batch(
 def check_deduplication_ids(
     entries: Sequence[SendMessageBatchRequestEntry], accepted: int, arn: str
 ) -> Operation[None]:
-    """Raises InvalidParameterValue when an entry has no deduplication id and the queue derives none.
+    """Raises InvalidParameterValue if an entry has no deduplication id and the queue derives none.
 
-    If none has an id, and all of them were accepted, the call that stores them says so, for all of them.
+    If no entry has an id, and all were accepted, the call that stores them reports this for all of them.
     """
     given = sum(entry.message_deduplication_id is not None for entry in entries)
     if given < len(entries) and (given > 0 or accepted < len(entries)):
@@ -125,7 +126,7 @@ def check_deduplication_ids(
 def store(
     queue: ResolvedQueue, messages: Sequence[OutgoingMessage], async_commit: bool = False
 ) -> Operation[list[SentRow]]:
-    """Appends messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
+    """Appends messages in order to one queue; returns a row each. It raises no errors: the rows have them."""
     entries = [message.stored for message in messages]
     sizes = [entry.size_bytes for entry in entries]
     rows = yield from BatchCall(
@@ -162,7 +163,7 @@ def check_entry(entry: Entry, arn: str, trace_header: str | None) -> OutgoingMes
 def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) -> OutgoingMessage:
     """A message of a request to the queue `arn`, checked and measured. Raises the typed errors of `validation`.
 
-    Its size is not checked here: in a batch, one that is too long makes the whole batch too long.
+    It does not check the size: in a batch, one long message makes the whole batch too long.
     `trace_header`: the AWSTraceHeader of a message without this attribute.
     """
     fifo = arn.endswith(".fifo")
@@ -222,7 +223,7 @@ def check_ids(entry: Entry, fifo: bool) -> None:
 
 
 def parameter_not_allowed(parameter: str, value: str) -> errors.AwsError:
-    """The error for a parameter that this type of queue does not have."""
+    """The error for a parameter that this type of queue lacks."""
     return errors.InvalidParameterValue(
         f"Value {value} for parameter {parameter} is invalid. "
         "Reason: The request include parameter that is not valid for this queue type."
@@ -255,5 +256,5 @@ def report_entry(
 
 
 def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
-    """A text attribute; the REST API makes these from headers."""
+    """A text attribute; the REST API creates these from headers."""
     return MessageAttributeValue(data_type=data_type, string_value=text)

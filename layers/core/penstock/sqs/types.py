@@ -1,8 +1,8 @@
 """Requests and results of the SQS actions: the members of botocore's model `sqs/2012-11-05`, in its words.
 
-A member without a default is required. A result member that has its default value is left out of the answer, as SQS
-does (an empty receive answers `{}`, a batch without failures has no `Failed`). Binary values are base64 text on the
-wire and inside, so that they are decoded only where their bytes are needed (MD5, size).
+A member without a default is required. The answer omits a result member with its default value, as SQS does (an empty
+receive answers `{}`, a batch without failures has no `Failed`). Binary values are base64 text on the wire and in the
+process, which decodes them only if it needs their bytes (MD5, size).
 """
 
 from typing import Annotated
@@ -17,7 +17,7 @@ class Request(Struct, rename="pascal", gc=False):
 
 
 class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base of all SQS results: members at their default are left out."""
+    """Base of all SQS results, which omit members at their default."""
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class SendMessageBatchResultEntry(Result):
 
 
 class SendMessageBatchResult(Result):
-    """The model calls both lists required; the service leaves an empty one out, and so do we."""
+    """The model calls both lists required; AWS omits an empty one, and so does Penstock."""
 
     successful: Annotated[list[SendMessageBatchResultEntry], flat_list("SendMessageBatchResultEntry")] = (
         field(default_factory=list)
@@ -297,7 +297,7 @@ class ListDeadLetterSourceQueuesRequest(Request):
 
 
 class ListDeadLetterSourceQueuesResult(Result):
-    """`queueUrls` begins with a small letter in the model, and is there even when it is empty."""
+    """`queueUrls` begins with a small letter in the model, and appears even if it is empty."""
 
     queue_urls: Annotated[list[str], flat_list("QueueUrl")] = field(name="queueUrls")
     next_token: str | None = None
@@ -328,7 +328,7 @@ class ListMessageMoveTasksRequest(Request):
 
 
 class ListMessageMoveTasksResultEntry(Result):
-    """One task. `started_timestamp` is in milliseconds since 1970; `task_handle` is there while the task runs."""
+    """One task. `started_timestamp` is in milliseconds since 1970; a running task has a `task_handle`."""
 
     task_handle: str | None = None
     status: str | None = None
@@ -342,7 +342,7 @@ class ListMessageMoveTasksResultEntry(Result):
 
 
 class ListMessageMoveTasksResult(Result):
-    """`Results` is there even when it is empty, as far as the protocol can express it."""
+    """`Results` appears even if it is empty, if the protocol can express that."""
 
     results: Annotated[
         list[ListMessageMoveTasksResultEntry] | None, flat_list("ListMessageMoveTasksResultEntry")

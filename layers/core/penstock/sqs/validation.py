@@ -1,6 +1,6 @@
 """Checks the members of SQS requests: bodies, attributes, ids, names, ranges, batches.
 
-Every check raises the AwsError that SQS answers, in SQS's words where these are published (SQS API
+Every check raises the AwsError that SQS answers, in SQS's words if these are published (SQS API
 reference and Developer Guide, "Message quotas"); some texts are recorded answers quoted in public issue threads.
 """
 
@@ -67,7 +67,7 @@ def _describe_character(text: str, where: str) -> str:
 
 
 def check_message_size(size_bytes: int, maximum_bytes: int = MAXIMUM_MESSAGE_BYTES) -> None:
-    """Body and attributes together, against the queue's MaximumMessageSize."""
+    """Checks body and attributes together against the queue's MaximumMessageSize."""
     if size_bytes > maximum_bytes:
         raise errors.InvalidParameterValue(
             f"One or more parameters are invalid. Reason: Message must be shorter than {maximum_bytes} bytes."
@@ -93,7 +93,7 @@ def check_number_of_attributes(number: int) -> None:
 
 
 def check_system_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:
-    """The only one that a sender may give is AWSTraceHeader, a String."""
+    """Allows only AWSTraceHeader, a String, from a sender."""
     for name, value in attributes.items():
         if name != "AWSTraceHeader":
             raise errors.InvalidParameterValue(f"Message system attribute name '{name}' is invalid.")
@@ -252,7 +252,7 @@ _RANGES = {
 
 
 def check_range(parameter: str, value: int | None) -> None:
-    """A number of a request against the limits of its parameter (seconds or counts); None is absent and fine."""
+    """Checks a request's number against the limits of its parameter (seconds or counts); it may be None."""
     low, high, reason = _RANGES[parameter]
     if value is not None and not low <= value <= high:
         raise errors.InvalidParameterValue(
@@ -299,7 +299,7 @@ def _check_entry_ids(ids: Sequence[str]) -> None:
 
 
 def check_batch_size(size_bytes: int) -> None:
-    """Bodies and attributes of a SendMessageBatch together."""
+    """Checks bodies and attributes of a SendMessageBatch together."""
     if size_bytes > MAXIMUM_MESSAGE_BYTES:
         raise errors.BatchRequestTooLong(
             f"Batch requests cannot be longer than {MAXIMUM_MESSAGE_BYTES} bytes. "

@@ -34,7 +34,7 @@ def change_message_visibility(request: ChangeMessageVisibilityRequest, context: 
 def change_message_visibility_batch(
     request: ChangeMessageVisibilityBatchRequest, context: Context
 ) -> Operation[ChangeMessageVisibilityBatchResult]:
-    """The same for up to ten messages; entries fail one by one."""
+    """The same for up to ten messages; entries fail individually."""
     validation.check_batch(request.entries, ENTRY)
     queue = context.queue(request.queue_url)
     result = ChangeMessageVisibilityBatchResult()
@@ -102,9 +102,9 @@ def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
 
 
 def entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """The error of an entry of a batch, which for a message that is gone is another than the single call's.
+    """The error of an entry of a batch; for a missing message it differs from the single call's error.
 
-    Recorded at AWS: frameworks pass over the one and give up at the other.
+    Recorded at AWS: frameworks ignore one of them and give up at the other.
     """
     if outcome == "gone":
         return errors.ReceiptHandleIsInvalid(

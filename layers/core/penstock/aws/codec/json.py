@@ -1,12 +1,13 @@
 """AWS JSON 1.0: decodes bodies to requests, encodes results to bodies.
 
-msgspec decodes a body in one pass. Only when it refuses a body, a second pass follows the shape of the type to find
-AWS's error: SerializationException for a text that is not JSON or a value of a wrong type, MissingParameter for an
-absent required member. A member that is null counts as absent, an unknown member is ignored.
-Source of the texts: recorded answers of the AWS JSON services.
+msgspec decodes a body in one pass. If it refuses a body, a second pass follows the shape of the type to find AWS's
+error: SerializationException for a text that is not JSON or a value of a wrong type, MissingParameter for an absent
+required member. A member that is null counts as absent, an unknown member is ignored. Source of the texts: recorded
+answers of the AWS JSON services.
 
-A long body may have long strings, but not many: decoding a million small members takes 0.3 s. Its length without
-escapes and its quotes are therefore checked before the first pass, and brackets, braces and commas before the second.
+A long body may have long strings, but not many strings: decoding a million small members takes 0.3 s. So the codec
+checks its length without escapes and its quotes before the first pass, and brackets, braces and commas before the
+second.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ MAXIMUM_STRUCTURAL_CHARACTERS = 50_000  # brackets, braces and commas of a body 
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
 encode = msgspec.json.Encoder().encode
-"""The body of an answer that has a result."""
+"""The body of an answer with a result."""
 
 
 @cache

@@ -19,7 +19,7 @@ Problems = list[str]
 
 
 def problem(shown: str, path: str, reason: str) -> str:
-    """One violation, as AWS writes it."""
+    """One violation, in AWS's form."""
     return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
 
 
@@ -58,7 +58,7 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
 
 # --- decoded requests ------------------------------------------------------------------------------------------------
 def find_violations(request: msgspec.Struct) -> Problems:
-    """The violations of a decoded request; none at once where its type has no limits."""
+    """The violations of a decoded request; returns none at once if its type has no limits."""
     shape = _find_limits(type(request))
     return [] if shape is None else list(_of_structure(shape, request, ""))
 

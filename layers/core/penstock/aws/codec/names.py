@@ -1,10 +1,10 @@
-"""Names of members in Query and XML, where these differ from the member's own name.
+"""Names of members in Query and XML, if these differ from the member's name.
 
 JSON uses the member's name. Query and XML need more names for lists and maps, and the services differ: SQS flattens
 (`Attribute.1.Name`, repeated `<Attribute>` elements), SNS wraps (`Attributes.entry.1.key`, `<Tags><member>`). A member
 declares this in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
 A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
-The JSON of the Query protocol has the member's name again, except where AWS's answers have another (`json`).
+The JSON of the Query protocol uses the member's name, unless AWS's answers have another one (`json`).
 
 REST-JSON has some members outside of the body: `Annotated[str, in_path()]`, `Annotated[str | None, in_query("State")]`.
 Source: the `location` and `locationName` traits of the models.
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 Unsupported = Any
-"""A member of AWS's model that Penstock refuses, whatever it is."""
+"""A member of AWS's model that Penstock refuses with any value."""
 
 
 class Naming(msgspec.Struct, frozen=True):

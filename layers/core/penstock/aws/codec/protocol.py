@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 class Protocol(Enum):
     """JSON: AWS JSON 1.0, by `X-Amz-Target`. REST_JSON: by method and path. The others: form parameters with `Action`.
 
-    QUERY is answered in XML, QUERY_JSON in JSON, as the header `Accept` asks; PAGE is a page for a browser.
+    The answer to QUERY is XML, to QUERY_JSON it is JSON, as the header `Accept` requests; PAGE is a page for a browser.
     """
 
     JSON = "json"
@@ -46,14 +46,14 @@ def rest_resource(path: str) -> tuple[str, str | None] | None:
 
 
 def rest_service(path: str) -> str:
-    """The service that a path of REST-JSON belongs to."""
+    """The service of a path of REST-JSON."""
     return "lambda" if path.startswith(_LAMBDA) else "scheduler"
 
 
 def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
     """The protocol of a request, by its path and its headers (names in lower case).
 
-    A form is the Query protocol also with X-Amz-Target, which some clients add.
+    A form is the Query protocol even with X-Amz-Target, which some clients add.
     """
     if path != "/" and rest_resource(path) is not None:
         return Protocol.REST_JSON
@@ -85,7 +85,7 @@ _KINDS = frozenset((_JSON, b"application/xml", b"text/xml", b"text/html", b"appl
 
 
 def _weight(parameters: list[bytes]) -> float:
-    """`q=0.8`; 1 without one, 0 for one that cannot be read."""
+    """The value of `q=0.8`; 1 without one, 0 for an invalid one."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

@@ -46,8 +46,9 @@ _BOOLEANS = {"true": True, "false": False}
 def parse(*texts: bytes) -> Tree:
     """The parameters of the query string and the form body; a later one replaces an earlier one of its name.
 
-    Raises MalformedQueryString when there are too many, a name is too deep or is both a value and a prefix, or a text
-    is not UTF-8; RequestEntityTooLarge when the texts are longer than any valid request, escapes not counted.
+    Raises MalformedQueryString for too many parameters, for a name that is too deep or is both a value and a prefix,
+    and for a text that is not UTF-8; RequestEntityTooLarge if the texts without escapes are longer than any valid
+    request.
     """
     tree: Tree = {}
     if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAXIMUM_DECODED_BYTES:
@@ -73,11 +74,11 @@ def _unquote(text: bytes) -> str:
 
 
 def unquote(text: bytes) -> bytes:
-    """`%41` becomes `A`; a percent sign that begins no escape stays, as with browsers.
+    """Decodes `%41` to `A`; a percent sign that begins no escape stays, as in browsers.
 
-    Python's own function takes 0.3 µs an escape, 0.6 s for a body of nothing but escapes. Many escapes are therefore
-    left to the decoder of quoted-printable, which reads `=41` and is written in C: 3 ns. Raises MalformedQueryString
-    when a text with many escapes has a percent sign that begins none.
+    Python's function takes 0.3 µs an escape, 0.6 s for a body full of escapes. So the decoder of quoted-printable,
+    which reads `=41` and is written in C, decodes many escapes: 3 ns each. Raises MalformedQueryString if a text with
+    many escapes has a percent sign that begins no escape.
     """
     escapes = text.count(b"%")
     if escapes <= FEW_ESCAPES:
@@ -132,7 +133,7 @@ def _structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
 
 
 def _member_value(member: Member, node: Tree) -> str | Tree | None:
-    """The member's value; a flattened member is found under both of its names."""
+    """The member's value; a flattened member may have either of its names."""
     name = query_name(member)
     value: str | Tree | None = node.get(name)
     return node.get(member.name) if value is None and name != member.name else value
@@ -158,7 +159,7 @@ def _value(shape: Shape, node: str | Tree, path: str) -> Any:
 
 
 def _entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
-    """Entries in the order of their indexes; gaps are closed. Without any index the node is the only entry.
+    """Entries in the order of their indexes, without gaps. If there is no index, the node is the only entry.
 
     An empty text is an empty list: botocore writes empty lists so.
     """

@@ -4,10 +4,10 @@
                              "ResponseMetadata": {"RequestId": …}}}
     {"Error": {"Type": "Sender", "Code": …, "Message": …}, "RequestId": …}
 
-No page of AWS's documentation describes these answers: members have their names of the model (except
-`messages` and `queueUrls`), lists are lists without a wrapper, maps are lists of pairs as in XML (`[{"Name": …,
-"Value": …}]`), and a member that is absent is null. Sources: the outputs that AWS's own samples of API Gateway
-in front of SQS show (github.com/aws-samples/serverless-patterns), and a recorded answer of ListQueues.
+No page of AWS's documentation describes these answers: members have the model's names (except `messages` and
+`queueUrls`), lists have no wrapper, maps are lists of pairs as in XML (`[{"Name": …, "Value": …}]`), and a member that
+is absent is null. Sources: the outputs in AWS's samples of API Gateway in front of SQS
+(github.com/aws-samples/serverless-patterns), and a recorded answer of ListQueues.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -> bytes:
-    """The whole answer of an action; one without a result has no Result member."""
+    """The whole answer of an action; an action without a result has no Result member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
         answer = {f"{action}Result": converter(type(result))(result), **answer}
@@ -100,7 +100,7 @@ def _value(shape: Shape) -> Converter:
 def json_of_xml(document: bytes) -> bytes:
     """An XML answer of the service as JSON, converted without a model: LocalStack's form of the peek endpoint.
 
-    An element that repeats is a list, one that stands alone is its content, an empty one is null.
+    A repeated element becomes a list, a single one its content, an empty one null.
     """
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - for this protocol alone
 

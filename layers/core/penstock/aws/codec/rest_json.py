@@ -1,10 +1,10 @@
 """REST-JSON: method and path name the action; members come in the path, the query string and a JSON body.
 
-A request is decoded along the shape of its type. A value of a wrong type raises SerializationException at once; all
-violations of limits are collected in one ValidationException, as on AWS: `2 validation errors detected: Value
-'' at 'name' failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, an
-unknown member is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues
-(aws-sdk-net 2495, aws-sdk-js-v3 3714, aarondfrancis/sidecar 148).
+A request is decoded along the shape of its type. A value of a wrong type raises SerializationException at once; one
+ValidationException collects all violations of limits, as on AWS: `2 validation errors detected: Value '' at 'name'
+failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, an unknown
+member is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues (aws-sdk-net 2495,
+aws-sdk-js-v3 3714, aarondfrancis/sidecar 148).
 """
 
 import re
@@ -83,7 +83,7 @@ def _document(body: bytes) -> dict[str, Any]:
 
 
 def _parameters(query: bytes) -> Parameters:
-    """Names and values of the query string; those of a signature are among them and ignored."""
+    """Names and values of the query string. It may include parameters of a signature, which are ignored."""
     parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
@@ -190,7 +190,7 @@ def _expect(kind: type, value: Any) -> None:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode_result(result: msgspec.Struct | None) -> bytes:
-    """The body of an answer: empty for an action without a result, as the API reference has it."""
+    """The body of an answer: empty for an action without a result, according to the API reference."""
     return b"" if result is None else _encode(result)
 
 

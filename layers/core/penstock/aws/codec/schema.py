@@ -1,10 +1,10 @@
-"""The shape of a request or result type, read once from its annotations, for codecs that msgspec does not have.
+"""The shape of a request or result type, read once from its annotations, for codecs that msgspec lacks.
 
 Scalar      text, number or truth value; `object` is a document that is not decoded further
 List, Map   of one shape, with the names that Query and XML give them
 Structure   a message type and its members
 
-Limits of texts, numbers and lists exist where a type declares them (`msgspec.Meta`): in EventBridge Scheduler.
+Texts, numbers and lists have limits if a type declares them (`msgspec.Meta`): in EventBridge Scheduler.
 """
 
 from functools import cache

@@ -2,9 +2,9 @@
 
     <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
 
-Flattened lists and maps repeat their element, the others are wrapped in one (`names.Naming`). A member that is
-None, or empty and flattened, is left out; an action without a result has no Result element. The writers join
-strings, which is five times faster than building a tree.
+Flattened lists and maps repeat their element, the others are wrapped in one (`names.Naming`). The writers omit a member
+that is None, or empty and flattened; an action without a result has no Result element. They join strings, which is five
+times faster than building a tree.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from penstock.errors import AwsError
 from .schema import List, Map, Member, Scalar, Shape, Structure, structure
 
 CONTENT_TYPE = b"text/xml"
-# The answer to a request on a queue's own URL without an action, whatever it accepts (recorded at AWS).
+# The answer to a request on a queue's URL without an action, whatever it accepts (recorded at AWS).
 UNKNOWN_OPERATION = b"<UnknownOperationException/>\n"
 
 Write = Callable[[Any, list[str]], None]
@@ -31,7 +31,7 @@ _REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte
 def escape_text(text: str) -> str:
     """Character data. A carriage return is written as a reference, since a parser would read it as a line feed.
 
-    SQS writes this form, and the parser of @aws-sdk/client-sqs before 3.447 knows no other.
+    SQS writes this form, and the parser of @aws-sdk/client-sqs before 3.447 supports no other.
     """
     if len(text) < 64 and text.isalnum():  # digits, digests, most names
         return text
@@ -42,7 +42,8 @@ def escape_text(text: str) -> str:
 def document(text: str) -> bytes:
     """The document in UTF-8. Characters that XML 1.0 cannot hold in any form become question marks.
 
-    SQS refuses to store these, but applications can send them by SQL. The one search of the document takes 1 µs a KB.
+    SQS refuses to store these characters, but applications can send them by SQL. The one search of the document takes 1
+    µs a KB.
     """
     data = text.encode("utf-8", "replace").translate(_REPLACED)
     if text.isascii():
@@ -62,7 +63,7 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
 
 
 def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
-    """`<ErrorResponse>` with type, code, message and what other members the error has (Smithy, "AWS query protocol");
+    """`<ErrorResponse>` with type, code, message and the other members of the error (Smithy, "AWS query protocol");
     SQS alone writes an empty detail.
     """
     more = "".join(f"<{name}>{escape_text(value)}</{name}>" for name, value in error.more_members.items())
