@@ -10,7 +10,8 @@ $$;
 
 -- queue.read_topic_policies(arns): the access policies of topics; n is the position in p_arns, from 1. policy is null
 -- for a topic that sets none. For a subscription's ARN: no policy, its owner, and the account of the queue that it
--- delivers to. An unknown ARN has no row. Index: topic (arn), subscription (arn).
+-- delivers to. An unknown ARN has no row.
+-- Index: topic (arn), subscription (arn).
 create or replace function queue.read_topic_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$

@@ -7,9 +7,11 @@
 -- hosts and many due deliveries takes no more of the places that become free than any other. Deliveries that are due
 -- but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it is paused or
 -- throttled), so that later claims do not read them (queue.delivery_endpoint). Half of p_limit is for such hosts and
--- endpoints, when one of them is due. Returns a row a delivery. `endpoint_key` names its endpoint and its account. The
+-- endpoints, when one of them is due.
+-- Returns a row a delivery. `endpoint_key` names its endpoint and its account. The
 -- policy of an invocation by a schedule says how many seconds are left of its age. trace: the trace header of the
--- publish, if it was traced. Locks: deliveries and rows of queue.delivery_endpoint, skipped when another worker has
+-- publish, if it was traced.
+-- Locks: deliveries and rows of queue.delivery_endpoint, skipped when another worker has
 -- them; new rows of queue.delivery_endpoint are made in the order of their names. Index: outgoing_delivery_account_due,
 -- outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
@@ -151,7 +153,8 @@ return (coalesce(
 
 -- queue.delivery_share(free, busy): how many of a process's free places an account with p_busy places gets: it may have
 -- four times the places that stay free, and gets at least one. One account alone gets four fifths of all; the more
--- accounts have deliveries, the fewer each, and a few are left for the next one. Source: Choudhury and Hahne, "Dynamic
+-- accounts have deliveries, the fewer each, and a few are left for the next one.
+-- Source: Choudhury and Hahne, "Dynamic
 -- queue length thresholds for shared-memory packet switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
@@ -159,11 +162,11 @@ return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
 -- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses up to p_limit deliveries that wait for a host or an endpoint
 -- and may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives
--- one delivery as a probe, which has until p_until. One that somebody paused gives none. A throttled endpoint gives a tenth
--- of a second's worth at once, at least one, then deliveries in proportion to the time. Of a host's deliveries those whose
--- endpoint is paused wait for the endpoint. The caller holds the row of queue.delivery_endpoint and leases the
--- deliveries. Returns their ids; {} if no delivery can be claimed. Locks: deliveries and, of a host, rows of paused
--- endpoints, skipped when locked. Index: outgoing_delivery_waits_for, delivery_endpoint_paused.
+-- one delivery as a probe, which has until p_until. An endpoint that a user paused gives none. A throttled endpoint
+-- gives a tenth of a second's worth at once, at least one, then deliveries in proportion to the time. Of a host's
+-- deliveries those whose endpoint is paused wait for the endpoint. The caller holds the row of queue.delivery_endpoint
+-- and leases the deliveries. Returns their ids; {} if no delivery can be claimed. Locks: deliveries and, of a host,
+-- rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for, delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare

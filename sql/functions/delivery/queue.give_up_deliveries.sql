@@ -3,7 +3,8 @@
 -- delivery is deleted; the caller deletes its notice. A message for the gateway, and a mail, goes there in its envelope, as
 -- other messages of its topic do (notice.head), an invocation by a schedule with the failure as attributes. Without
 -- one, or when that queue cannot take it, the delivery stays as exhausted. Either is recorded in the history, and an
--- outgoing message has failed. Returns how many went to a dead-letter queue. Locks: as queue.send_messages.
+-- outgoing message has failed. Returns how many went to a dead-letter queue.
+-- Locks: as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
 language plpgsql as $$
 declare

@@ -1,4 +1,4 @@
--- queue.count_in_flight(queue, fifo, shards): messages that were received, and neither deleted nor visible again since.
+-- queue.count_in_flight(queue, fifo, shards): messages that were received and are neither deleted nor visible again.
 -- Reads only rows that are invisible now; of a FIFO group at most ten messages, as many as one ReceiveMessage
 -- hands out. Index: lease_visible_at, side_visible_at, fifo_ready_visible_at, fifo_message_of_group.
 create or replace function queue.count_in_flight(p_queue_id int, p_fifo boolean, p_shards int) returns bigint

@@ -17,7 +17,8 @@ select count(*)::int from noted
 $$;
 
 -- queue.list_receivers(arn, limit): the receivers of a queue in the last day, the latest first. Times in milliseconds
--- since 1970. Index: receiver_pkey.
+-- since 1970.
+-- Index: receiver_pkey.
 create or replace function queue.list_receivers(p_arn text, p_limit int)
 returns table (caller text, agent text, address text, first_at_ms bigint, last_at_ms bigint, received bigint)
 language sql stable as $$

@@ -220,7 +220,8 @@ end $$;
 -- least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one stuck message
 -- makes no tenant noisy). It stays noisy until its skipped messages have been handed out. It reads a sample of the
 -- messages in flight: the 400 leases that end last, spread over the shards, and 300 messages of the slow path. Messages
--- without a group count as one tenant, which is never noisy. Index: lease_visible_at, log_pkey, side_visible_at.
+-- without a group count as one tenant, which is never noisy.
+-- Index: lease_visible_at, log_pkey, side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$
 with in_flight as (

@@ -122,7 +122,8 @@ end $$;
 -- queue.invoke_function(schedule, occurrence, attempt, trace): stores the invocation of the function that a schedule's
 -- target names, which the worker `deliver` carries. The notice keeps the schedule, since each attempt has a different
 -- input (queue.delivery_body); the delivery keeps in subscription_policy how often it is tried, and until when: seconds
--- since 1970. Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another
+-- since 1970.
+-- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another
 -- account, and when too many deliveries of the account wait. Source: RetryPolicy (EventBridge Scheduler API Reference).
 -- Index: outgoing_delivery_excess_pkey.
 create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int, p_trace text)

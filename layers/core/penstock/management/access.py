@@ -1,7 +1,7 @@
 """Users and keys of the caller's account.
 
-Whoever may make users or keys may give himself every right, as with IAM: of the built-in policies only `admin` allows
-it. A key of the account itself may do everything and is made with such a key only.
+A user who may create users or keys can get every right, as with IAM: of the built-in policies only `admin` allows it. A
+key of the account itself may do everything, and only such a key can create one.
 """
 
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ class ShownUser(msgspec.Struct):
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
-    """A key to make. `bearer`: for the REST API instead of the AWS APIs. `user`: null, the account's own key.
+    """A new key's request. `bearer`: for the REST API instead of the AWS APIs. `user`: null, the account's own key.
 
     `expires_at`: with an offset, in the future; null, never.
     """
@@ -86,7 +86,7 @@ def show_key(row: KeyRow) -> ShownKey:
 
 
 def check_access_is_on(context: Context) -> None:
-    """Raises AccessIsOff: a key that anybody could make would still hold once access is on."""
+    """Raises AccessIsOff: a key that anyone could create would stay valid after access control is switched on."""
     if context.environment.settings.queue_access != "sigv4":
         raise AccessIsOff
 
@@ -98,7 +98,7 @@ def list_users(context: Context) -> Operation[list[ShownUser]]:
 
 
 def set_user(name: str, policies: list[str], context: Context) -> Operation[bool]:
-    """Makes a user, or gives one other policies; whether the user is new. Raises InvalidParameterValue."""
+    """Creates a user, or replaces its policies; returns whether it is new. Raises InvalidParameterValue."""
     check_access_is_on(context)
     if not is_user_name(name):
         raise errors.InvalidParameterValue("A user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -")
@@ -110,7 +110,7 @@ def set_user(name: str, policies: list[str], context: Context) -> Operation[bool
 
 
 def end_user(name: str, context: Context) -> Operation[None]:
-    """Revokes a user's keys and forgets the user. Raises UserNotFound."""
+    """Revokes a user's keys and deletes the user. Raises UserNotFound."""
     check_access_is_on(context)
     (row,) = yield from Call(END_USER, (context.account_id, name))
     if not row.found:
@@ -124,7 +124,7 @@ def list_keys(context: Context) -> Operation[list[ShownKey]]:
 
 
 def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
-    """Makes a key. Raises AccessDenied, InvalidParameterValue, UserNotFound and OverLimit: a user's third of a kind."""
+    """Creates a key. Raises AccessDenied, InvalidParameterValue, UserNotFound, OverLimit (two keys a user and kind)."""
     check_access_is_on(context)
     check_expiry(new.expires_at)
     if "\0" in new.description:
@@ -157,14 +157,14 @@ def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Ope
 
 
 def revoke_key(key_id: str, context: Context) -> Operation[None]:
-    """Refuses a key of the account from now on. Raises KeyNotFound."""
+    """Revokes a key of the account. Raises KeyNotFound."""
     check_access_is_on(context)
     yield from _key(key_id, context)
     yield from Call(REVOKE_KEY, (key_id,))
 
 
 def check_expiry(expires_at: datetime | None) -> None:
-    """Raises InvalidParameterValue for a time that is over."""
+    """Raises InvalidParameterValue for a past time."""
     if expires_at is not None and expires_at <= datetime.now(UTC):
         raise errors.InvalidParameterValue("expires_at is over")
 
@@ -180,7 +180,7 @@ def _keys(context: Context) -> Operation[list[KeyRow]]:
 
 
 def _key(key_id: str, context: Context) -> Operation[KeyRow]:
-    """The account's key; one of the account itself for its own keys only. Raises KeyNotFound, AccessDenied."""
+    """The account's key; only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
     rows = yield from _keys(context)
     for row in rows:
         if row.key_id == key_id:

@@ -1,4 +1,4 @@
-"""The names of actions that policies may have: AWS's, and those of Penstock alone, with the prefix `penstock:`."""
+"""The names of actions for policies: AWS's, and Penstock's with the prefix `penstock:`."""
 
 from typing import Final
 

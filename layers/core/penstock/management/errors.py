@@ -7,7 +7,7 @@ from penstock.errors import AwsError
 
 
 class MessageNotFound(AwsError):  # noqa: N818 - called as the answer is
-    """There is no message of this id (any more)."""
+    """No message has this id (any more)."""
 
     json_type = query_code = "MessageNotFound"
     status = 404
@@ -15,7 +15,7 @@ class MessageNotFound(AwsError):  # noqa: N818 - called as the answer is
 
 
 class SubscriptionNotFound(AwsError):  # noqa: N818 - called as the answer is
-    """There is no binding of this pattern and id."""
+    """No binding has this pattern and id."""
 
     json_type = query_code = "SubscriptionNotFound"
     status = 404
@@ -30,7 +30,7 @@ class StaleReceipt(AwsError):  # noqa: N818 - called as the answer is
 
 
 class DeliveryNotFound(AwsError):  # noqa: N818 - called as the answer is
-    """There is no delivery of this id: it was delivered or moved to a dead-letter queue, or it never existed."""
+    """No delivery has this id: it was delivered or moved to a dead-letter queue, or it never existed."""
 
     json_type = query_code = "DeliveryNotFound"
     status = 404
@@ -62,7 +62,7 @@ class KeyNotFound(AwsError):  # noqa: N818 - called as the answer is
 
 
 class AccessIsOff(AwsError):  # noqa: N818 - called as the answer is
-    """Users and keys are changed only where keys are asked for: else everybody could make one."""
+    """The service changes users and keys only if it requires keys: otherwise anyone could create one."""
 
     json_type = query_code = "AccessIsOff"
     status = 409
@@ -70,7 +70,7 @@ class AccessIsOff(AwsError):  # noqa: N818 - called as the answer is
 
 
 class ScheduleNotFound(AwsError):  # noqa: N818 - called as the answer is
-    """There is no schedule of this name."""
+    """No schedule has this name."""
 
     json_type = query_code = "ScheduleNotFound"
     status = 404

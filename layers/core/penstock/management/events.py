@@ -41,7 +41,7 @@ class EventMessage(msgspec.Struct):
 
 
 class PublishedEvent(msgspec.Struct, kw_only=True):
-    """What an event reached. In a transaction, which may have several events, it has its routing key."""
+    """The targets that an event reached. In a transaction, which may have several events, it has its routing key."""
 
     routing_key: str | msgspec.UnsetType = msgspec.UNSET
     queues_matched: int
@@ -117,7 +117,7 @@ def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
 
 
 def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> PublishedEvent:
-    """What an event reached, as the response; a queue that refused the event is left out."""
+    """The targets of an event, as the response, without queues that refused the event."""
     reached = [row for row in rows if row.error is None]
     messages = [
         EventMessage(queue_name=row.arn.split(":")[5], msg_id=row.id)

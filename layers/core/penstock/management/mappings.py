@@ -28,10 +28,10 @@ State = Literal["enabled", "disabled"]
 
 
 class NewMapping(Struct, forbid_unknown_fields=True):
-    """A mapping to make: which function, or URL, gets the messages of a queue of the account.
+    """A new mapping: the function or URL that gets the messages of a queue of the account.
 
     `window_secs`: how long a batch gathers messages. `max_concurrency`: invocations at once; null: 5.
-    `filters`: patterns any of which a message has to match. `report_failures`: the function's answer names the
+    `filters`: patterns; a message has to match one of them. `report_failures`: the function's answer names the
     messages that failed.
     """
 
@@ -98,7 +98,7 @@ _pattern_of = msgspec.json.Decoder(Filter)
 
 
 def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]:
-    """Makes a mapping; it works from now on. Raises what CreateEventSourceMapping refuses."""
+    """Creates a mapping, which works from now on. Raises the errors of CreateEventSourceMapping."""
     checks.check_served(context)
     return show_mapping(
         (yield from mappings.create(create_request(new, _queue(new.queue, context)), context))
@@ -128,7 +128,7 @@ def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMappin
 def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
     """Changes the given members; from now on the rights of the caller count, unless only tags change.
 
-    Raises what UpdateEventSourceMapping refuses.
+    Raises the errors of UpdateEventSourceMapping.
     """
     checks.check_served(context)
     given = msgspec.structs.asdict(patch)

@@ -69,14 +69,14 @@ def read_move(body: bytes) -> NewMove:
 
 
 class ActedMove(NamedTuple):
-    """What happens to a move, and how the audit names it."""
+    """An action on a move, and its name in the audit."""
 
     act: Act
     operation: Operation[MoveRow]
 
 
 def count_nothing(_: MoveRow) -> None:
-    """How many messages will move is not known yet."""
+    """The number of messages to move is unknown yet."""
 
 
 def count_moved(row: MoveRow) -> int:

@@ -1,4 +1,4 @@
-"""Outgoing messages that nothing carries, and phone numbers whose holders want no text messages."""
+"""Outgoing messages without a carrier, and opted-out phone numbers."""
 
 from typing import Literal
 
@@ -56,7 +56,7 @@ def list_outgoing(
 
 
 def opt_number_out(phone_number: str, context: Context) -> Operation[None]:
-    """Notes that a phone number is opted out. Raises OverLimit."""
+    """Records that a phone number is opted out. Raises OverLimit."""
     yield from check_quota("opted_out_numbers", phone_number, context, errors.OverLimit)
     yield from Call(OPT_OUT, (context.account_id, context.region, phone_number))
 

@@ -14,7 +14,7 @@ StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
 
 
 def limit_page_bytes(context: Context) -> int:
-    """A page ends with the message by which it has so many bytes."""
+    """A page ends with the message that reaches this number of bytes."""
     limit = context.http.response_limit
     return CONTAINER_BYTES if limit is None else limit.max_bytes
 

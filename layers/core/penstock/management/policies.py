@@ -1,4 +1,4 @@
-"""Policies of users, checked before they are stored: a misspelt one would allow nothing, and say nothing."""
+"""Checks policies of users before they are stored: a misspelt policy would allow no action, without any error."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _SERVICES: Final = frozenset(name.partition(":")[0] for name in _KNOWN)
 
 
 def find_policy_problem(text: str) -> str | None:
-    """Why a text is no policy of a user, or which of its actions there is not; None for one that can be stored.
+    """Why a text is no policy of a user, or which of its actions do not exist; None for a valid policy.
 
     Actions of services that Penstock does not have are no problem: the policy may be one of AWS.
     """

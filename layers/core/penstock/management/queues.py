@@ -157,7 +157,7 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
 
 
 def set_paused(name: str, *, paused: bool, context: Context) -> Operation[None]:
-    """Ends or begins the handing out of messages. Raises QueueDoesNotExist."""
+    """Stops or resumes the delivery of messages. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     yield from queues.change_attributes(arn, {"paused": "true" if paused else "false"}, context)
     if not paused:
@@ -170,7 +170,7 @@ def delete_queue(name: str, context: Context) -> Operation[None]:
 
 
 def purge_queue(name: str, context: Context) -> Operation[int]:
-    """Deletes every message of a queue; how many they were. Raises QueueDoesNotExist, PurgeQueueInProgress."""
+    """Deletes every message of a queue and returns their number. Raises QueueDoesNotExist, PurgeQueueInProgress."""
     return (yield from queues.purge(build_queue_arn(name, context), context))
 
 

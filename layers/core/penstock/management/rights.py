@@ -1,4 +1,4 @@
-"""Rights: what a route, a page or a tool asks of the caller's policies, declared together with it."""
+"""Rights that a route, a page or a tool requires of the caller's policies, declared together with it."""
 
 from typing import Final, Literal, NamedTuple
 

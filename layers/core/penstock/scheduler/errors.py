@@ -4,7 +4,7 @@ that all services share: "Common Errors" (EventBridge Scheduler API reference).
 An answer has the error's name in the header `x-amzn-errortype`, and `{"Message": …}` as its body.
 """
 
-# ruff: noqa: N818 - the classes are called as AWS calls the errors
+# ruff: noqa: N818 - the classes have the names of AWS's errors
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ from penstock.errors import AwsError
 
 
 class SchedulerError(AwsError):
-    """What all errors of EventBridge Scheduler share."""
+    """Base class of EventBridge Scheduler's errors."""
 
     namespace = "com.amazonaws.scheduler"
 
@@ -36,7 +36,7 @@ class ValidationException(SchedulerError):
     def member(
         cls, value: str | None, path: str, constraint: str, detail: str | None = None
     ) -> "ValidationException":
-        """The error for a member such as `target.arn` in AWS's form; None: it is absent. Constraints are our choice."""
+        """The error, in AWS's form, for a member such as `target.arn`; None: absent. Constraints are our choice."""
         shown = "null" if value is None else f"'{value[:MOST_QUOTED]}'"
         error = cls.of([problem(shown, path, f"Member must {constraint}")])
         error.detail = detail
@@ -49,7 +49,7 @@ class ConflictException(SchedulerError):
 
     @classmethod
     def exists(cls, what: str) -> "ConflictException":
-        """The error when `what`, such as `Schedule nightly` or `Schedule group batch`, already exists."""
+        """The error if `what`, such as `Schedule nightly` or `Schedule group batch`, already exists."""
         return cls(f"{what} already exists.")
 
 
@@ -59,7 +59,7 @@ class ResourceNotFoundException(SchedulerError):
 
     @classmethod
     def missing(cls, what: str) -> "ResourceNotFoundException":
-        """The error when `what`, such as `Schedule nightly`, does not exist (its text: aws-sdk-js-v3 issue 5720)."""
+        """The error if `what`, such as `Schedule nightly`, does not exist (its text: aws-sdk-js-v3 issue 5720)."""
         return cls(f"{what} does not exist.")
 
 
@@ -104,7 +104,7 @@ COMMON: Mapping[type[AwsError], str] = {
 
 
 def as_scheduler_error(error: AwsError) -> AwsError:
-    """The error as EventBridge Scheduler has it, where its status is another one, too."""
+    """The error in EventBridge Scheduler's form, which may have another status."""
     return ThrottlingException(error.message) if isinstance(error, errors.RequestThrottled) else error
 
 

@@ -32,7 +32,7 @@ from .errors import (
 )
 
 PAGE = 100
-MAXIMUM_TAGS = 50  # "Tagging your AWS resources"; the model's 200 are those of one request
+MAXIMUM_TAGS = 50  # "Tagging your AWS resources"; the model's 200 is the limit of one request
 
 
 class ScheduleGroup(Struct):
@@ -55,7 +55,7 @@ class ScheduleGroup(Struct):
 def create_schedule_group(
     request: scheduler.CreateScheduleGroupRequest, context: Context
 ) -> Operation[scheduler.CreateScheduleGroupResult]:
-    """Makes a group. The same request with the same ClientToken finds the group that it made."""
+    """Creates a group. The same request with the same ClientToken finds the group that it created."""
     tags = check_tags(request.tags or ())
     token = make_token(request.client_token, request)
     key = (context.account_id, context.region, request.name)
@@ -67,7 +67,7 @@ def create_schedule_group(
 
 
 def make_token(client_token: str | None, request: Struct) -> str | None:
-    """The token as it is stored, with a hash of the request: the same token with another request differs."""
+    """The stored token, with a hash of the request: the same token differs in another request."""
     if client_token is None:
         return None
     return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"
@@ -82,7 +82,7 @@ def get_schedule_group(
 
 
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
-    """Deletes a group with its schedules, at once: no request sees it DELETING. Tokens as for schedules."""
+    """Deletes a group and its schedules at once, so no request sees it DELETING. Tokens work as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException.member(request.name, "name", "not be the default group")
     key = (context.account_id, context.region, request.name, "")
@@ -186,7 +186,7 @@ def missing(name: str) -> SchedulerError:
 
 
 def describe_group(group: ScheduleGroup) -> dict[str, Any]:
-    """A group as EventBridge Scheduler shows it."""
+    """A group in EventBridge Scheduler's form."""
     return {
         "arn": group.arn,
         "name": group.name,

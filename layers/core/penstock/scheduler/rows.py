@@ -1,4 +1,4 @@
-"""Schedules as SQL functions return them: by column, for AWS's API and the REST API; and when they fire next.
+"""Schedules in the form of SQL functions, by column, for AWS's API and the REST API; and their next times.
 
 Python computes occurrences from the database's time and stores the next one with the schedule. So an operation that
 writes a schedule first reads that time (`read`), which makes two round trips.
@@ -54,7 +54,7 @@ class ScheduleRow(Struct):
 
     @property
     def when(self) -> Expression:
-        """The expression, which can be evaluated."""
+        """The parsed expression."""
         return read_stored(self.expression_kind, self.expression, self.canonical, self.timezone)
 
 
@@ -71,7 +71,7 @@ def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, S
 
 # --- occurrences -----------------------------------------------------------------------------------------------------
 class Period(Struct, frozen=True):
-    """The time in which an expression fires: from `start` to `end`; a rate counts from `anchor`.
+    """The period in which an expression fires, from `start` to `end`; a rate counts from `anchor`.
 
     One-shots ignore it, as AWS's do StartDate and EndDate (CreateSchedule, API reference).
     """
@@ -94,10 +94,10 @@ def next_fire(expression: Expression, after: datetime, period: Period) -> dateti
 def first_fire(
     mode: str, expression: Expression, now: datetime, period: Period, context: Context
 ) -> datetime | None:
-    """The first occurrence of a schedule that is written now; `mode` is that of queue.put_schedule.
+    """The first occurrence of a schedule that a request writes; `mode` is that of queue.put_schedule.
 
-    A new one-shot may be late by the grace of misfires: its time may have passed while the request was under way. A
-    replaced one may not: it may have fired already, and a client that writes it again does not want it to fire twice.
+    A new one-shot may be late by the grace of misfires: its time may have passed during the request. A replaced one may
+    not: it may have fired already, and must not fire twice.
     """
     if mode == "create" and expression.is_one_shot:
         now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)
@@ -105,7 +105,7 @@ def first_fire(
 
 
 def next_fires(row: ScheduleRow, count: int) -> list[datetime]:
-    """The next occurrences of a schedule that is not paused, the stored one first."""
+    """The next occurrences of an active schedule, the stored one first."""
     period = Period(row.start_at, row.end_at, row.anchor_at)
     found: list[datetime] = []
     following = row.next_fire_at if row.status == "active" else None

@@ -1,6 +1,6 @@
 """Schedules of EventBridge Scheduler: create, get, update, delete, list.
 
-Its schedules and those of the REST API are the same rows: each API shows all of them in its own terms (`shown`).
+Its schedules and those of the REST API are the same rows: each API shows all of them in its form.
 """
 
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ Created = Operation[scheduler.CreateScheduleResult]
 
 
 def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) -> Created:
-    """Makes a schedule. The same request with the same ClientToken finds the schedule that it made."""
+    """Creates a schedule. The same request with the same ClientToken finds the schedule that it created."""
     row = yield from put("create", request, context)
     return scheduler.CreateScheduleResult(schedule_arn=build_arn(row))
 
@@ -56,7 +56,7 @@ def update_schedule(
 def get_schedule(
     request: scheduler.GetScheduleRequest, context: Context
 ) -> Operation[scheduler.GetScheduleResult]:
-    """A schedule, as it was set."""
+    """Returns a schedule."""
     _, row = yield from schedule_rows.read(request.group_name or DEFAULT_GROUP, request.name, context)
     if row is None:
         raise ResourceNotFoundException.missing(f"Schedule {request.name}")
@@ -64,7 +64,7 @@ def get_schedule(
 
 
 def delete_schedule(request: scheduler.DeleteScheduleRequest, context: Context) -> Operation[None]:
-    """Deletes a schedule with its pending retries. A second request with the same ClientToken changes nothing."""
+    """Deletes a schedule with its pending retries. A second request with the same ClientToken has no effect."""
     key = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
     (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not row.dropped:
@@ -92,7 +92,7 @@ def list_schedules(
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[ScheduleRow]:
-    """Creates or replaces a schedule, and returns it as it is stored.
+    """Creates or replaces a schedule, and returns the stored one.
 
     Raises ValidationException, ConflictException, ResourceNotFoundException.
     """
@@ -165,7 +165,7 @@ def check_period(request: scheduler.CreateScheduleRequest) -> Period:
 
 
 def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
-    """The window in minutes; None when it is off."""
+    """The window in minutes; None if it is off."""
     minutes = window.maximum_window_in_minutes
     if window.mode == "FLEXIBLE" and minutes is None:
         raise ValidationException.member(None, WINDOW, "not be null", "The mode is FLEXIBLE.")
@@ -185,7 +185,7 @@ def build_arn(row: ScheduleRow) -> str:
 
 
 def describe_schedule(row: ScheduleRow) -> scheduler.GetScheduleResult:
-    """A schedule as EventBridge Scheduler shows it."""
+    """A schedule in EventBridge Scheduler's form."""
     minutes = row.window_minutes
     window = scheduler.FlexibleTimeWindow("OFF" if minutes is None else "FLEXIBLE", minutes)
     return scheduler.GetScheduleResult(
@@ -221,7 +221,7 @@ def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
 
 
 def expression_text(row: ScheduleRow) -> str:
-    """The expression in AWS's form. One of the REST API becomes `at()` or `cron()`, with its own cron fields."""
+    """The expression in AWS's form. An expression of the REST API becomes `at()` or `cron()`."""
     if row.api == "aws":
         return row.expression
     if row.expression_kind == "fire_at":
@@ -230,7 +230,7 @@ def expression_text(row: ScheduleRow) -> str:
 
 
 def describe_target(row: ScheduleRow) -> scheduler.Target:
-    """The target. One of the REST API gets the ARN of its queue or topic, and no role."""
+    """The target. A target of the REST API gets the ARN of its queue or topic, and no role."""
     if row.api == "aws":
         return msgspec.convert(row.target, scheduler.Target)
     service, name = ("sqs", row.target["queue"]) if "queue" in row.target else ("sns", row.target["topic"])
@@ -238,5 +238,5 @@ def describe_target(row: ScheduleRow) -> scheduler.Target:
 
 
 def to_seconds(at: datetime | None) -> float | None:
-    """A time as answers have it, to the millisecond."""
+    """A time in the form of answers, to the millisecond."""
     return None if at is None else round(at.timestamp(), 3)

@@ -1,9 +1,9 @@
-"""What a schedule of EventBridge Scheduler may invoke: a queue (SendMessage) or a topic (Publish) of the installation,
-or a function of Lambda (Invoke).
+"""Targets of EventBridge Scheduler's schedules: a queue (SendMessage) or a topic (Publish) of the installation, or a
+function of Lambda (Invoke).
 
 AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it can
-invoke no other targets. It does not check whether the queue or topic exists: on AWS too a schedule may be made before
-its target. What the constraints say is ours.
+invoke no other targets. It does not check whether the queue or topic exists: as on AWS, a client may create a schedule
+before its target. The texts of constraints are ours.
 """
 
 import msgspec
@@ -20,7 +20,7 @@ from penstock.sqs import validation
 from .errors import ValidationException
 from .types import RetryPolicy, Target
 
-# AWS's defaults of a schedule that was made without them (Target and RetryPolicy, API reference).
+# AWS's defaults for a schedule without them (Target and RetryPolicy, API reference).
 EVENT_AGE_SECONDS = 86_400
 RETRY_ATTEMPTS = 185
 

@@ -1,1 +1,1 @@
-"""Deliveries to URLs: those that wait or failed, each attempt, and how endpoints do."""
+"""Deliveries to URLs: waiting and failed ones, their attempts, and the health of endpoints."""

@@ -12,9 +12,9 @@ from penstock.management.times import format_timestamp
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 
 URL: Final = "^[!-~]{1,2048}$"
-"""What the address of a webhook consists of; more of it is checked when somebody subscribes it."""
+"""The characters of a webhook's address; Subscribe checks more of it."""
 MOST_LOOKED_AT: Final = 10_000
-"""At how many attempts one request looks."""
+"""How many attempts one request examines."""
 
 
 class Attempt(msgspec.Struct):
@@ -43,8 +43,7 @@ class Attempt(msgspec.Struct):
 class AttemptPage(msgspec.Struct):
     """Attempts, the newest first. `next`: give it as `before` for those that follow; null: there are no more.
 
-    `looked_at`: at how many attempts the request looked, at most 10,000: after a page with few attempts, or none, there
-    may be more.
+    `looked_at`: how many attempts the request examined, at most 10,000: more may follow a page with few or no attempts.
     """
 
     attempts: list[Attempt]

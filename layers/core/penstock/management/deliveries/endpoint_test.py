@@ -1,4 +1,4 @@
-"""Sends a test event to a URL, as what it is subscribed to would be sent."""
+"""Sends a test event to a URL in the form of its subscription."""
 
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
@@ -20,7 +20,7 @@ SUBJECT = "Test"
 
 
 class SentTest(msgspec.Struct):
-    """A test event under way. `GET /v1/deliveries/attempts?endpoint=URL` has the answer, with this `message_id`."""
+    """A test event that was sent. `GET /v1/deliveries/attempts?endpoint=URL` has the answer, with this `message_id`."""
 
     delivery_id: int
     message_id: str

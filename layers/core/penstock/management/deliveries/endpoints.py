@@ -1,4 +1,4 @@
-"""How the URLs do to which the account delivers; pauses and resumes one."""
+"""Lists the health of the URLs that the account delivers to; pauses and resumes one."""
 
 import msgspec
 
@@ -18,9 +18,9 @@ from .attempts import MOST_LOOKED_AT
 
 
 class EndpointDescription(msgspec.Struct):
-    """A URL, and how its attempts ended among the newest 10,000 of the account.
+    """A URL, and the outcomes of its attempts among the newest 10,000 of the account.
 
-    `paused`: somebody paused it. `paused_until`: it failed, and after this time one delivery tries. `waiting`:
+    `paused`: a user paused it. `paused_until`: it failed, and one delivery tries after this time. `waiting`:
     deliveries that wait for it while it is paused, 10,001 if there are more. `p95_ms`: milliseconds, with connecting.
     """
 

@@ -59,14 +59,14 @@ class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def describe_retry(wanted: GivenUp) -> Act:
-    """The act as the audit has it."""
+    """The action for the audit."""
     given: dict[str, object] = msgspec.to_builtins(wanted)
     chosen = {name: value for name, value in given.items() if value is not None and name != "endpoint"}
     return Act("penstock:RetryDelivery", wanted.endpoint or "*", chosen)
 
 
 def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
-    """How many of the account's deliveries that were given up are due again."""
+    """How many of the account's exhausted deliveries are due again."""
     since: datetime | None = wanted.since
     (row,) = yield from Call(
         RETRY_DELIVERIES, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)

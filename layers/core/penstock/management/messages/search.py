@@ -45,7 +45,7 @@ class SearchAnswer(msgspec.Struct):
 
 
 class GroupKey(msgspec.Struct, omit_defaults=True):
-    """What the messages of a group have in common, as far as they were grouped by it; null: they have none of it."""
+    """The common features of a group's messages; null: the messages lack the feature, or it does not group them."""
 
     source_queue: str | msgspec.UnsetType | None = msgspec.UNSET
     receive_count: int | msgspec.UnsetType = msgspec.UNSET

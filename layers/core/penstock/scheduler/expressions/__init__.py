@@ -2,13 +2,13 @@
 
 expression.py    an expression of any form: parsed, stored, evaluated, described. Callers use this module
 cron.py          `*/5 * * * *`, seconds first of six; and AWS's `cron(0 12 * * ? *)`
-fields.py        one field of a cron expression to the values it names
-days.py          day-of-month and day-of-week, with L, W and #, to the days of a month
+fields.py        converts one field of a cron expression to the values that it names
+days.py          converts day-of-month and day-of-week, with L, W and #, to the days of a month
 next_time.py     the next local time of a cron expression, by croniter
-zones.py         local times to instants: one that does not exist is skipped, one that occurs twice fires once
-every.py         `30s`, `5m`, `6h`, `1d`, to cron
-when.py          `every weekday at 9am`, to cron
-clock_time.py    the `9am` in it
+zones.py         converts local times to instants: skips a missing time, fires once at a time that occurs twice
+every.py         converts `30s`, `5m`, `6h`, `1d` to cron
+when.py          converts `every weekday at 9am` to cron
+clock_time.py    parses the `9am` in it
 moments.py       `fire_at`, and AWS's `at(2022-11-20T13:00:00)`
 rate.py          AWS's `rate(5 minutes)`
 description.py   the English description, by cron-descriptor
@@ -18,4 +18,4 @@ The package `penstock.scheduler.firing` fires schedules by them.
 """
 
 SCHEDULES = "schedules"
-"""The name of the schedules in NOTIFY, where queues have their ARN (see queue.wake_schedules)."""
+"""NOTIFY uses this name for schedules, in the place of a queue's ARN (see queue.wake_schedules)."""

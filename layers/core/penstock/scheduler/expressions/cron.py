@@ -3,11 +3,11 @@
     crontab  [second] minute hour day-of-month month day-of-week
     AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
 
-The result is a `Cron`: sets of values, which next_time.py evaluates. Only these fields are accepted: croniter would
-also take a seventh, `R`, `H` and `@daily`.
+The result is a `Cron`: sets of values, which next_time.py evaluates. The parser accepts only these fields: croniter
+would also accept a seventh, `R`, `H` and `@daily`.
 
-The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql: change a rule in both;
-test_schedule_expressions compares them.
+The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql. If you change a rule, change
+both; test_schedule_expressions compares them.
 """
 
 from dataclasses import dataclass
@@ -75,12 +75,12 @@ def read_aws(text: str) -> Cron:
 
 
 def canonical_crontab(text: str) -> str:
-    """The expression as it is stored: one space between fields, names in capitals, `*` for `?`."""
+    """The stored expression: one space between fields, names in capitals, `*` for `?`."""
     return " ".join("*" if field == "?" else field.upper() for field in text.split())
 
 
 def canonical_aws(text: str) -> str:
-    """The expression as it is stored: one space between fields, names in capitals."""
+    """The stored expression: one space between fields, names in capitals."""
     return f"cron({' '.join(text[5:-1].upper().split())})"
 
 
@@ -110,7 +110,7 @@ def _crontab_fields(text: str) -> list[Part]:
 
 
 def _surplus(message: str, last: Part, end: int) -> Flaw:
-    """The error for fields after the last one, which it suggests to leave out."""
+    """The error for surplus fields; it suggests the expression without them."""
     start = last.position + len(last.text)
     return Flaw(message, start, end - start, "")
 

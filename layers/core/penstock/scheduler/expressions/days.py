@@ -1,4 +1,4 @@
-"""Which days of a month a cron expression names: numbers, weekdays, and AWS's `L`, `W` and `#`.
+"""Finds the days of a month that a cron expression names: numbers, weekdays, and AWS's `L`, `W` and `#`.
 
     L       the last day of the month; in day-of-week the last of the week, Saturday
     L-3     the third day before the last        LW      the last weekday (Monday to Friday) of the month
@@ -6,7 +6,7 @@
     FRI#2   the second Friday; 6#2 in AWS        FRIL    the last Friday; 6L in AWS
 
 Sources: "Cron-based schedules" (EventBridge Scheduler User Guide); AWS documents neither `L-3` nor `LW`, and accepts
-both. Where both fields are restricted, a day that either field names counts (crontab, POSIX); AWS refuses that.
+both. If both fields are restricted, a day in either field counts (crontab, POSIX); AWS refuses that.
 The counterparts in SQL are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
 """
 
@@ -46,7 +46,7 @@ class MonthDays:
         return found
 
     def possible_in(self, months: frozenset[int]) -> "MonthDays":
-        """The field without days that none of the months has, such as `30` in February."""
+        """The field without days that do not occur in the months, such as `30` in February."""
         longest = max(_LONGEST_MONTH[month] for month in months)
         return MonthDays(
             frozenset(day for day in self.days if day <= longest),
@@ -82,7 +82,7 @@ class WeekDays:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Both fields; None for a field that restricts nothing (`*` or `?`)."""
+    """Both fields; None for an unrestricted field (`*` or `?`)."""
 
     of_month: MonthDays | None
     of_week: WeekDays | None
@@ -94,7 +94,7 @@ class Days:
 
     @property
     def impossible(self) -> bool:
-        """True when there is no such day: `0 0 30 2 *`."""
+        """True if no such day exists: `0 0 30 2 *`."""
         return self.of_month == MonthDays() and self.of_week is None
 
 

@@ -22,7 +22,7 @@ def describe_cron(canonical: str, timezone: str) -> str:
 
 
 def _with_named_weekdays(fields: str) -> str:
-    """AWS's numbers to names, which have one meaning only: `6L` to `FRIL`, `2#1` to `MON#1`, `L` to `SAT`."""
+    """Converts AWS's numbers to unambiguous names: `6L` to `FRIL`, `2#1` to `MON#1`, `L` to `SAT`."""
     *others, weekdays, year = fields.split()
     if weekdays == "L":
         weekdays = "SAT"
@@ -49,11 +49,11 @@ def _zone(timezone: str) -> str:
 def _by_cron_descriptor(fields: str) -> str:
     from cron_descriptor import FormatError, Options, get_description  # noqa: PLC0415 - 35 ms, for this text alone
 
-    # The locale is given, since the default is the process's.
+    # An explicit locale, since the default is the process's.
     options = Options(use_24hour_time_format=True, locale_code="en_US")
     try:
         return str(get_description(fields, options))
     except (
         FormatError
-    ):  # the library does not know every combination of L, W and #, nor ranges around the end of the week
+    ):  # the library lacks some combinations of L, W and #, and ranges around the end of the week
         return f"At the times of {fields}"

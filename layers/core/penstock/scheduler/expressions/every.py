@@ -36,7 +36,7 @@ def cron_of_every(text: str) -> str:
 
 
 def divides(number: int, unit: str) -> bool:
-    """True when that many fill the next unit evenly."""
+    """True if that many fill the next unit evenly."""
     return 1 <= number <= _WHOLE[unit] and _WHOLE[unit] % number == 0
 
 
@@ -61,7 +61,7 @@ def _indivisible(unit: str) -> str:
 
 
 def _closest(number: int, unit: str) -> str | None:
-    """The same duration in the largest unit that it fills, or the next smaller number that divides the next unit."""
+    """The same duration in the largest possible unit, or the next smaller number that divides the next unit."""
     if number == 0:
         return None
     for larger, seconds in reversed(_SECONDS.items()):
@@ -80,7 +80,7 @@ def _wrong_place(text: str) -> tuple[int, int]:
 
 
 def _tidy(text: str) -> str | None:
-    """The text to write in the wrong place: `5 minutes` and `5` become 5m. None when it is not known."""
+    """The text to write in the wrong place: `5 minutes` and `5` become 5m. None if that is unknown."""
     match = _LOOSE(text)
     if match is None or (unit := _WORDS.get(match[2].lower() or "m")) is None:
         return None

@@ -9,9 +9,9 @@
     rate       rate(5 minutes)            rate(5 minutes)
     at         at(2027-01-31T09:00:00)    at(2027-01-31T09:00:00)
 
-A local time that does not exist is skipped, one that occurs twice fires once (zones.py). Nothing fires after 2199.
-The counterparts in SQL are queue.parse_schedule.sql and queue.next_fires.sql; test_schedule_expressions
-compares the two.
+A schedule skips a local time that does not exist, and fires once at a time that occurs twice (zones.py). No schedule
+fires after 2199. The counterparts in SQL are queue.parse_schedule.sql and queue.next_fires.sql;
+test_schedule_expressions compares the two.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _ONE_SHOTS = ("fire_at", "at")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """When a schedule fires. The fields are as in the table above; `timezone` is an IANA name."""
+    """The times at which a schedule fires. The table above explains the fields; `timezone` is an IANA name."""
 
     form: str
     written: str
@@ -45,8 +45,8 @@ class Expression:
         """The first time strictly after `instant`, in UTC and whole seconds; None if there are no further ones.
 
         Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or an unknown zone.
-        `anchor`: the first time of a rate, from which it counts: StartDate, or the time when the schedule was made. Its
-        fraction of a second is dropped. Without it a rate counts from `instant`. Other forms do not need it.
+        `anchor`: the first time of a rate: StartDate, or the schedule's time of creation, without its fraction of a
+        second. Without it a rate counts from `instant`. Other forms do not need it.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)
         return found if found is not None and found <= _LATEST else None
@@ -102,14 +102,14 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """The expression of a row, as it was written; the function that evaluates it finds its errors."""
+    """The expression of a row, unchecked: the function that evaluates it finds its errors."""
     return Expression(form, written, canonical, timezone)
 
 
 def occurrences(
     expression: Expression, after: datetime, count: int, anchor: datetime | None = None
 ) -> list[datetime]:
-    """The next `count` times, fewer when there are no more."""
+    """The next `count` times, or fewer before the end."""
     found: list[datetime] = []
     anchor = anchor or after
     while len(found) < count and (following := expression.next_after(after, anchor)) is not None:

@@ -1,8 +1,8 @@
-"""One field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, to the values that it names.
+"""One field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, and the values that it names.
 
 Values, names and wildcards are those of crontab(5) (POSIX) and of AWS ("Cron-based schedules", EventBridge Scheduler
-User Guide). croniter's parser is not used: its errors have no positions, and it takes `30-30` for the whole field.
-The counterpart in SQL is queue.cron_values.sql.
+User Guide). This module replaces croniter's parser, whose errors have no positions, and which reads `30-30` as the
+whole field. The counterpart in SQL is queue.cron_values.sql.
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 
 def parse_values(field: Field, part: Part) -> frozenset[int]:
-    """The values that a field's text names, as they are written: Sunday stays 0 or 7."""
+    """The values that a field's text names; Sunday stays 0 or 7, as written."""
     return frozenset(value for item in part.split(",") for value in values_of_item(field, item))
 
 

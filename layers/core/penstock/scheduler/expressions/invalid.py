@@ -20,8 +20,8 @@ _FOREIGN = re.compile(r"[^\t\n\r -~]").search
 class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the API
     """An expression or time zone that cannot be used.
 
-    `position`: the wrong character of the text, from 0; None when the whole text is wrong. `suggestion`: the whole
-    expression that the client probably meant; None when that is not known.
+    `position`: the wrong character of the text, from 0; None if the whole text is wrong. `suggestion`: the whole
+    expression that the client probably meant; None if unknown.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ..
 
 
 def _read(text: str, read: Callable[[str], Result]) -> Result:
-    """Accepts ASCII only, so that letters, digits and white space mean the same in Python and in PostgreSQL."""
+    """Accepts only ASCII, so that letters, digits and white space are the same in Python and in PostgreSQL."""
     if len(text) > LONGEST:
         raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)
     if foreign := _FOREIGN(text):
@@ -99,7 +99,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
 
 
 def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
-    """The text with all its flaws corrected; None when one of them has no correction."""
+    """The text with all flaws corrected; None if a flaw has no correction."""
     for _ in range(_REPAIRS):
         if text is None:
             return None
@@ -113,7 +113,7 @@ def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
 
 
 def nearest(word: str, words: tuple[str, ...]) -> str | None:
-    """The most similar of the words; None when none is similar enough."""
+    """The most similar word; None if no word is similar enough."""
     from difflib import get_close_matches  # noqa: PLC0415 - 3 ms, and only errors need it
 
     return next(iter(get_close_matches(word, words, n=1, cutoff=0.6)), None)

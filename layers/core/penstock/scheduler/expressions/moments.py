@@ -1,9 +1,8 @@
 """One moment: `fire_at`, and AWS's `at(yyyy-mm-ddThh:mm:ss)`.
 
-`fire_at` is RFC 3339 with an offset, or a local time of the schedule's time zone without one. Fractions of a second are
-dropped, as in AWS's own tools. A local time that does not exist is refused, as the schedule would never fire; one that
-occurs twice is the first of the two.
-The counterpart in SQL is queue.parse_moment.sql.
+`fire_at` is RFC 3339 with an offset, or, without one, a local time of the schedule's time zone. The parser drops
+fractions of a second, as AWS's tools do. It refuses a local time that does not exist, at which the schedule would never
+fire; a time that occurs twice means the first of the two. The counterpart in SQL is queue.parse_moment.sql.
 """
 
 import re
@@ -80,5 +79,5 @@ def _existing(local: datetime, zone: tzinfo, start: int, length: int) -> datetim
 
 
 def _describe_malformed(text: str, message: str, end: int) -> Flaw:
-    """The error for a text of another form; for a date alone it suggests a time."""
+    """The error for a text of another form; for a date without a time it suggests a time."""
     return Flaw(message, end, 0, "T00:00:00") if _ONLY_DATE(text) else Flaw(message, 0, len(text))

@@ -1,6 +1,7 @@
-"""The next time of a cron expression: local times by croniter, days beyond it by days.py, instants by zones.py.
+"""The next time of a cron expression: croniter finds local times, days.py the days beyond its syntax, zones.py
+instants.
 
-croniter gets plain lists of numbers and local times without zone. Its handling of time zones is not used: it fires
+croniter gets plain lists of numbers and local times without zone. This module does not use its time zones: it fires
 `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0).
 The counterparts in SQL are queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions
 compares the two.
@@ -86,7 +87,7 @@ def cron_times(canonical: str) -> CronTimes:
 
 
 def _dates(cron: Cron, start: date) -> Iterator[date]:
-    """The days that the expression names, from `start` on."""
+    """The days of the expression from `start` on."""
     years = sorted(cron.years) if cron.years else range(start.year, start.year + _YEARS_OF_CALENDAR + 1)
     for year in years:
         for month in sorted(cron.months):
@@ -96,7 +97,7 @@ def _dates(cron: Cron, start: date) -> Iterator[date]:
 
 
 def _pattern(cron: Cron, *, dates: bool) -> str:
-    """The expression for croniter: numbers only, `*` for all values, and seconds only where they are not 0."""
+    """The expression for croniter: only numbers, `*` for all values, and seconds only if they are not 0."""
     times = [_numbers(cron.minutes, 60), _numbers(cron.hours, 24)]
     if cron.seconds != {0}:
         times.insert(0, _numbers(cron.seconds, 60))
@@ -104,7 +105,7 @@ def _pattern(cron: Cron, *, dates: bool) -> str:
 
 
 def _date_pattern(days: Days, months: frozenset[int]) -> tuple[str, str, str]:
-    """Day-of-month, month, day-of-week. When one field names every day, the other has no effect, as either counts."""
+    """Day-of-month, month, day-of-week. If one field names every day, the other has no effect, as either counts."""
     of_month = _numbers(days.of_month.days, 31) if days.of_month and days.of_month.days else None
     of_week = _numbers(days.of_week.days, 7) if days.of_week else None
     if "*" in (of_month, of_week):

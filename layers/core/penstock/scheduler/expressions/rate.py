@@ -1,4 +1,4 @@
-"""AWS's `rate(value unit)`: the same number of seconds between any two times, also when the zone's offset changes.
+"""AWS's `rate(value unit)`: the same number of seconds between any two times, even if the zone's offset changes.
 
 A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The units are the six of the API
 reference (ScheduleExpression), which does not require that the number fits singular or plural.
@@ -40,7 +40,7 @@ def read_rate(text: str) -> tuple[int, str]:
 
 
 def canonical_rate(text: str) -> str:
-    """The rate as it is stored: `rate(5 minutes)`, `rate(1 hour)`."""
+    """The stored rate: `rate(5 minutes)`, `rate(1 hour)`."""
     number, unit = read_rate(text)
     return f"rate({number} {unit}{'' if number == 1 else 's'})"
 
@@ -52,7 +52,7 @@ def read_seconds(canonical: str) -> int:
 
 
 def next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
-    """The first time after the instant that is a multiple of `seconds` from the anchor, which is the first time."""
+    """The first time after the instant at a multiple of `seconds` from the anchor, the first time of all."""
     if instant < anchor:
         return anchor
     passed = (instant - anchor) // timedelta(seconds=seconds)

@@ -1,8 +1,8 @@
 """Time zones: local times to instants.
 
-A local time that does not exist (the clock is put forward) is skipped; one that occurs twice (it is put back) is the
-first of the two. Source: "Schedule types", its section on daylight saving (EventBridge Scheduler User Guide). AWS does
-not say which of the two: the first is our choice. The rule holds for every change of a zone's offset.
+A local time that does not exist (the clock goes forward) is skipped; a time that occurs twice (the clock goes back)
+means the first of the two. Source: "Schedule types", its section on daylight saving (EventBridge Scheduler User Guide).
+AWS does not say which of the two: the first is our choice. The rule holds for every change of a zone's offset.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -31,18 +31,18 @@ def zone_named(name: str) -> tzinfo:
         OSError,
         ValueError,
         KeyError,
-    ):  # a name that is no zone may be that of a folder or of another file
+    ):  # a name that is no zone may be the name of a folder or of another file
         raise _unknown(name) from None
 
 
 def first_instant(local: datetime, zone: tzinfo) -> datetime | None:
-    """The instant of a local time in the zone, in UTC; the first of two, None when the local time does not exist."""
+    """The instant, in UTC, of a local time in the zone; the first of two, None if the local time does not exist."""
     before, after = _offsets(local, zone)
     return None if before < after else (local - before).replace(tzinfo=UTC)
 
 
 def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
-    """The last second of the gap or repeated hour that holds this local time; the local time when it is in none."""
+    """The last second of the gap or repeated hour that contains this local time; outside of these the local time."""
     before, after = _offsets(local, zone)
     if before == after:
         return local

@@ -1,7 +1,7 @@
 """How schedules fire, for the worker `penstock.workers.fire`.
 
-plan.py              which occurrences of a due schedule fire now, and when it is due again. Pure
-store.py             a batch in the database: claimed, planned and fired in one transaction
-topic_messages.py    messages for topics of SNS, signed
-traces.py            occurrences as spans
+plan.py              plans which occurrences of a due schedule fire now, and when it is due again. Pure
+store.py             claims, plans and fires a batch in one transaction of the database
+topic_messages.py    signed messages for topics of SNS
+traces.py            spans of occurrences
 """

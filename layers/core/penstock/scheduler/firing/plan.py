@@ -1,11 +1,11 @@
-"""Which occurrences of a schedule that is due fire now, and which one is the next.
+"""Plans which occurrences of a due schedule fire now, and which one is next.
 
-    catchup false           those that are at most QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS late; the others are skipped
-    catchup true            every missed one in order, at most catchup_limit; the others are skipped and counted
-    EventBridge Scheduler   those that are younger than MaximumEventAgeInSeconds
-    one-shots               however late (EventBridge Scheduler's: as above)
+    catchup false           fires those at most QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS late, and skips the others
+    catchup true            fires all missed ones in order, up to catchup_limit; skips and counts the others
+    EventBridge Scheduler   fires those younger than MaximumEventAgeInSeconds
+    one-shots               fires them however late (EventBridge Scheduler's: as above)
 
-Jitter and flexible windows let an occurrence wait for up to `window_seconds`: it is late from then on. The functions
+Jitter and flexible windows let an occurrence wait for up to `window_seconds`; after that it is late. The functions
 read no clock: `now` is the database's time.
 """
 
@@ -83,7 +83,7 @@ def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: date
 
 
 def describe_skipped(skipped: Sized) -> str:
-    """How many occurrences were skipped, as far as they were counted."""
+    """The number of skipped occurrences, up to the limit of counting."""
     return f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
 
 

@@ -1,8 +1,8 @@
-"""A batch of schedules in the database: claimed, planned, fired and moved on in one transaction.
+"""Claims, plans and fires a batch of schedules, and stores their next times, in one transaction.
 
     claim_schedules (SKIP LOCKED) ──► plan ──► messages for topics, if some are among the targets ──► fire_schedules
 
-A worker that dies takes nothing with it: the server rolls its transaction back, and another worker fires the batch.
+If a worker dies, the server rolls its transaction back, and another worker fires the batch.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import psycopg
 
 MOST_SIGNATURES: Final = 3
-"""Attempts to sign: a topic may change its signature version while the worker signs, but not each time."""
+"""Attempts to sign: a topic may change its signature version while the worker signs, but rarely twice."""
 
 
 class PlannedSchedule(NamedTuple):
@@ -48,7 +48,7 @@ class PlannedSchedule(NamedTuple):
 
 
 class Store:
-    """Calls on one autocommit connection. Raises psycopg.Error, after which the batch is rolled back."""
+    """Makes calls on one autocommit connection. If it raises psycopg.Error, the batch is rolled back."""
 
     def __init__(
         self,
@@ -72,12 +72,12 @@ class Store:
         return waits
 
     def next_is_due_in(self) -> float | None:
-        """Seconds until something becomes due that is not due yet; None: never."""
+        """Seconds until a further schedule or retry becomes due; None: never."""
         (later,) = self._calls.call(NEXT_LATER_SCHEDULE, [])
         return None if later.ms is None else later.ms / 1000
 
     def fire(self, limit: int, grace_seconds: int) -> int:
-        """Fires up to `limit` schedules that are due. Returns how many it claimed."""
+        """Fires up to `limit` due schedules. Returns how many it claimed."""
         with self._traces.record_spans(), self._connection.transaction():
             claimed = self._calls.call(CLAIM_SCHEDULES, [limit, self._per_second])
             planned = [PlannedSchedule(due, plan(due, grace_seconds)) for due in claimed]
@@ -97,7 +97,7 @@ class Store:
 
     # --- one call ----------------------------------------------------------------------------------------------------
     def _fire(self, planned: list[PlannedSchedule]) -> list[PlannedSchedule]:
-        """Fires schedules. Returns those that did not fire, since their messages need another signature version."""
+        """Fires schedules. Returns those whose messages need another signature version; these did not fire."""
         firings = [(work.due, at) for work in planned for at in work.plan.times]
         topic_messages = self._sign(self._drafts(firings))
         columns = [

@@ -1,4 +1,4 @@
-"""Messages from schedules to topics of SNS: the signed envelopes that Publish makes too, which one SQL call sends."""
+"""Messages from schedules to SNS topics: signed envelopes, as Publish makes them; one SQL call sends them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _json = msgspec.json.Encoder()
 
 
 class TopicDraft(NamedTuple):
-    """A message to a topic, given by its ARN."""
+    """A message to a topic, named by its ARN."""
 
     topic: str
     text: str
@@ -48,7 +48,7 @@ def sign_drafts(
 
 
 def topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
-    """One message, signed by the version that this process knows; the database answers QU007 when it has changed."""
+    """One message, signed with the version in the cache; the database answers QU007 if the version has changed."""
     version = environment.cache(TopicCache).signature_version(str(topic))
     size, message_id = len(text.encode()), as_text(new_message_id())
     message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)

@@ -1,4 +1,4 @@
-"""Occurrences that fire as spans: each begins a trace, which its messages and deliveries continue."""
+"""Spans of fired occurrences: each begins a trace, which its messages and deliveries continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ class Traces:
 
     @contextmanager
     def record_spans(self) -> Iterator[None]:
-        """Ends the spans that began inside; when the block raises, all of them have failed."""
+        """Ends the spans that began in the block; if the block raises, all of them have failed."""
         error = "rolled_back"
         try:
             yield
@@ -38,7 +38,7 @@ class Traces:
     def begin(
         self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
     ) -> list[bytes | None]:
-        """Begins spans. The messages, with a trace header in those whose span is recorded.
+        """Begins spans. Returns the messages, with a trace header if their span is recorded.
 
         `kind`: schedule or retry.
         """
