@@ -1,18 +1,16 @@
--- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are due:
--- until
--- p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
--- p_limit: the places that the process has free. p_endpoints and p_busy: the column `endpoint_key` of deliveries that it has
--- under way, and how many. It gets at most p_per_host deliveries for a host of an account, those included, and an account at
--- most its share of the process (queue.delivery_share). Accounts take turns, in a new order each time: one with slow
--- hosts and many due deliveries takes no more of the places that become free than any other. Deliveries that are due
--- but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it is paused or
--- throttled), so that later claims do not read them (queue.delivery_endpoint). Half of p_limit is for such hosts and
--- endpoints, when one of them is due.
--- Returns a row a delivery. `endpoint_key` names its endpoint and its account. The
--- policy of an invocation by a schedule says how many seconds are left of its age. trace: the trace header of the
--- publish, if it was traced.
--- Locks: deliveries and rows of queue.delivery_endpoint, skipped when another worker has
--- them; new rows of queue.delivery_endpoint are made in the order of their names. Index: outgoing_delivery_account_due,
+-- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are
+-- due: until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
+-- p_limit: the places that the process has free. p_endpoints and p_busy: the column `endpoint_key` of deliveries that
+-- it has under way, and how many. It gets at most p_per_host deliveries for a host of an account, those included, and
+-- an account at most its share of the process (queue.delivery_share). Accounts take turns, in a new order each time:
+-- one with slow hosts and many due deliveries takes no more of the places that become free than any other. Deliveries
+-- that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it is
+-- paused or throttled), so that later claims do not read them (queue.delivery_endpoint). Half of p_limit is for such
+-- hosts and endpoints, when one of them is due.
+-- Returns a row a delivery. `endpoint_key` names its endpoint and its account. The policy of an invocation by a
+-- schedule says how many seconds are left of its age. trace: the trace header of the publish, if it was traced.
+-- Locks: deliveries and rows of queue.delivery_endpoint, skipped when another worker has them; new rows of
+-- queue.delivery_endpoint are made in the order of their names. Index: outgoing_delivery_account_due,
 -- outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
@@ -154,8 +152,7 @@ return (coalesce(
 -- queue.delivery_share(free, busy): how many of a process's free places an account with p_busy places gets: it may have
 -- four times the places that stay free, and gets at least one. One account alone gets four fifths of all; the more
 -- accounts have deliveries, the fewer each, and a few are left for the next one.
--- Source: Choudhury and Hahne, "Dynamic
--- queue length thresholds for shared-memory packet switches" (1998).
+-- Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);

@@ -1,7 +1,7 @@
 -- queue.expire_deliveries(limit): gives up deliveries that have waited for a paused endpoint for an hour or more since they
 -- were due, those for the gateway and mails and invocations for six hours (as long as SNS tries such at
--- most), those of a schedule until the age that its RetryPolicy has: up to p_limit an endpoint. For what somebody
--- paused they wait as long as it takes. Returns one row: exhausted, dead_lettered.
+-- most), those of a schedule until the age that its RetryPolicy has: up to p_limit an endpoint. Deliveries to an
+-- endpoint that a user paused wait for any time. Returns one row: exhausted, dead_lettered.
 -- Locks: deliveries, skipped when locked, then notices. Index: outgoing_delivery_waits_for.
 create or replace function queue.expire_deliveries(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$

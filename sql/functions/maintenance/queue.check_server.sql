@@ -1,10 +1,9 @@
 -- queue.check_server(after restore): detects that the database has moved to another server, by the system identifier
 -- of the cluster and the timeline of its log: after a failover, or a restore into another cluster. The last messages
 -- may then be lost, and their ids would be given out again, so sequences jump at once, shards by jump_ids.
--- p_after_restore: a restore into the same cluster, which shows neither. Returns whether ids jump. Where the server
--- does not tell its timeline, as on Aurora, whose storage loses nothing, it counts as 0.
--- Locks: the row in
--- queue.server.
+-- p_after_restore: a restore into the same cluster, which neither value shows. Returns whether ids jump. If the server
+-- hides its timeline, as Aurora does, whose storage loses no data, it counts as 0.
+-- Locks: the row in queue.server.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- queue.due_work(): what a process asks now and then while its workers wait for notifications, which can get lost, and
--- for changes, which need not come from this process. Returns one row: count_changes, and the workers that have
--- something to do, by the names that notifications have:
+-- queue.due_work(): finds work for a process whose workers wait for notifications, which can get lost, and for changes
+-- of other processes. Returns one row: count_changes, and the workers that have work, by the names of their
+-- notifications:
 --   deliveries      a delivery is due
 --   schedules     a schedule or a retry is due
 --   move-tasks    a message move task runs, and does not wait to be continued

@@ -1,8 +1,8 @@
--- queue.find_delivery_excess(most): notes the accounts of which p_most deliveries or more wait, which then
--- publish none (publish_messages, publish_events), and forgets the others; p_most 0: all may. Those that carry outgoing
--- messages to a gateway or a mail server are counted apart by protocol, which is the last part of their endpoint, for the
--- publishes that add such (publish_messages, send_outgoing): a gateway that is down stops no delivery and no mail. Returns
--- how many it forgot.
+-- queue.find_delivery_excess(most): records the accounts with p_most or more waiting deliveries, which then cannot
+-- publish (publish_messages, publish_events), and removes the others; p_most 0: no limit. Those that carry outgoing
+-- messages to a gateway or a mail server are counted apart by protocol, which is the last part of their endpoint, for
+-- the publishes that add such (publish_messages, send_outgoing): a gateway that is down stops no delivery and no mail.
+-- Returns how many it forgot.
 -- Cost: a read of each pending delivery, as measure_installation does.
 create or replace function queue.find_delivery_excess(p_most int) returns bigint
 language plpgsql as $$

@@ -1,5 +1,5 @@
 -- queue.jump_ids(limit): lets the shards of the next p_limit queues jump over 2^32 ids (check_server), and shards that had
--- a writer before. Returns how many queues it handled; 0: none is left, except shards that have a writer now.
+-- a writer before. Returns how many queues it handled; 0: no queue remains, except shards with a current writer.
 -- Locks: the row in queue.server; advisory, writers of the shards, never waited for.
 create or replace function queue.jump_ids(p_limit int) returns int
 language plpgsql as $$

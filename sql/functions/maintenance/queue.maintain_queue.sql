@@ -75,10 +75,10 @@ begin
     delete from queue.fifo_group g where g.group_key = any (v_groups);
 end $$;
 
--- queue.maintain_shard(queue, shard, before): does what receives do only now and then: it cleans finished messages, and
--- moves old leases to the slow path: leases far behind the cursor that have been open for 10 seconds, and leases whose
--- first message was sent before p_before, so that its retention is over. Returns about how many messages it cleaned.
--- Does nothing when the shard has a reader now. Locks: advisory, reader of the shard.
+-- queue.maintain_shard(queue, shard, before): does the work that receives do only rarely: it cleans finished messages,
+-- and moves old leases to the slow path: leases far behind the cursor that have been open for 10 seconds, and leases
+-- whose first message was sent before p_before, so that its retention is over. Returns about how many messages it
+-- cleaned. Does nothing when the shard has a reader now. Locks: advisory, reader of the shard.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
 returns bigint
 language plpgsql as $$

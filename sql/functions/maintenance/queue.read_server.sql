@@ -1,11 +1,12 @@
--- queue.read_server(): what the page of the installation says of the server: one row. What the caller's role may not see is null.
+-- queue.read_server(): the facts about the server for the page of the installation: one row. Columns that the caller's
+-- role may not see are null.
 --   migrations        the numbers of those that were applied
---   sees_sessions     whether the role sees what sessions of other roles do (pg_read_all_stats, of pg_monitor)
+--   sees_sessions     whether the role sees the state of other roles' sessions (pg_read_all_stats, of pg_monitor)
 --   snapshot_seconds  the age of the oldest transaction of this database, among the sessions seen, that holds a snapshot;
 --                     0 without such a transaction
 --   connections       of clients to any database
 --   wal_bytes         the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
---   slots, kept_bytes replication slots, and how much of the log the one that is furthest behind holds back
+--   slots, kept_bytes replication slots, and the size of the log that the slowest one holds back
 -- Cost: a look at each session and each file of the log.
 create or replace function queue.read_server()
 returns table (server_version text, migrations int[], sees_sessions boolean, snapshot_seconds double precision,

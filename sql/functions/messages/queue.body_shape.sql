@@ -1,7 +1,7 @@
 -- queue.body_shape(body): the names in a JSON body, their places and the types of their values, as text for comparison.
--- Bodies that differ in values, in the order of names or in the length of lists alone have one shape. Values nested
--- more than 8 deep count as their type; of a list only the first 100 elements count. A body that is not JSON: base64
--- (16 characters or more of it), else text; one of more than 64 KiB: long.
+-- Bodies have the same shape if they differ only in values, in the order of names or in the length of lists. Values
+-- nested more than 8 deep count as their type; of a list only the first 100 elements count. A body that is not JSON:
+-- base64 (16 characters or more of it), else text; one of more than 64 KiB: long.
 create or replace function queue.body_shape(p_body text) returns text
 language plpgsql immutable as $$
 begin

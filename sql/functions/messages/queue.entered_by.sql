@@ -1,4 +1,4 @@
--- queue.entered_by(system): how a message came into the queue that it is in, by its system attributes: dead_lettered, moved
+-- queue.entered_by(system): how a message entered its queue, according to its system attributes: dead_lettered, moved
 -- (by a move task: move_system); null: it was sent. PostgreSQL inlines it.
 create or replace function queue.entered_by(p_system jsonb) returns text
 language sql immutable parallel safe

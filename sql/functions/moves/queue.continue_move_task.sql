@@ -1,5 +1,7 @@
--- queue.continue_move_task(task, source, rate): lets a task go on after its canary; a rate that is not null replaces its own.
--- Returns one row: continued, false when the queue has no such task, or when it has ended. Twice is as once.
+-- queue.continue_move_task(task, source, rate): lets a task continue after its canary; a rate that is not null replaces
+-- the task's rate.
+-- Returns one row: continued, false if the queue has no such task, or if it has ended. A second call
+-- has no effect.
 -- Locks: the task's row, for a step of the task.
 create or replace function queue.continue_move_task(p_task_id uuid, p_source text, p_maximum_per_second int)
 returns table (continued boolean)

@@ -1,4 +1,4 @@
--- queue.list_moves(source, task): the last tasks of a queue, newest first, or one of them; all that is known of each. Of ids
+-- queue.list_moves(source, task): the last tasks of a queue, newest first, or one of them, with all facts. ids: only
 -- the first 1,000. state: running, waiting (to be continued), completed, cancelled, failed.
 -- Index: move_task_queue.
 create or replace function queue.list_moves(p_source text, p_task_id uuid)

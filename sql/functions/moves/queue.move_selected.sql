@@ -1,11 +1,10 @@
 -- queue.move_selected(task, limit): one step of a task with ids or a filter: moves up to p_limit of its messages, each to the
--- task's destination or to the queue that it came from. Messages in flight or delayed, and those without a queue to move
--- to, stay: skipped. When another transaction has locked some of them, the next step begins at the same place: those that
--- have moved are gone.
--- Returns one row: messages moved and skipped, at how many it looked, the place after which the next step continues,
--- whether the selection has ended, and why a message had no queue to move to.
--- Locks: as move_selected_side and
--- move_selected_group: it waits for no lock.
+-- task's destination or to the queue that it came from. Messages in flight or delayed, and messages without a target
+-- queue, stay and count as skipped. If another transaction has locked some of them, the next step begins at the same
+-- place, since moved messages are gone.
+-- Returns one row: messages moved, skipped and examined, the place after which the next step continues, whether the
+-- selection has ended, and why a message had no queue to move to. Locks: as move_selected_side and move_selected_group:
+-- it waits for no lock.
 create or replace function queue.move_selected(
     p_task queue.move_task, p_limit int, out moved int, out skipped int, out looked_at int, out place text,
     out done boolean, out failure text)
@@ -65,7 +64,8 @@ end $$;
 
 -- queue.selected_messages(task, limit): the next messages that a task with ids or a filter has selected, at most p_limit: of
 -- those that were in the queue when it was started. can_move: it can be received now. target_arn, failure: as move_target.
--- A last row without an id says at how many messages it looked, and the place after which the task goes on, null at the end.
+-- A last row without an id has the number of examined messages, and the place after which the task continues, null at
+-- the end.
 create or replace function queue.selected_messages(p_task queue.move_task, p_limit int)
 returns table (shard int, id bigint, group_id text, can_move boolean, target_arn text, failure text, looked_at int,
     next text)
@@ -149,10 +149,10 @@ begin
         p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, array[p_id], v_now) then 'done' else 'gone' end;
 end $$;
 
--- queue.move_selected_group(task, group, ids): moves messages of a FIFO group that a task has selected, in their order, up to
--- the first one that cannot be received now: none that was selected overtakes another.
--- Returns moved; failure: why some had no queue to move to (move_target); busy: another transaction has locked a group, try
--- again; stuck: a message in flight is in the way of those behind it.
+-- queue.move_selected_group(task, group, ids): moves messages of a FIFO group that a task has selected, in their order,
+-- up to the first one that cannot be received now, so that no selected message overtakes another. Returns moved;
+-- failure: why some had no queue to move to (move_target); busy: another transaction has locked a group, try again;
+-- stuck: a message in flight blocks the messages behind it.
 -- Locks: the group's row and that of the target's group, without waiting.
 create or replace function queue.move_selected_group(
     p_task queue.move_task, p_group_id text, p_ids bigint[], out moved int, out failure text, out busy boolean,

@@ -1,13 +1,12 @@
 -- queue.run_move_task(task, limit): one step of a message move task: moves up to p_limit messages, and not more than
 -- its rate and its canary allow, in this transaction: each message leaves its queue and arrives in the other one, or stays.
--- Ends the task when nothing is left that could be received, or all selected messages were looked at; messages in flight
--- or delayed are not moved. A task that waits to be continued for 24 hours is cancelled (NotContinued).
--- The rate allows a second's worth of messages at once, then as many as time has passed for, whichever worker continues
--- the task.
+-- Ends the task if no visible message remains, or all selected messages were examined; it does not move messages in
+-- flight or delayed. A task that waits to be continued for 24 hours is cancelled (NotContinued). The rate allows a
+-- second's worth of messages at once, then messages in proportion to the time, whichever worker continues the task.
 -- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
 -- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
--- groups, which a step never waits for: it delays no other transaction and cannot deadlock.
--- Index: fifo_ready_visible_at, and those of poll_queues.
+-- groups, which a step never waits for: it delays no other transaction and cannot deadlock. Index:
+-- fifo_ready_visible_at, and those of poll_queues.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -93,10 +92,11 @@ begin
 end $$;
 
 -- queue.move_groups(queue, limit, destination): moves messages of a FIFO queue, group after group, the longest ready
--- first: of each group the first messages, as far as they are visible and go to the same queue, into the group of the
--- same name there. Stops at a message that cannot move, so that no message of its group overtakes it.
+-- first: of each group the first messages that are visible and go to the same queue, into the group of the same name
+-- there. Stops at a message that cannot move, so that no message of its group overtakes it.
 -- Returns one row: messages moved, and why the next one could not move (move_target).
--- Locks: the groups' rows in both queues, skipped when locked. Index: fifo_ready_visible_at.
+-- Locks: the groups' rows in both queues, skipped when locked.
+-- Index: fifo_ready_visible_at.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
 language plpgsql as $$

@@ -1,4 +1,4 @@
--- queue.hide_message: makes a message visible at p_visible_at; false when the handle is not valid any more.
+-- queue.hide_message: makes a message visible at p_visible_at; returns false if the handle is no longer valid.
 -- A message of the log leaves its lease and moves to the slow path (queue.side) under the same handle: the end of a
 -- lease never moves to an earlier time, since a receiver's watermark may have passed it.
 -- Locks: the lease's, message's or group's row.

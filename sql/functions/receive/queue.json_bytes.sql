@@ -1,4 +1,4 @@
--- queue.json_bytes(document): about how long a jsonb document is, without reading it where it is stored as it is; 0 for
+-- queue.json_bytes(document): the approximate length of a jsonb document, without reading an uncompressed one; 0 for
 -- null.
 create or replace function queue.json_bytes(p_document jsonb) returns int
 language sql stable parallel safe as $$

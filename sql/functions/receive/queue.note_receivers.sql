@@ -1,5 +1,6 @@
--- queue.note_receivers(arns, callers, agents, addresses, last_at, received): adds what a process has seen since its last call,
--- one array element a receiver of a queue. Deleted queues are left out. Returns how many rows that are. Locks: rows of queue.receiver, in their order.
+-- queue.note_receivers(arns, callers, agents, addresses, last_at, received): adds the receivers that a process has seen
+-- since its last call, one array element a receiver of a queue, except those of deleted queues. Returns the number of
+-- rows. Locks: rows of queue.receiver, in their order.
 create or replace function queue.note_receivers(
     p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamptz[], p_received bigint[])
 returns table (noted int)

@@ -5,7 +5,7 @@
 --   without others is passed over (pass_over): others are handed out, from a FIFO queue those of other groups.
 -- Returns: as receive_messages; error ResponseTooLarge when every message that can be received now is passed over
 --   (passes_over_all). No row and no error if that is not certain, also if this call had to measure many of them:
---   a MiB takes up to 100 ms to measure and to move, so it does so for two seconds at most, and the next call goes on: a
+--   a MiB takes up to 100 ms to measure and to move, so it does so for two seconds at most, and the next call continues: a
 --   call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would begin again each time.
 -- Received messages are measured if the greatest growth by escapes would make them too long, and too many are undone
 --   before fewer are asked for: in a subtransaction, which also releases the locks.
@@ -133,7 +133,7 @@ end $$;
 -- Returns false when it has another state, or another transaction has the message, its lease, group or shard; nothing was
 --   noted then.
 -- Locks: advisory, reader of the shard, then the lease's row; or the row of the group, or of the message in the slow path.
---   None is waited for.
+--   It waits for no lock.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$

@@ -2,8 +2,8 @@
 -- now on: they do when more than 20,000 are in flight, long before the limit. It counts when receives count already,
 -- when p_suspected, or when the tables are large enough: FIFO queues and the slow path cannot have so many messages
 -- while their tables are small, since a row has 100 bytes at least.
--- Locks: the queue's row, to the end of the transaction, skipped when locked. The caller may not wait for a lock any
--- more after this, or two callers could wait for each other.
+-- Locks: the queue's row, to the end of the transaction, skipped when locked. After this the caller must not wait for
+-- another lock, or two callers could wait for each other.
 create or replace function queue.update_in_flight_counting(p_queue_id int, p_suspected boolean default false) returns void
 language plpgsql as $$
 declare

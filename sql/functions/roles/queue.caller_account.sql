@@ -3,8 +3,7 @@
 -- it inherits from, when all have the same. The service's own roles (is_service_role) need no entry: a role without one
 -- represents the default account, and may name every queue. session_user, since current_user is the owner of the
 -- function that calls this one; SET ROLE does not change it.
--- Raises 42501 for a role that stands for no account, or for
--- several.
+-- Raises 42501 for a role that stands for no account, or for several.
 create or replace function queue.caller_account(out account_id text, out region text, out is_bound boolean)
 language plpgsql stable as $$
 declare
