@@ -30,8 +30,8 @@ FAILURES = (UnavailableError, RuntimeError, OSError, psycopg.Error)
 def measure_bare_insert(dsn: str, inserts: int = INSERTS) -> list[float]:
     """CPU seconds of PostgreSQL for 1,000 INSERTs, measured FIGURES times.
 
-    Raises one of FAILURES: there is no pgbench, the server is unknown or on another machine, no role may make a
-    database, or the INSERTs were too few to be measured.
+    Raises one of FAILURES: pgbench is missing, the server is unknown or on another machine, no role may create a
+    database, or the INSERTs were too few to measure.
     """
     if not dsn:
         raise UnavailableError("the database is not known (--database)")

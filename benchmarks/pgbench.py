@@ -39,7 +39,7 @@ class Pgbench:
         return [self.program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-f", str(script)]
 
     def run(self, text: str, clients: int, transactions: int) -> PgbenchRun:
-        """Runs the script so many times for each client. Raises RuntimeError when a transaction failed."""
+        """Runs the script this many times for each client. Raises RuntimeError if a transaction failed."""
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder) / "script.sql"
             script.write_text(text)

@@ -1,4 +1,4 @@
-"""Measures what starting each function costs: CPU of the imports, as `sam build` packaged them, by driver.
+"""Measures the cost of starting each function: CPU of the imports, as `sam build` packaged them, by driver.
 
     infra/local/sam_build.sh .tools/python/bin/sam
     .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9

@@ -1,4 +1,4 @@
-"""What event source mappings cost: the time from a send to its function, and the CPU of mappings that wait.
+"""Measures the costs of event source mappings: the time from a send to its function, and the CPU of waiting mappings.
 
     python -m benchmarks.costs.mappings                                # 20 messages a second for a minute
     python -m benchmarks.costs.mappings --idle 10000      # 10,000 mappings of empty queues, too
@@ -91,7 +91,7 @@ def client(name: str, endpoint: str) -> Any:
 
 
 def measure_latency(endpoint: str, took: list[float], rate: int, seconds: int) -> None:
-    """Sends at a rate, whatever comes of it; prints how long the messages took."""
+    """Sends at a rate, whatever the outcome; prints how long the messages took."""
     sqs = client("sqs", endpoint)
     url = sqs.create_queue(QueueName="busy")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -134,7 +134,7 @@ def measure_idle(penstock: Penstock, mappings: int, seconds: int) -> None:
 
 
 def cpu_shares(penstock: Penstock, seconds: int, each_second: Callable[[], None] = lambda: None) -> str:
-    """The CPU of the server side during so many seconds."""
+    """The CPU of the server side during `seconds`."""
     before = penstock.meter.read().cpu_seconds
     for _ in range(seconds):
         time.sleep(1)

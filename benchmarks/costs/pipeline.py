@@ -189,7 +189,7 @@ def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
 
 
 def changed_rows(connection: psycopg.Connection[Any]) -> dict[str, float]:
-    """What the last run read, and how many rows of windows it added, changed or removed."""
+    """The rows that the last run read, and those of windows that it added, changed or removed."""
     row = connection.execute(
         "select rows_read, rows_written - (select count(*) from queue.metrics_forecast) from queue.metrics_run"
         " order by run_id desc limit 1"

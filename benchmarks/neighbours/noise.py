@@ -36,7 +36,7 @@ SLOW_SECONDS = 5.0
 
 
 class Order(msgspec.Struct):
-    """What to do: `count` connections of this kind; `names`: the queues, the topic or the routing key."""
+    """The task: `count` connections of this kind; `names`: the queues, the topic or the routing key."""
 
     kind: str
     endpoint: str
@@ -47,7 +47,7 @@ class Order(msgspec.Struct):
 
 
 class Done(msgspec.Struct):
-    """What a noise has done."""
+    """The results of a noise."""
 
     answers: int
     refused: int
@@ -56,7 +56,7 @@ class Done(msgspec.Struct):
 
 
 class Noise:
-    """Connections that are opened again when they break."""
+    """Connections that reopen when they break."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -68,7 +68,7 @@ class Noise:
         self.cpu_before = 0.0
 
     def pause(self, failures: int) -> float:
-        """Seconds until a client tries again after so many failures in a row."""
+        """Seconds until a client retries after this many failures in a row."""
         return self.dice.random() * min(2.0**failures, MOST_PAUSE_SECONDS)
 
     def repeat(self, request: Request) -> Flow:
@@ -123,7 +123,7 @@ class Noise:
         yield request
 
     async def run(self) -> None:
-        """Begins, says so, and goes on until the input ends."""
+        """Begins, reports that, and continues until the input ends."""
         clients = [
             asyncio.create_task(self.client(number, address, lambda request=request: self.repeat(request)))  # type: ignore[misc]
             for number, (address, request) in enumerate(self.requests())

@@ -38,7 +38,7 @@ MOMENT = "select date_trunc('second', clock_timestamp())"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the quiet account uses: `queue` is sent to, events with `routing_key` come to `port`."""
+    """The resources of the quiet account: it sends to `queue`, events with `routing_key` come to `port`."""
 
     endpoint: str
     dsn: str

@@ -1,4 +1,4 @@
-"""What both accounts have before anything is measured: queues, a topic with a long policy, schedules, webhooks."""
+"""The resources of both accounts before the measurement: queues, a topic with a long policy, schedules, webhooks."""
 
 import json
 import time
@@ -42,7 +42,7 @@ FORGET_WEBHOOKS = "delete from queue.outgoing_delivery where account_id = %(acco
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much noise there is."""
+    """The amount of noise."""
 
     schedules: int = 10_000
     polls: int = 10_000
@@ -67,7 +67,7 @@ def settings() -> dict[str, str]:
 
 
 def set_up(service: Penstock) -> Installation:
-    """Makes everything that both accounts need."""
+    """Creates the resources of both accounts."""
     quiet, noisy = (
         Account(service.make_key(account), service.make_bearer_key(account)) for account in (QUIET, NOISY)
     )
@@ -114,7 +114,7 @@ def put_schedules(service: Penstock, account: Account) -> None:
 
 
 def create_topic(service: Penstock, account: Account) -> str:
-    """A topic whose policy denies publishing to what matches one of many patterns, of which none does."""
+    """A topic whose policy denies publishing to callers that match one of many patterns; none matches."""
     address = account.address(service.endpoint)
     made = call(address, "CreateTopic", {"Name": "noise"}, "AmazonSNS")
     arn = str(made["TopicArn"])
@@ -137,7 +137,7 @@ def fill_schedules(installation: Installation, count: int) -> None:
 
 
 def clean_up(installation: Installation) -> None:
-    """Removes what a noise and the probe have left."""
+    """Removes the messages that a noise and the probe left."""
     service = installation.service
     with psycopg.connect(service.dsn, autocommit=True) as connection:
         connection.execute(EMPTY, {"account": NOISY})

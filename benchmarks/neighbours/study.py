@@ -58,7 +58,7 @@ class Noises:
             wait_for_ready(process)
 
     def end(self) -> dict[str, Done]:
-        """Ends them, and returns what each has done."""
+        """Ends the noises, and returns the results of each."""
         found = {}
         for kind, process in self._processes.items():
             output, _ = process.communicate("", timeout=120)
@@ -67,7 +67,7 @@ class Noises:
 
 
 def order_of(kind: str, installation: Installation, sizes: Sizes) -> Order:
-    """What the process of a noise is told."""
+    """The order for the process of a noise."""
     names = {
         "polls": [f"polled{number}" for number in range(POLLED_QUEUES)],
         "senders": ["noise"],
@@ -179,7 +179,7 @@ def done_text(found: Sequence[Mapping[str, Done]]) -> str:
 
 
 def marks_of(rounds: Sequence[Mapping[str, Phase]]) -> list[str]:
-    """Says when others used the machine."""
+    """Prints when other programs used the machine."""
     foreign = max(phase.cores["others"] for each in rounds for phase in each.values())
     return ["busy host"] if foreign > FOREIGN_SHARE * CORES else []
 

@@ -46,8 +46,8 @@ language sql stable as $$
 $$;
 
 -- queue.create_first_key(id, account, secret, description): stores an access key when there has never been a key of any
--- kind. Revoked ones count: whoever has revoked the last key does not want the next start to write a new one into a log.
--- Returns one row: created. Locks: advisory, one caller at a time.
+-- kind. Revoked ones count: after an operator has revoked the last key, the next start must not write a new one into a
+-- log. Returns one row: created. Locks: advisory, one caller at a time.
 create or replace function queue.create_first_key(
     p_key_id text, p_account_id text, p_secret bytea, p_description text)
 returns table (created boolean)
@@ -60,7 +60,7 @@ begin
     return query select found;
 end $$;
 
--- queue.limit_key(id, expires): when a key expires; null: never. Returns one row: whether there is such a key.
+-- queue.limit_key(id, expires): sets when a key expires; null: never. Returns one row: whether the key exists.
 create or replace function queue.limit_key(p_key_id text, p_expires_at timestamptz) returns table (found boolean)
 language plpgsql as $$
 begin

@@ -1,5 +1,5 @@
 -- queue.delete_schedule(name): deletes a schedule of the caller's account and region inside the caller's transaction.
--- Returns false when there is no such schedule. SQL interface.
+-- Returns false if the schedule does not exist. SQL interface.
 create or replace function queue.delete_schedule(name text) returns boolean
 language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$
 select d.dropped

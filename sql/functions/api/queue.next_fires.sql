@@ -1,5 +1,5 @@
 -- queue.next_fires(canonical, timezone, after, count, anchor): the next times of an expression that
--- queue.parse_schedule returned, or of the column queue.schedule.canonical; fewer than count when there are no more.
+-- queue.parse_schedule returned, or of the column queue.schedule.canonical; fewer than count before the end.
 -- anchor is the first time of a rate, from which the others are counted (default: after). Nothing fires after 2199.
 -- Raises QU003. SQL interface.
 create or replace function queue.next_fires(

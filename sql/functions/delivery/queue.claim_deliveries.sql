@@ -162,8 +162,9 @@ return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 -- one delivery as a probe, which has until p_until. An endpoint that a user paused gives none. A throttled endpoint
 -- gives a tenth of a second's worth at once, at least one, then deliveries in proportion to the time. Of a host's
 -- deliveries those whose endpoint is paused wait for the endpoint. The caller holds the row of queue.delivery_endpoint
--- and leases the deliveries. Returns their ids; {} if no delivery can be claimed. Locks: deliveries and, of a host,
--- rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for, delivery_endpoint_paused.
+-- and leases the deliveries. Returns their ids; {} if no delivery can be claimed.
+-- Locks: deliveries and, of a host, rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for,
+-- delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare

@@ -1,9 +1,8 @@
 -- queue.clean_outgoing(limit, days, most, protocols): removes outgoing messages that are older than p_days, and of each
--- account all but the newest p_most (0: any number); at most p_limit of each kind and account a call. p_protocols: those
--- that have a carrier, which has yet to get messages of the last six hours (hand_over_outgoing): these stay. Returns rows
--- removed.
--- Locks: outgoing messages, skipped when locked: it waits for no settle_deliveries that holds others of them.
--- Index: outgoing_pkey, outgoing_account.
+-- account all but the newest p_most (0: any number); at most p_limit of each kind and account a call. p_protocols:
+-- protocols with a carrier; their messages of the last six hours stay, since the carrier has yet to get them
+-- (hand_over_outgoing). Returns rows removed. Locks: outgoing messages, skipped when locked: it waits for no
+-- settle_deliveries that holds others of them. Index: outgoing_pkey, outgoing_account.
 create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint
 language plpgsql as $$
 declare

@@ -1,5 +1,6 @@
--- queue.dead_letter_outgoing(ids): sends the envelopes of outgoing messages that have failed, and which the caller holds, to
--- the dead-letter queues of their subscriptions; those without one stay as they are. What such a queue cannot take is noted.
+-- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages, whose rows the caller holds, to the
+-- dead-letter queues of their subscriptions; messages without such a queue stay. It records the messages that a queue
+-- refuses.
 -- Source: "Amazon SNS dead-letter queues" (SNS Developer Guide): client-side errors are not tried again.
 -- Locks: as queue.send_messages.
 create or replace function queue.dead_letter_outgoing(p_ids bigint[]) returns void

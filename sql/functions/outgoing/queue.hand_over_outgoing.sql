@@ -1,9 +1,10 @@
 -- queue.hand_over_outgoing(protocols, limit, confirmations): makes deliveries to the gateway, to the mail server or to
--- functions of outgoing messages of these protocols that nothing carries yet, of each account the oldest first: accounts
--- share p_limit, so that none waits for another's many. Those that are older than six hours stay (as long as SNS tries at
--- most). p_confirmations: how many mails an hour may ask for confirmations of an account; 0: any number. Returns one row:
--- how many. One whose destination has become impossible since its publish has failed, and goes to its dead-letter queue.
--- Locks: outgoing messages, skipped when locked; those of dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
+-- functions from outgoing messages of these protocols that have no delivery yet, of each account the oldest first:
+-- accounts share p_limit, so that none waits for another's backlog. Those that are older than six hours stay (as long
+-- as SNS tries at most). p_confirmations: how many mails an hour may ask for confirmations of an account; 0: any
+-- number. Returns one row: how many. One whose destination has become impossible since its publish has failed, and goes
+-- to its dead-letter queue. Locks: outgoing messages, skipped when locked; those of dead_letter_outgoing and
+-- hand_over_mail. Index: outgoing_kept.
 create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int, p_confirmations int)
 returns table (handed int)
 language plpgsql as $$
@@ -94,11 +95,11 @@ begin
     return null;
 end $$;
 
--- queue.confirmation_time(account, address, limit): when a mail may ask this address to confirm: an hour after the last mail
--- that did, of whichever account, and so late that of the account no more than p_limit go out within an hour (0: any
--- number). The time is taken then. Null, and none is taken, if that is over two days from now, or if ten mails of the
--- account already wait for this address: others want to ask it, too.
--- Locks: advisory, one caller at a time. Index: confirmation_mail_account, confirmation_mail_address.
+-- queue.confirmation_time(account, address, limit): reserves the time at which a mail may ask this address to confirm:
+-- an hour after the last such mail of any account, and late enough that at most p_limit of the account go out within an
+-- hour (0: any number). Null, without a reservation, if that is over two days from now, or if ten mails of the account
+-- already wait for this address: other accounts want to ask it, too. Locks: advisory, one caller at a time. Index:
+-- confirmation_mail_account, confirmation_mail_address.
 create or replace function queue.confirmation_time(p_account_id text, p_address text, p_limit int) returns timestamptz
 language plpgsql as $$
 declare
@@ -146,7 +147,7 @@ begin
 end $$;
 
 -- queue.hand_over_to_gateway(message): makes a delivery to the gateway of an outgoing message, whose row the caller holds.
--- Its text is what docs/topics.md says of the gateway. Its endpoint is a name for each protocol, so that text messages and
+-- docs/topics.md describes its text. Its endpoint is a name for each protocol, so that text messages and
 -- pushes pause by themselves; the worker knows the address, which is no account's business.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$

@@ -1,8 +1,8 @@
--- queue.publish_to_outbox(topic, subscription, publications): keeps one outgoing message for each: for phones, mobile apps,
--- e-mail, functions and streams. A text message or a push gets the message, e-mail and the others its envelope, unless they
--- want it raw. One for a phone number that is opted out, or an endpoint that is disabled or gone, has failed already, and
--- goes to the subscription's dead-letter queue. The link that ends a subscription of e-mail is that of its envelope, whose
--- `head` ends with the link up to the subscription's ARN.
+-- queue.publish_to_outbox(topic, subscription, publications): stores one outgoing message for each: for phones, mobile
+-- apps, e-mail, functions and streams. Text messages and pushes have the message, e-mail and the others its envelope,
+-- unless they are raw. A message for an opted-out phone number, or for a disabled or missing endpoint, fails at once
+-- and goes to the subscription's dead-letter queue. The link that ends a subscription of e-mail is that of its
+-- envelope, whose `head` ends with the link up to the subscription's ARN.
 -- Locks: those of dead_letter_outgoing.
 create or replace function queue.publish_to_outbox(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void

@@ -45,8 +45,9 @@ end $$;
 -- invisible and unchanged since they were handed out, it hands them out again, under the same handles, and their
 -- visibility timeout starts again. The five minutes count from the first receive.
 -- Returns: as receive_messages, with error ReceiveAttemptOver when messages were changed since: deleted, their
--- visibility changed, or received again. No row at all when there is nothing to repeat: no such receive in the last
--- five minutes, or its timeout is over and the messages are unchanged. The caller has the attempt's advisory lock.
+--   visibility changed, or received again. No row if no receive can be repeated: no such receive in the last
+--   five minutes, or its timeout is over and the messages are unchanged.
+-- The caller has the attempt's advisory lock.
 -- Locks: the groups' rows. Index: receive_attempt_pkey, fifo_message_pkey.
 create or replace function queue.repeat_receive(
     p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int)

@@ -1,4 +1,4 @@
--- queue.create_topic: makes a topic, or finds the one of that name when it has the supplied attributes and tags.
+-- queue.create_topic: creates a topic, or finds the one of that name if it has the given attributes and tags.
 -- Returns one row: arn, created, error (TopicExists) and detail (Attributes or Tags: what differs).
 create or replace function queue.create_topic(
     p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb)
