@@ -8,7 +8,7 @@ from typing import Any
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.http.aws_protocols import AwsApplication
 from penstock_web.http.connection import HttpConnection
-from penstock_web.http.limits import Limits
+from penstock_web.http.limits import HttpLimits
 from penstock_web.http.server_state import ServerState
 from tests.support.web.virtual_clock import settle
 
@@ -76,10 +76,12 @@ class Client:
         self,
         application: Application,
         aws_application: AwsApplication | None = None,
-        limits: Limits | None = None,
+        limits: HttpLimits | None = None,
     ) -> None:
         self.write_backpressure = WriteBackpressure()
-        self.state = ServerState(application, aws_application, limits or Limits(), self.write_backpressure)
+        self.state = ServerState(
+            application, aws_application, limits or HttpLimits(), self.write_backpressure
+        )
         self.connection = HttpConnection(self.state)
         self.transport = Transport()
         self.connection.connection_made(self.transport)

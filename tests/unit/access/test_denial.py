@@ -7,7 +7,7 @@ import pytest
 
 from penstock.access.authorization import refusing_policies
 from penstock.access.denial import Policies, make_denial
-from penstock.access.policy.evaluation import Verdict
+from penstock.access.policy.evaluation import Decision
 from penstock.access.policy.requests import Principal
 
 ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
@@ -42,16 +42,16 @@ def test_a_deny(policies: Policies, shown: str) -> None:
 @pytest.mark.parametrize(
     ("of_user", "of_resource", "foreign", "expected"),
     [
-        (Verdict.NO_MATCH, Verdict.NO_MATCH, False, (Policies.IDENTITY, False)),
-        (Verdict.DENIED, Verdict.DENIED, False, (Policies.IDENTITY, True)),
-        (Verdict.ALLOWED, Verdict.DENIED, False, (Policies.RESOURCE, True)),
-        (Verdict.ALLOWED, Verdict.NO_MATCH, True, (Policies.RESOURCE, False)),
-        (Verdict.NO_MATCH, Verdict.ALLOWED, True, (Policies.IDENTITY, False)),
+        (Decision.NO_MATCH, Decision.NO_MATCH, False, (Policies.IDENTITY, False)),
+        (Decision.DENIED, Decision.DENIED, False, (Policies.IDENTITY, True)),
+        (Decision.ALLOWED, Decision.DENIED, False, (Policies.RESOURCE, True)),
+        (Decision.ALLOWED, Decision.NO_MATCH, True, (Policies.RESOURCE, False)),
+        (Decision.NO_MATCH, Decision.ALLOWED, True, (Policies.IDENTITY, False)),
         # Whether the resource of another account has a policy, or exists at all, is not told.
-        (Verdict.ALLOWED, Verdict.DENIED, True, (Policies.RESOURCE, False)),
+        (Decision.ALLOWED, Decision.DENIED, True, (Policies.RESOURCE, False)),
     ],
 )
 def test_whose_policies_are_named(
-    of_user: Verdict, of_resource: Verdict, foreign: bool, expected: tuple[Policies, bool]
+    of_user: Decision, of_resource: Decision, foreign: bool, expected: tuple[Policies, bool]
 ) -> None:
     assert refusing_policies(of_user, [of_resource], foreign=foreign) == expected

@@ -33,7 +33,7 @@ from penstock.postgres.statements.access import (
 
 from . import request_rate
 from .denial import Policies, make_denial
-from .policy.evaluation import Verdict, evaluate
+from .policy.evaluation import Decision, evaluate
 from .policy.requests import AccessRequest, Principal
 from .topic_actions import OWNER_ACTIONS
 from .users import User
@@ -73,7 +73,7 @@ class RequestContext(Protocol):
         """The values that conditions may compare."""
 
     @property
-    def environment(self) -> request_rate.Environment:
+    def environment(self) -> request_rate.RateEnvironment:
         """The state that the requests of the process share."""
 
     def queue_arn(self, queue_url: str, /) -> str:
@@ -157,14 +157,14 @@ def check_user(service: str, action: str, arn: str, context: RequestContext) -> 
     """Raises AccessDenied unless the user's policies allow an action that no other policy can allow."""
     request = access_request(service, action, arn, context)
     verdict = context.caller.verdict(request)
-    if verdict is not Verdict.ALLOWED:
-        explicit = verdict is Verdict.DENIED
+    if verdict is not Decision.ALLOWED:
+        explicit = verdict is Decision.DENIED
         raise make_denial(service, action, arn, request.principal, Policies.IDENTITY, explicit=explicit)
 
 
 def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:
     """Whether `check_user` would accept the caller."""
-    return context.caller.verdict(access_request(service, action, arn, context)) is Verdict.ALLOWED
+    return context.caller.verdict(access_request(service, action, arn, context)) is Decision.ALLOWED
 
 
 def access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
@@ -247,33 +247,33 @@ def check_policies(
         raise make_denial(service, action, arn, request.principal, policies, explicit=explicit)
 
 
-def is_permitted(of_user: Verdict, of_resource: list[Verdict], *, foreign: bool, grantable: bool) -> bool:
+def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: bool, grantable: bool) -> bool:
     """Whether the policies of a user and of a queue or topic let the user do something with it.
 
     `foreign`: it belongs to another account, so both policies have to allow the action; otherwise one of them ("Policy
     evaluation logic", IAM User Guide). `grantable`: the owner can permit this to others. A Deny of either policy
     decides.
     """
-    if Verdict.DENIED in (of_user, *of_resource):
+    if Decision.DENIED in (of_user, *of_resource):
         return False
     if foreign:
-        granted = Verdict.ALLOWED in of_resource or Verdict.ACCOUNT_ALLOWED in of_resource
-        return grantable and granted and of_user is Verdict.ALLOWED
-    return of_user is Verdict.ALLOWED or (grantable and Verdict.ALLOWED in of_resource)
+        granted = Decision.ALLOWED in of_resource or Decision.ACCOUNT_ALLOWED in of_resource
+        return grantable and granted and of_user is Decision.ALLOWED
+    return of_user is Decision.ALLOWED or (grantable and Decision.ALLOWED in of_resource)
 
 
 def refusing_policies(
-    of_user: Verdict, of_resource: list[Verdict], *, foreign: bool
+    of_user: Decision, of_resource: list[Decision], *, foreign: bool
 ) -> tuple[Policies, bool]:
     """The policies that the refusal names, and whether their Deny decided.
 
     Other accounts do not see a Deny of the resource, since it would reveal that the resource exists.
     """
-    if of_user is Verdict.DENIED:
+    if of_user is Decision.DENIED:
         return Policies.IDENTITY, True
     if foreign:
-        return (Policies.RESOURCE if of_user is Verdict.ALLOWED else Policies.IDENTITY), False
-    is_denied = Verdict.DENIED in of_resource
+        return (Policies.RESOURCE if of_user is Decision.ALLOWED else Policies.IDENTITY), False
+    is_denied = Decision.DENIED in of_resource
     return (Policies.RESOURCE if is_denied else Policies.IDENTITY), is_denied
 
 

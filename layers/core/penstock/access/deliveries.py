@@ -17,31 +17,31 @@ from penstock.postgres.statements.access import READ_POLICIES, ResourceEntry
 from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE
 from penstock.settings import Settings
 
-from .policy.evaluation import Verdict, evaluate
+from .policy.evaluation import Decision, evaluate
 from .policy.requests import AccessRequest, Principal
 
 SNS = Principal(None, None, "sns.amazonaws.com")
 
 
-class Environment(Protocol):
+class DeliveryEnvironment(Protocol):
     """The part of the process's environment that this module uses."""
 
     @property
     def settings(self) -> Settings: ...
 
 
-class RequestContext(Protocol):
+class DeliveryContext(Protocol):
     """The part of a request's context that this module uses."""
 
     @property
-    def environment(self) -> Environment: ...
+    def environment(self) -> DeliveryEnvironment: ...
 
 
 Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
 """The ids of the allowed and the refused subscriptions; both None if policies do not decide."""
 
 
-def policies_decide(context: RequestContext) -> bool:
+def policies_decide(context: DeliveryContext) -> bool:
     """Whether accounts are verified, so that policies can decide."""
     return context.environment.settings.queue_access == "sigv4"
 
@@ -54,11 +54,11 @@ def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: s
         "aws:securetransport": "true",  # the message does not leave the database
     }
     verdict = evaluate(policy, AccessRequest(SNS, "sqs:sendmessage", queue_arn, keys))
-    return verdict is Verdict.ALLOWED or (verdict is Verdict.NO_MATCH and queue_arn.split(":")[4] == owner)
+    return verdict is Decision.ALLOWED or (verdict is Decision.NO_MATCH and queue_arn.split(":")[4] == owner)
 
 
 def check_deliveries(
-    queue_arns: Iterable[str], topic_arn: str, owner: str, context: RequestContext
+    queue_arns: Iterable[str], topic_arn: str, owner: str, context: DeliveryContext
 ) -> Operation[str | None]:
     """The policies (JSON, by ARN) that let the topic send to the queues; None if policies do not decide.
 
@@ -79,7 +79,7 @@ def check_deliveries(
 
 
 def judge_subscriptions(
-    queue_arn: str, policy: str | None, context: RequestContext
+    queue_arn: str, policy: str | None, context: DeliveryContext
 ) -> Operation[Subscriptions]:
     """Checks which subscriptions of a queue may deliver to it under a new policy."""
     if not policies_decide(context):

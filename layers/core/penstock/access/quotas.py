@@ -20,27 +20,27 @@ or too many messages for the gateway or the mail server.
 """
 
 
-class Environment(Protocol):
+class QuotaEnvironment(Protocol):
     """The part of the process's environment that this module uses."""
 
     @property
     def settings(self) -> Settings: ...
 
 
-class RequestContext(Protocol):
+class QuotaContext(Protocol):
     """The part of a request's context that this module uses."""
 
     account_id: str
     region: str
 
     @property
-    def environment(self) -> Environment: ...
+    def environment(self) -> QuotaEnvironment: ...
 
 
 def check_quota(
     kind: str,
     name: str | None,
-    context: RequestContext,
+    context: QuotaContext,
     error: Callable[[str], Exception],
     group: str | None = None,
     more: int = 1,
@@ -54,18 +54,18 @@ def check_quota(
         raise error(too_many(kind, context))
 
 
-def too_many(kind: str, context: RequestContext) -> str:
+def too_many(kind: str, context: QuotaContext) -> str:
     """The error text for one item more than the quota."""
     return f"An account can have {read_quota(kind, context)} {kind.replace('_', ' ')}."
 
 
-def read_quota(kind: str, context: RequestContext) -> int:
+def read_quota(kind: str, context: QuotaContext) -> int:
     """The setting; 0 means no limit."""
     return int(getattr(context.environment.settings, f"quota_{kind}"))
 
 
 def is_reached(
-    kind: str, name: str | None, context: RequestContext, group: str | None = None, more: int = 1
+    kind: str, name: str | None, context: QuotaContext, group: str | None = None, more: int = 1
 ) -> Operation[bool]:
     """Whether `more` further items of this kind exceed the quota, and the account has none of this name."""
     most = read_quota(kind, context)

@@ -19,14 +19,14 @@ CHUNK_BYTES = 65_536
 """The bytes that count as one request."""
 
 
-class Environment(Protocol):
+class RateEnvironment(Protocol):
     """The part of the process's environment that this module uses."""
 
     @property
     def request_rate(self) -> "RequestRate | None": ...
 
 
-class RequestContext(Protocol):
+class RateContext(Protocol):
     """The part of a request's context that this module uses. `user`: None if the caller is not authenticated."""
 
     @property
@@ -39,7 +39,7 @@ class RequestContext(Protocol):
     def user(self) -> object: ...
 
     @property
-    def environment(self) -> Environment: ...
+    def environment(self) -> RateEnvironment: ...
 
 
 class RequestRate:
@@ -93,19 +93,19 @@ def request_rate(settings: Settings) -> RequestRate | None:
     return RequestRate(per_second) if per_second else None
 
 
-def check_rate(context: RequestContext, size: int) -> None:
+def check_rate(context: RateContext, size: int) -> None:
     """Counts a request of `size` bytes after authentication. Raises RequestThrottled."""
     rate = context.environment.request_rate
     if rate is not None:
         rate.check(_caller(context), size)
 
 
-def count_answer(context: RequestContext, size: int) -> None:
+def count_answer(context: RateContext, size: int) -> None:
     """Counts an answer of `size` bytes, of which the first 64 KiB are free."""
     rate = context.environment.request_rate
     if rate is not None:
         rate.count_answer(_caller(context), size)
 
 
-def _caller(context: RequestContext) -> str:
+def _caller(context: RateContext) -> str:
     return rate_limit_key(context.client_address) if context.user is None else context.account_id

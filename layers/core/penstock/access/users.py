@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .policy.evaluation import Verdict, evaluate_user
+from .policy.evaluation import Decision, evaluate_user
 from .policy.requests import AccessRequest, Principal, make_root
 
 READ = (
@@ -45,10 +45,10 @@ class User(NamedTuple):
     principal: Principal
     policies: tuple[str, ...]
 
-    def verdict(self, request: AccessRequest) -> Verdict:
+    def verdict(self, request: AccessRequest) -> Decision:
         """The verdict of the user's policies: ALLOWED, DENIED or NO_MATCH."""
         if self.principal.is_root:
-            return Verdict.ALLOWED
+            return Decision.ALLOWED
         return evaluate_user(self.policies, request)
 
 

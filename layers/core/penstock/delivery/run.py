@@ -13,7 +13,7 @@ from penstock.trace_context import CURRENT_TRACE, Tracer
 
 from .carrier import ATTEMPT_SECONDS, Carrier
 from .outcome import Outcome
-from .store import Claimed, Finished, Store
+from .store import Claimed, DeliveryStore, Finished
 from .traces import begin_span, end_span
 
 WAIT_FOR_MORE_MS: Final = 60_000
@@ -36,7 +36,7 @@ class DeliveryRun:
     def __init__(
         self,
         settings: Settings,
-        store: Store,
+        store: DeliveryStore,
         carrier_of: Callable[[str], Carrier],
         counts: "Counter[str]",
         unwritten: list[Finished],

@@ -45,7 +45,7 @@ class Finished(NamedTuple):
     duration_ms: int | None = None
 
 
-class Store:
+class DeliveryStore:
     """Makes calls on one autocommit connection; each call is a transaction. Raises psycopg.Error.
 
     `traced`: deliveries have the spans that published them. `protocols`: outgoing messages of these become deliveries,

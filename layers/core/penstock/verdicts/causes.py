@@ -17,7 +17,7 @@ TENANT_SHARE: Final = 0.5
 """A group that sends more than this fraction of all messages is the cause, if arrivals rose."""
 
 
-class Change(NamedTuple):
+class RateChange(NamedTuple):
     """Messages a minute before and since: arrivals, completions, and messages in flight."""
 
     arrivals_before: float
@@ -28,7 +28,7 @@ class Change(NamedTuple):
     in_flight: float
 
 
-def change_since(series: Series, start: int) -> Change | None:
+def change_since(series: Series, start: int) -> RateChange | None:
     """The change at the minute with this index; None if no earlier minute is known."""
     before = slice(max(0, start - BEFORE_MINUTES), start)
     since = slice(start, min(len(series), start + SINCE_MINUTES))
@@ -39,7 +39,7 @@ def change_since(series: Series, start: int) -> Change | None:
         for values in (series.sent, series.left, series.in_flight)
         for part in (before, since)
     ]
-    return Change(*means)
+    return RateChange(*means)
 
 
 def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
@@ -59,7 +59,7 @@ def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
     return Cause.ARRIVALS_ROSE if change.arrivals > change.arrivals_before else None
 
 
-def is_slower(change: Change) -> bool:
+def is_slower(change: RateChange) -> bool:
     """Whether a message takes longer than before: messages in flight divided by the rate of completions."""
     if not change.drain or not change.drain_before or not change.in_flight_before:
         return False

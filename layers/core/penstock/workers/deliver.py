@@ -29,7 +29,7 @@ from penstock.delivery.http.request import read_secrets
 from penstock.delivery.http.resolver import resolve
 from penstock.delivery.http.sender import Resolver, Sender
 from penstock.delivery.run import WAIT_FOR_MORE_MS, DeliveryRun
-from penstock.delivery.store import SETTLED, Finished, Store
+from penstock.delivery.store import SETTLED, DeliveryStore, Finished
 from penstock.effects import Row
 from penstock.mail_address import parse_sender, parse_server
 from penstock.observer import NO_OBSERVER, Observer
@@ -89,7 +89,7 @@ class Deliverer:
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
             return counts
-        store = Store(
+        store = DeliveryStore(
             connection,
             self._watcher,
             MOST_PER_HOST,
@@ -120,7 +120,7 @@ class Deliverer:
                 run.loop.call_soon_threadsafe(run.wake)
 
     async def _deliver(
-        self, settings: Settings, store: Store, counts: "Counter[str]", longest_run_seconds: float
+        self, settings: Settings, store: DeliveryStore, counts: "Counter[str]", longest_run_seconds: float
     ) -> None:
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
         kept_bytes = LOGGED_BYTES if settings.webhook_log_answers else 0

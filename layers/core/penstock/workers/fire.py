@@ -16,7 +16,7 @@ from penstock.effects import Row
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.postgres.statements.firing import NextScheduleRow
-from penstock.scheduler.firing.store import Store
+from penstock.scheduler.firing.store import FiringStore
 from penstock.scheduler.firing.topic_messages import make_environment
 from penstock.settings import Settings
 from penstock.trace_context import Tracer
@@ -67,7 +67,7 @@ class Firer:
         self.wait_ms = None
         if settings.queue_schedule_enabled:
             environment = self._get_environment(settings)
-            store = Store(connection, environment, counts, self._observer, self._tracer)
+            store = FiringStore(connection, environment, counts, self._observer, self._tracer)
             seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
             deadline = monotonic() + seconds
             while (waits := self._next(store, deadline, settings.queue_schedule_poll_ms)) is not None:
@@ -84,7 +84,7 @@ class Firer:
         """Ends the pause of the current run, since a schedule may be due earlier than the run knew."""
         self._awake.set()
 
-    def _next(self, store: Store, deadline: float, poll_ms: int) -> NextScheduleRow | None:
+    def _next(self, store: FiringStore, deadline: float, poll_ms: int) -> NextScheduleRow | None:
         """Waits until a schedule is due, if that is within the run's time; returns None if the run is over."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
@@ -103,7 +103,7 @@ class Firer:
         return self._environment
 
 
-def fire_batch(store: Store, waits: NextScheduleRow, settings: Settings) -> int:
+def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -> int:
     """Fires a batch of due schedules and a batch of due retries. Returns how many there were."""
     limit = settings.queue_schedule_batch_size
     fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0

@@ -37,7 +37,7 @@ class Pipeline(Protocol):
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]]]: ...
 
 
-class Database(Protocol):
+class HandoffDatabase(Protocol):
     """The methods of the pool that the handoff uses."""
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> Awaitable[list[RowT]]: ...
@@ -88,7 +88,7 @@ class DirectHandoff:
     """
 
     def __init__(
-        self, database: Database, long_polls: LongPollDispatcher, write_backpressure: WriteBackpressure
+        self, database: HandoffDatabase, long_polls: LongPollDispatcher, write_backpressure: WriteBackpressure
     ) -> None:
         self._database = database
         self._long_polls = long_polls

@@ -27,10 +27,10 @@ def demo(
     """Send, receive and delete 1,000 messages; 0 when every one of them came back, else 1."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from .rest.client import Client
+    from .rest.client import RestClient
 
     try:
-        client = _client(Client(endpoint).endpoint)
+        client = _client(RestClient(endpoint).endpoint)
     except ValueError as error:  # boto3 refuses the endpoint as an invalid address
         print(f"penstock demo: {error}")
         return 1

@@ -20,7 +20,7 @@ from penstock.management.metrics.views import show_verdict
 from penstock.management.verdicts import list_queue_names, rank_badness, read_verdicts
 from penstock.verdicts import Emptying, Kind, Verdict
 
-from .rest.client import Client
+from .rest.client import RestClient
 
 if TYPE_CHECKING:
     from penstock.postgres.database import Database
@@ -74,7 +74,7 @@ class _Page(msgspec.Struct):
 
 def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
     """As `read_all`, of the account of the caller, over the REST API."""
-    client, found = Client(endpoint), list[tuple[str, Verdict]]()
+    client, found = RestClient(endpoint), list[tuple[str, Verdict]]()
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
     page = client.decoded(_Page, "GET", path)
     while True:

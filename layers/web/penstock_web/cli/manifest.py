@@ -16,7 +16,7 @@ from penstock_web.system_account import LocalError
 from .rest.options import Endpoint, Json
 
 if TYPE_CHECKING:
-    from penstock_web.manifest.endpoint import Endpoint as Service
+    from penstock_web.manifest.endpoint import ManifestEndpoint as Service
     from penstock_web.manifest.model import Manifest
     from penstock_web.manifest.plan import Change
     from penstock_web.manifest.users import Users
@@ -83,11 +83,11 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
 @app.command("export", help="write a running service's queues, topics and schedules as a file")
 def export(output: Output = None, endpoint: Endpoint = None, region: Region = None) -> None:
     from penstock_web.manifest.current import portable, read_endpoint
-    from penstock_web.manifest.endpoint import Endpoint as Service
+    from penstock_web.manifest.endpoint import ManifestEndpoint as Service
 
-    from .rest.client import Client
+    from .rest.client import RestClient
 
-    client = Client(endpoint, region=region)
+    client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)
     found = read_endpoint(service, client, _warn).manifest
     with ExitStack() as stack:
@@ -104,7 +104,7 @@ def import_(
 ) -> None:
     """Reads with the credentials of the environment, changes nothing there, and leaves messages where they are."""
     from penstock_web.manifest.current import portable, read_endpoint
-    from penstock_web.manifest.endpoint import Endpoint as Service
+    from penstock_web.manifest.endpoint import ManifestEndpoint as Service
 
     if source != "aws" and not source.startswith(("http://", "https://")):
         raise LocalError(f"{source} is no address such as http://127.0.0.1:4566, and not aws")
@@ -126,12 +126,12 @@ def plan_changes(
     `stack` holds the database that they may need: that of `settings`, by default of the environment.
     """
     from penstock_web.manifest.current import read_endpoint
-    from penstock_web.manifest.endpoint import Endpoint as Service
+    from penstock_web.manifest.endpoint import ManifestEndpoint as Service
     from penstock_web.manifest.plan import Planner
 
-    from .rest.client import Client
+    from .rest.client import RestClient
 
-    client = Client(endpoint, region=region)
+    client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)
     changes = list(
         Planner(manifest, read_endpoint(service, client, lambda _: None), service, client, prune).changes()

@@ -30,7 +30,7 @@ from penstock_web.routing.errors import status_and_code
 from penstock_web.routing.request_id import get_request_id
 from penstock_web.routing.runner import PATH_NAMES, OperationRunner
 
-from .readings import Readings
+from .readings import ViewCache
 from .refreshing import Refresher
 from .rendering import render
 from .screen import Screen, find_screen, list_navigation
@@ -164,11 +164,11 @@ class Page:
         try:
             return await self.run(record_act(act, operation, count, self.context, key_id))
         finally:
-            self.context.environment.cache(Readings).clear()
+            self.context.environment.cache(ViewCache).clear()
 
     async def read(self, key: tuple[object, ...], operation: Callable[[], Operation[T]]) -> T:
         """The result of an operation that only reads, shared with others of the account. `key`: what it reads."""
-        readings = self.context.environment.cache(Readings)
+        readings = self.context.environment.cache(ViewCache)
         owner = (self.context.account_id, self.context.region)
         return await readings.get((*owner, *key), lambda: self.run(operation()))
 

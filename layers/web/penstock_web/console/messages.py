@@ -106,7 +106,7 @@ def look_at(name: str, state: str, after: int | None, limit: int, context: Conte
     return [Seen(row, state) for row in rows]
 
 
-class Page(NamedTuple):
+class MessagePage(NamedTuple):
     """Messages that pass a filter; at how many of how many the search looked, and where it goes on."""
 
     messages: list[Seen]
@@ -115,11 +115,11 @@ class Page(NamedTuple):
     next: str | None
 
 
-def find(name: str, wanted: MessageFilter, place: str | None, context: Context) -> Operation[Page]:
+def find(name: str, wanted: MessageFilter, place: str | None, context: Context) -> Operation[MessagePage]:
     """A page of the messages that pass. Raises QueueDoesNotExist, InvalidParameterValue."""
     search = Search(build_queue_arn(name, context), wanted, place, PAGE)
     found = yield from search_messages(search, PAGE_BYTES, context)
-    return Page([Seen(row, row.state) for row in found.rows], found.looked_at, found.of, found.next)
+    return MessagePage([Seen(row, row.state) for row in found.rows], found.looked_at, found.of, found.next)
 
 
 def look_for(name: str, message_id: int, states: Sequence[str], context: Context) -> Operation[Seen | None]:

@@ -20,7 +20,7 @@ MARGIN_SECONDS: Final = 0.25
 """A poll every three seconds finds a reading that is slightly too young: it is taken as too old."""
 
 
-class Reading(Generic[T]):
+class CachedView(Generic[T]):
     """A value, the time until which it is used, and the task that reads it again."""
 
     __slots__ = ("_seconds", "_task", "_until", "_values")
@@ -50,7 +50,7 @@ class Reading(Generic[T]):
         return value
 
 
-class Readings:
+class ViewCache:
     """The readings of a process."""
 
     def __init__(self) -> None:
@@ -61,9 +61,9 @@ class Readings:
 
         Raises what `read` raises.
         """
-        known = cast("Reading[T] | None", self._known.get(key))
+        known = cast("CachedView[T] | None", self._known.get(key))
         if known is None:
-            known = Reading()
+            known = CachedView()
             if len(self._known) >= MOST:
                 del self._known[next(iter(self._known))]
             self._known[key] = known

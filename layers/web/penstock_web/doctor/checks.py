@@ -59,7 +59,7 @@ CHECKS: Final = (
 
 
 @dataclass(slots=True)
-class Outcome:
+class CheckOutcome:
     """What an examination found. `checked`: names of the checks that ended; `skipped`: names of those that could not
     begin, and why.
     """
@@ -74,12 +74,12 @@ class Outcome:
         return sum(not finding.is_advice for finding in self.findings)
 
 
-def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: bool = False) -> Outcome:
+def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: bool = False) -> CheckOutcome:
     """Runs all checks. `variables`: the environment. Foreseen errors are findings.
 
     `after_restore`: first lets ids jump. `fix`: ends subscriptions that no policy allows.
     """
-    outcome = Outcome()
+    outcome = CheckOutcome()
     _run(outcome, own_settings.SUBJECT, lambda: own_settings.check_settings(variables))
     settings = own_settings.usable_settings(variables)
     try:
@@ -100,7 +100,9 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
     return outcome
 
 
-def _examine_database(outcome: Outcome, examined: Examination, *, after_restore: bool, fix: bool) -> None:
+def _examine_database(
+    outcome: CheckOutcome, examined: Examination, *, after_restore: bool, fix: bool
+) -> None:
     if not _run(outcome, database.SUBJECT, lambda: database.check_database(examined)):
         _skip_all(outcome, "the database cannot be used")
         return
@@ -132,7 +134,7 @@ def _examine_database(outcome: Outcome, examined: Examination, *, after_restore:
         )
 
 
-def _run(outcome: Outcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
+def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
     """Adds what a check finds; whether that is nothing. One that fails is a problem itself."""
     found: list[Finding] = []
     try:
@@ -158,7 +160,7 @@ def _failure(name: str, reason: str) -> Finding:
     )
 
 
-def _skip_all(outcome: Outcome, reason: str) -> Outcome:
+def _skip_all(outcome: CheckOutcome, reason: str) -> CheckOutcome:
     for name in (versions.MIGRATIONS, *(check.name for check in CHECKS), _ROWS):
         outcome.skipped[name] = reason
     return outcome

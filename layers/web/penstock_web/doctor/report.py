@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from .checks import Outcome
+from .checks import CheckOutcome
 
 
-def as_lines(outcome: Outcome) -> Iterator[str]:
+def as_lines(outcome: CheckOutcome) -> Iterator[str]:
     """A line a finding, with what to do below it; then which checks found nothing, and how many problems there are."""
     for finding in outcome.findings:
         prefix = "advice: " if finding.is_advice else ""
@@ -26,7 +26,7 @@ def as_lines(outcome: Outcome) -> Iterator[str]:
     yield f"{number} problem{'s' if number > 1 else ''}" if number else "no problem found"
 
 
-def as_json(outcome: Outcome) -> str:
+def as_json(outcome: CheckOutcome) -> str:
     """One JSON object."""
     return json.dumps(
         {

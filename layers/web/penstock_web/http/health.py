@@ -34,7 +34,7 @@ class Life(msgspec.Struct):
     region: str
 
 
-class State(msgspec.Struct):
+class HealthState(msgspec.Struct):
     """The answer of /readyz."""
 
     status: Literal["ok", "degraded"]
@@ -86,12 +86,12 @@ def health_router(
     @router.get(
         "/readyz",
         response_class=Response,
-        responses=describe_states(State, "The database cannot be written to."),
+        responses=describe_states(HealthState, "The database cannot be written to."),
     )
     async def readyz() -> Response:
         """The database can be written to."""
         ready = await is_ready()
-        return json_response(State("ok" if ready else "degraded"), 200 if ready else 503)
+        return json_response(HealthState("ok" if ready else "degraded"), 200 if ready else 503)
 
     if localstack:
 

@@ -12,7 +12,7 @@ from penstock_web.batching.write_backpressure import WriteBackpressure
 
 from .aws_protocols import AwsApplication
 from .connection import HttpConnection
-from .limits import Limits
+from .limits import HttpLimits
 from .server_state import ServerState
 
 
@@ -24,10 +24,10 @@ class HttpServer:
         application: ASGIApp,
         aws_application: AwsApplication | None = None,
         write_backpressure: WriteBackpressure | None = None,
-        limits: Limits | None = None,
+        limits: HttpLimits | None = None,
     ) -> None:
         self._state = ServerState(
-            application, aws_application, limits or Limits(), write_backpressure or WriteBackpressure()
+            application, aws_application, limits or HttpLimits(), write_backpressure or WriteBackpressure()
         )
         self._server: asyncio.Server | None = None
 

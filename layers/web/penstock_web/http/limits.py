@@ -27,7 +27,7 @@ def connections_of_process() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HttpLimits:
     """The limits of one server."""
 
     max_head_bytes: int = 65_536

@@ -8,14 +8,14 @@ and closes when the client has closed its side (RFC 9112, 9.6).
 import asyncio
 from collections.abc import Callable
 
-from .limits import Limits
+from .limits import HttpLimits
 
 
 class LingeringClose(asyncio.Protocol):
     """The protocol of a connection from then on. `on_lost` is the former protocol's `connection_lost`."""
 
     def __init__(
-        self, transport: asyncio.Transport, limits: Limits, on_lost: Callable[[Exception | None], None]
+        self, transport: asyncio.Transport, limits: HttpLimits, on_lost: Callable[[Exception | None], None]
     ) -> None:
         self._transport = transport
         self._limits = limits

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from penstock_web.batching.write_backpressure import WriteBackpressure
 
 from .aws_protocols import AwsApplication
-from .limits import Limits
+from .limits import HttpLimits
 from .responses import DateHeader
 
 
@@ -29,7 +29,7 @@ class ServerState:
 
     application: ASGIApp
     aws_application: AwsApplication | None
-    limits: Limits
+    limits: HttpLimits
     write_backpressure: WriteBackpressure
     date: DateHeader = field(default_factory=DateHeader)
     connections: set[Stoppable] = field(default_factory=set)

@@ -36,7 +36,7 @@ from penstock.postgres.statements.messages import ReceivedRow
 from penstock_web.database.calls import ExecuteStatement
 
 from .timers import WaitTimers
-from .waiters import LastCheck, QueueState, Waiter, WaitFuture
+from .waiters import LastCheck, WaitedQueue, Waiter, WaitFuture
 
 POLL_SECONDS = 1.0
 # A registration lasts five seconds. If no notification used it within three, the next one lasts a minute.
@@ -67,8 +67,8 @@ class LongPollDispatcher:
         self._watcher = watcher or uuid4()
         self.missed_wakeups = 0
         self.receives_notifications = False
-        self._queues: dict[str, QueueState] = {}
-        self._to_register: list[QueueState] = []
+        self._queues: dict[str, WaitedQueue] = {}
+        self._to_register: list[WaitedQueue] = []
         self._register_task: asyncio.Task[None] | None = None
         self._draining = False
         self._wake_callbacks: dict[str, Callable[[], None]] = {}
@@ -125,7 +125,7 @@ class LongPollDispatcher:
             return future
         queue = self._queues.get(resolved.arn)
         if queue is None:
-            queue = self._queues[resolved.arn] = QueueState(resolved)
+            queue = self._queues[resolved.arn] = WaitedQueue(resolved)
         if missed_wakeups is not None and queue.last_missed_wakeup > missed_wakeups:
             future.set_result(Woken.FOR_ONE)
             return future
@@ -139,7 +139,7 @@ class LongPollDispatcher:
         self._request_registration(queue)
         return future
 
-    def _remove_waiter(self, queue: QueueState, waiter: Waiter, future: WaitFuture) -> None:
+    def _remove_waiter(self, queue: WaitedQueue, waiter: Waiter, future: WaitFuture) -> None:
         """Removes a waiter, however its wait ended."""
         if waiter.timer is not None:
             self._timers.remove(waiter.timer, waiter.time_out)
@@ -185,7 +185,7 @@ class LongPollDispatcher:
         if state is not None:
             self._wake(state, number, woken)
 
-    def _wake(self, queue: QueueState, number: int, woken: Woken) -> None:
+    def _wake(self, queue: WaitedQueue, number: int, woken: Woken) -> None:
         queue.assumed_empty_until = float("-inf")
         while queue.waiters and number > 0:
             queue.woken_locally = queue.woken_locally or woken == Woken.FOR_ONE
@@ -263,7 +263,7 @@ class LongPollDispatcher:
         for callback in self._wake_callbacks.values():
             callback()
 
-    def _request_registration(self, queue: QueueState) -> None:
+    def _request_registration(self, queue: WaitedQueue) -> None:
         if not queue.registered:
             queue.registered = True
             loop = asyncio.get_running_loop()
@@ -273,7 +273,7 @@ class LongPollDispatcher:
             else:
                 self._schedule_registration(queue)
 
-    def _schedule_registration(self, queue: QueueState) -> None:
+    def _schedule_registration(self, queue: WaitedQueue) -> None:
         self._to_register.append(queue)
         if self._register_task is None:
             self._register_task = asyncio.get_running_loop().create_task(self._register())
@@ -288,7 +288,7 @@ class LongPollDispatcher:
         finally:
             self._register_task = None
 
-    async def _register_batch(self, queues: list[QueueState]) -> None:
+    async def _register_batch(self, queues: list[WaitedQueue]) -> None:
         if not queues:
             return
         now = asyncio.get_running_loop().time()

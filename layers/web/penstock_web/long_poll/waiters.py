@@ -46,7 +46,7 @@ class Waiter:
         return self.ticket < other.ticket
 
 
-class QueueState:
+class WaitedQueue:
     """A queue that requests wait for, or waited for a moment ago.
 
     `registered`: the queue is registered, or about to be, until `renew_at`. `previous_unused`: no notification used

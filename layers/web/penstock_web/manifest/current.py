@@ -15,7 +15,7 @@ from penstock.sns.attributes import FIFO_TOPIC, TOPIC
 from penstock.sqs.attributes import EXTENSIONS, FIFO, STANDARD
 from penstock_web.system_account import LocalError
 
-from .endpoint import Endpoint
+from .endpoint import ManifestEndpoint
 from .model import (
     DeadLetterTarget,
     Document,
@@ -84,7 +84,9 @@ class Binding(msgspec.Struct):
     filter_policy: Document | None = None
 
 
-def read_endpoint(endpoint: Endpoint, rest: Rest | None, warn: Warn, *, strict: bool = True) -> Current:
+def read_endpoint(
+    endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True
+) -> Current:
     """Queues, topics and, where `rest` is given, event bindings and schedules.
 
     `warn` gets a line for each thing that the file cannot say. Unless `strict`, also for what the service cannot tell,
@@ -170,7 +172,9 @@ def _read_topic(topic: Topic, attributes: Mapping[str, str]) -> None:
     topic.policy = None if not policy or policy.get("Id") == "__default_policy_ID" else policy
 
 
-def _read_subscriptions(found: Current, topic_arn: str, topic: Topic, endpoint: Endpoint, warn: Warn) -> None:
+def _read_subscriptions(
+    found: Current, topic_arn: str, topic: Topic, endpoint: ManifestEndpoint, warn: Warn
+) -> None:
     rows: list[Subscription] = []
     name = topic_arn.rpartition(":")[2]
     for arn, protocol, address in endpoint.subscriptions(topic_arn):
@@ -289,7 +293,7 @@ def _json(text: str | None) -> Document:
     return value if isinstance(value, dict) else {}
 
 
-def portable(found: Manifest, endpoint: Endpoint) -> Manifest:
+def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
     """For a file: without defaults, and with `${account}` and `${region}` in policies."""
     names = endpoint.references
     for queue in found.queues.values():

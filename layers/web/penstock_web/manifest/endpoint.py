@@ -22,7 +22,7 @@ _KEY_HINT: Final = (
 )
 
 
-class Endpoint:
+class ManifestEndpoint:
     """Reads and writes queues and topics. Each method raises LocalError, in a line, when a request fails."""
 
     def __init__(self, url: str | None, region: str) -> None:

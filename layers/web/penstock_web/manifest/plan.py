@@ -15,7 +15,7 @@ from penstock.sqs.attributes import EXTENSIONS
 from penstock_web.system_account import LocalError
 
 from .current import SCHEDULE_DEFAULTS, Current, Rest
-from .endpoint import Endpoint
+from .endpoint import ManifestEndpoint
 from .model import (
     DeadLetterTarget,
     Document,
@@ -97,7 +97,7 @@ class Planner:
 
     wanted: Manifest
     found: Current
-    endpoint: Endpoint
+    endpoint: ManifestEndpoint
     rest: Rest
     prune: bool = False
 

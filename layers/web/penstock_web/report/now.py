@@ -9,7 +9,7 @@ from penstock.verdicts import Kind
 from .advice import advice_on, explain_verdict
 from .formats import ABSENT, between, clock, count, rate
 from .markup import clip_name, plural, small
-from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, State
+from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, ReportState
 
 MAX_HOLDING = 10
 UNMEASURED = timedelta(minutes=2)
@@ -31,7 +31,7 @@ _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
 
 
 # --- the first screen ------------------------------------------------------------------------------------------------
-def now_section(state: State) -> Iterator[str]:
+def now_section(state: ReportState) -> Iterator[str]:
     """Which queue is in trouble, since when, why, when it will be empty, and what to do."""
     if state.read_at is None:
         yield '<p class="summary">There is no queue.</p>'
@@ -44,7 +44,7 @@ def now_section(state: State) -> Iterator[str]:
     yield from _healthy(state)
 
 
-def _summary(state: State) -> str:
+def _summary(state: ReportState) -> str:
     bad = sum(state.counts[kind] for kind in NEED_ATTENTION)
     of_all = f"of {plural(state.counts.total(), 'queue')}"
     recovers = f" {state.counts[Kind.DRAINING]:,} draining." if state.counts[Kind.DRAINING] else ""
@@ -59,7 +59,7 @@ def _summary(state: State) -> str:
     )
 
 
-def _not_measured(state: State) -> Iterator[str]:
+def _not_measured(state: ReportState) -> Iterator[str]:
     """A warning when the service does not measure, since then verdicts are made of old numbers."""
     at = state.read_at
     most = UNMEASURED if state.counts.total() > 1 else UNMEASURED_ALONE
@@ -70,7 +70,7 @@ def _not_measured(state: State) -> Iterator[str]:
     yield " figures below are of that time.</p>"
 
 
-def _table(state: State) -> Iterator[str]:
+def _table(state: ReportState) -> Iterator[str]:
     heads = "".join(
         f'<th scope="col" role="columnheader"{_choose_class(column)}>{column}</th>' for column in _COLUMNS
     )
@@ -150,7 +150,7 @@ def words(kind: Kind) -> str:
 
 
 # --- below the table -------------------------------------------------------------------------------------------------
-def _holding(state: State) -> Iterator[str]:
+def _holding(state: ReportState) -> Iterator[str]:
     """Dead-letter queues that hold messages, which is no trouble of consumers, but somebody should look at them."""
     if not state.holding:
         return
@@ -164,7 +164,7 @@ def _holding(state: State) -> Iterator[str]:
     yield "</ul>"
 
 
-def _healthy(state: State) -> Iterator[str]:
+def _healthy(state: ReportState) -> Iterator[str]:
     if not state.number_healthy or len(state.shown) == state.counts.total():
         return
     texts = {Kind.OK: ("keeps up", "keep up"), Kind.IDLE: ("is idle", "are idle")}

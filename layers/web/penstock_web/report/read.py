@@ -16,7 +16,7 @@ from penstock.settings import Settings
 
 from .groups import Bar, HotGroups
 from .heat import Cell, HeatMap
-from .state import State, read_state
+from .state import ReportState, read_state
 
 MAX_QUEUES = 12
 MAX_GROUPS = 5
@@ -56,7 +56,7 @@ class Reader:
             if not self._lag(None, 1).queues:
                 raise errors.QueueDoesNotExist
 
-    def state(self) -> State:
+    def state(self) -> ReportState:
         """How the queues are now, or the named one is."""
         return read_state(self._database, self._settings, self.queue)
 

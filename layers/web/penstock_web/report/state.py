@@ -70,7 +70,7 @@ class Named(NamedTuple):
 
 
 @dataclass
-class State:
+class ReportState:
     """All queues. `measured_at`: when the service last measured one of them, None for never.
 
     `shown`: those in trouble, the worst first, at most MAX_TROUBLED; or the queue that was asked for. `holding`: other
@@ -96,9 +96,9 @@ class State:
         return sum(self.counts[kind] for kind in HEALTHY)
 
 
-def read_state(database: Database, settings: Settings, queue: str | None) -> State:
+def read_state(database: Database, settings: Settings, queue: str | None) -> ReportState:
     """How the queues of the account are, or the one called `queue`. Raises ServiceUnavailable."""
-    state = State()
+    state = ReportState()
     pages: Iterable[list[str]] = list_queue_names(database, settings) if queue is None else [[queue]]
     for names in pages:
         _add(state, _judge(database, settings, names), all_shown=queue is not None)
@@ -115,7 +115,7 @@ def _judge(database: Database, settings: Settings, names: Sequence[str]) -> list
     return [QueueState(arns[row.arn], verdict, row) for row in facts if (verdict := verdicts.get(row.arn))]
 
 
-def _add(state: State, queues: Sequence[QueueState], *, all_shown: bool) -> None:
+def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -> None:
     for queue in queues:
         kind = queue.verdict.kind
         state.read_at = queue.facts.read_at

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from penstock.delivery import run as run_module
-from penstock.delivery.store import Store
+from penstock.delivery.store import DeliveryStore
 from penstock.settings import Settings, Value
 from penstock.workers import Counts
 from penstock.workers.deliver import Deliverer
@@ -19,9 +19,9 @@ Deliver = Callable[..., Counts]
 
 
 @pytest.fixture
-def store(db: Connection) -> Store:
+def store(db: Connection) -> DeliveryStore:
     """Outgoing deliveries on the test's connection; at most 20 of an endpoint under way."""
-    return Store(db, None, 20)
+    return DeliveryStore(db, None, 20)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.delivery.http import sender as sender_module
 from penstock.delivery.http.outcome import judge_answer
-from penstock.delivery.store import Finished, Store
+from penstock.delivery.store import DeliveryStore, Finished
 from tests.support.delivery.receiver import Receiver
 from tests.support.delivery.rows import deliveries, number, pass_time, publish
 from tests.support.sql.calls import ACCOUNT, Connection
@@ -94,7 +94,7 @@ def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
 
 
 def test_an_answer_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None:
-    store = Store(db, None, 20)
+    store = DeliveryStore(db, None, 20)
     publish(db, BAD, copies=3)
     claims = store.claim(50, {})
     assert paused(db, BAD) is False  # nothing is known of it yet

@@ -18,7 +18,7 @@ import pytest
 from penstock.delivery import run
 from penstock.delivery.http import carrier
 from penstock.delivery.http.outcome import judge_answer
-from penstock.delivery.store import Finished, Store
+from penstock.delivery.store import DeliveryStore, Finished
 from penstock.observer import Observer
 from penstock.settings import Settings
 from penstock.workers import deliver as worker
@@ -205,7 +205,7 @@ def test_each_letter_has_its_own_fate(db: Connection, deliver: Deliver, receiver
 # --- leases ----------------------------------------------------------------------------------------------------------
 def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receiver: Receiver) -> None:
     publish(db, receiver.url("/200"))
-    store = Store(db, None, 20)
+    store = DeliveryStore(db, None, 20)
     (slow,) = store.claim(10, {})
     assert store.claim(10, {}) == []
     pass_time(db, 31)
@@ -220,9 +220,9 @@ def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receive
 def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, receiver: Receiver) -> None:
     """Neither leaves the notice behind."""
     publish(db, receiver.url("/200"), copies=2)
-    claims = [Store(db, None, 20).claim(1, {})[0] for _ in range(2)]
+    claims = [DeliveryStore(db, None, 20).claim(1, {})[0] for _ in range(2)]
     for claimed in claims:
-        Store(db, None, 20).settle([Finished(claimed, judge_answer(claimed.delivery, 200))])
+        DeliveryStore(db, None, 20).settle([Finished(claimed, judge_answer(claimed.delivery, 200))])
     assert number(db, "select count(*) from queue.notice") == 0
 
 
@@ -234,14 +234,14 @@ def test_outcomes_outlive_a_lost_database(
     settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
     deliverer = Deliverer(longest_run_seconds=5)
     broken = psycopg.connect(database.api_dsn, autocommit=True)
-    settle = Store.settle
+    settle = DeliveryStore.settle
 
-    def lost(self: Store, finished: list[Finished]) -> dict[str, int]:
+    def lost(self: DeliveryStore, finished: list[Finished]) -> dict[str, int]:
         broken.close()
         return settle(self, finished)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "settle", lost)
+        patch.setattr(DeliveryStore, "settle", lost)
         with pytest.raises(psycopg.Error):
             deliverer.run_once(settings, broken)
     assert len(deliverer.unwritten) == 5

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.delivery.http.outcome import judge_answer, judge_failure
 from penstock.delivery.http.resolver import ResolverBusyError
-from penstock.delivery.store import Claimed, Finished, Store
+from penstock.delivery.store import Claimed, DeliveryStore, Finished
 from tests.support.delivery.rows import deliveries, number, pass_time, publish
 from tests.support.sql.calls import Connection, bodies, create, receive
 
@@ -21,7 +21,7 @@ COPIES = """
 THROTTLED = {"throttlePolicy": {"maxReceivesPerSecond": 5}}
 
 
-def settle(store: Store, claims: list[Claimed], status: int) -> dict[str, int]:
+def settle(store: DeliveryStore, claims: list[Claimed], status: int) -> dict[str, int]:
     return store.settle([Finished(claimed, judge_answer(claimed.delivery, status)) for claimed in claims])
 
 
@@ -42,7 +42,7 @@ def endpoints(claims: list[Claimed]) -> list[str]:
     return [claimed.delivery.endpoint for claimed in claims]
 
 
-def pause(db: Connection, store: Store, more: int = 30) -> None:
+def pause(db: Connection, store: DeliveryStore, more: int = 30) -> None:
     """20 attempts of BAD fail; `more` webhooks wait for it."""
     publish(db, BAD, copies=20 + more)
     claims = store.claim(50, {})
@@ -50,7 +50,7 @@ def pause(db: Connection, store: Store, more: int = 30) -> None:
     assert settle(store, claims, 503)["retried"] == 20
 
 
-def test_a_process_gets_20_of_a_host_and_others_behind_them(db: Connection, store: Store) -> None:
+def test_a_process_gets_20_of_a_host_and_others_behind_them(db: Connection, store: DeliveryStore) -> None:
     publish(db, BAD, copies=200)
     publish(db, GOOD, copies=5)
     first = store.claim(30, {})
@@ -61,7 +61,7 @@ def test_a_process_gets_20_of_a_host_and_others_behind_them(db: Connection, stor
     assert len(store.claim(30, busy(first[:15]))) == 5
 
 
-def test_all_urls_of_a_host_share_its_places(db: Connection, store: Store) -> None:
+def test_all_urls_of_a_host_share_its_places(db: Connection, store: DeliveryStore) -> None:
     """60 URLs of a slow host take 20 places, whatever their letter case and their subscriptions' rates."""
     urls = [f"http://{'Slow' if n % 2 else 'slow'}.example:80/{n}" for n in range(60)]
     publish(db, *urls[:40], copies=2)
@@ -76,7 +76,7 @@ def test_all_urls_of_a_host_share_its_places(db: Connection, store: Store) -> No
     assert len(store.claim(33, busy(taken[5:]))) == 5
 
 
-def test_accounts_take_turns(db: Connection, store: Store) -> None:
+def test_accounts_take_turns(db: Connection, store: DeliveryStore) -> None:
     """One with many webhooks to many slow hosts holds up no other's."""
     publish(db, BAD)
     db.execute("""insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, due_at)
@@ -91,7 +91,7 @@ def test_accounts_take_turns(db: Connection, store: Store) -> None:
 
 @pytest.mark.parametrize(("places", "taken"), [(50, 40), (10, 8), (5, 4), (2, 1), (1, 1)])
 def test_an_account_alone_leaves_a_fifth_of_the_places(
-    db: Connection, store: Store, places: int, taken: int
+    db: Connection, store: DeliveryStore, places: int, taken: int
 ) -> None:
     publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(100)))
     first = store.claim(places, {})
@@ -105,7 +105,7 @@ def test_an_account_alone_leaves_a_fifth_of_the_places(
 
 
 def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
-    db: Connection, store: Store
+    db: Connection, store: DeliveryStore
 ) -> None:
     """More of one account's endpoints are due again than a claim looks at; another's comes too."""
     publish(db, BAD)
@@ -125,20 +125,22 @@ def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
     assert len(claims) > 1
 
 
-def test_another_process_may_take_what_one_set_aside(db: Connection, store: Store) -> None:
+def test_another_process_may_take_what_one_set_aside(db: Connection, store: DeliveryStore) -> None:
     publish(db, BAD, copies=50)
     assert len(store.claim(50, {})) == 20
-    assert len(Store(db, None, 20).claim(50, {})) == 20
+    assert len(DeliveryStore(db, None, 20).claim(50, {})) == 20
 
 
-def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(db: Connection, store: Store) -> None:
+def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(
+    db: Connection, store: DeliveryStore
+) -> None:
     pause(db, store)
     publish(db, GOOD)
     assert endpoints(store.claim(50, {})) == [GOOD]
     assert sum(row.attempts for row in deliveries(db)) == 20
 
 
-def test_what_was_not_attempted_uses_up_no_attempt(db: Connection, store: Store) -> None:
+def test_what_was_not_attempted_uses_up_no_attempt(db: Connection, store: DeliveryStore) -> None:
     publish(db, GOOD)
     (claimed,) = store.claim(1, {})
     outcome = judge_failure(claimed.delivery, ResolverBusyError("too many names are being looked up"))
@@ -149,14 +151,14 @@ def test_what_was_not_attempted_uses_up_no_attempt(db: Connection, store: Store)
     assert endpoints(store.claim(1, {})) == [GOOD]
 
 
-def test_19_failures_do_not(db: Connection, store: Store) -> None:
+def test_19_failures_do_not(db: Connection, store: DeliveryStore) -> None:
     publish(db, BAD, copies=19)
     settle(store, store.claim(50, {}), 503)
     publish(db, BAD)
     assert endpoints(store.claim(50, {})) == [BAD]
 
 
-def test_an_answer_in_between_starts_the_count_anew(db: Connection, store: Store) -> None:
+def test_an_answer_in_between_starts_the_count_anew(db: Connection, store: DeliveryStore) -> None:
     for status in (503, 404, 503):
         publish(db, BAD, copies=15)
         settle(store, store.claim(50, {}), status)
@@ -164,7 +166,7 @@ def test_an_answer_in_between_starts_the_count_anew(db: Connection, store: Store
     assert endpoints(store.claim(50, {})) == [BAD]
 
 
-def test_after_the_pause_one_tries_and_a_failure_doubles_it(db: Connection, store: Store) -> None:
+def test_after_the_pause_one_tries_and_a_failure_doubles_it(db: Connection, store: DeliveryStore) -> None:
     pause(db, store)
     for seconds in (5, 10, 20, 40, 60, 60):
         pass_time(db, seconds - 2)
@@ -176,7 +178,7 @@ def test_after_the_pause_one_tries_and_a_failure_doubles_it(db: Connection, stor
         settle(store, probe, 503)
 
 
-def test_after_the_pause_an_answer_lets_all_go(db: Connection, store: Store) -> None:
+def test_after_the_pause_an_answer_lets_all_go(db: Connection, store: DeliveryStore) -> None:
     pause(db, store)
     pass_time(db, 5)
     settle(store, store.claim(50, {}), 200)
@@ -184,7 +186,7 @@ def test_after_the_pause_an_answer_lets_all_go(db: Connection, store: Store) -> 
     assert number(db, "select count(*) from queue.delivery_endpoint where paused_until is not null") == 0
 
 
-def test_a_probe_that_got_lost_is_followed_by_another(db: Connection, store: Store) -> None:
+def test_a_probe_that_got_lost_is_followed_by_another(db: Connection, store: DeliveryStore) -> None:
     pause(db, store)
     pass_time(db, 5)
     assert len(store.claim(50, {})) == 1
@@ -192,7 +194,7 @@ def test_a_probe_that_got_lost_is_followed_by_another(db: Connection, store: Sto
     assert len(store.claim(50, {})) == 1
 
 
-def test_what_waits_for_an_hour_is_given_up(db: Connection, store: Store) -> None:
+def test_what_waits_for_an_hour_is_given_up(db: Connection, store: DeliveryStore) -> None:
     dead = create(db, "dead")
     pause(db, store, more=0)
     publish(db, BAD, dead_letters=dead, raw=True, text="late")
@@ -209,7 +211,7 @@ def test_what_waits_for_an_hour_is_given_up(db: Connection, store: Store) -> Non
 
 
 def test_an_accounts_failures_pause_no_other_accounts_webhooks_for_the_same_url(
-    db: Connection, store: Store
+    db: Connection, store: DeliveryStore
 ) -> None:
     pause(db, store, more=5)
     publish_as(db, OTHER_ACCOUNT, BAD)
@@ -217,7 +219,7 @@ def test_an_accounts_failures_pause_no_other_accounts_webhooks_for_the_same_url(
     assert claimed.delivery.account_id == OTHER_ACCOUNT
 
 
-def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: Store) -> None:
+def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: DeliveryStore) -> None:
     """Also when its webhooks waited for the host before it was paused."""
     publish(db, BAD, copies=60)
     publish(db, BAD + "works")
@@ -233,7 +235,7 @@ def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: S
     assert len(store.claim(50, {})) == 20
 
 
-def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: Store) -> None:
+def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: DeliveryStore) -> None:
     """5 a second: one each 200 ms, whoever claims; nothing is saved up for more than that."""
     publish(db, BAD, policy=THROTTLED, copies=1)
     db.execute(COPIES)
@@ -250,7 +252,7 @@ def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: Store) -
     assert len(store.claim(50, {})) == 1
 
 
-def test_lanes_of_healthy_endpoints_go(db: Connection, store: Store) -> None:
+def test_lanes_of_healthy_endpoints_go(db: Connection, store: DeliveryStore) -> None:
     publish(db, GOOD, copies=45)
     for size in (20, 20, 5):
         claims = store.claim(50, {})

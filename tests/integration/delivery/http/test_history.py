@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.delivery.http.outcome import judge_answer
-from penstock.delivery.store import Finished, Store
+from penstock.delivery.store import DeliveryStore, Finished
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from tests.support.delivery.rows import number, pass_time, publish
 from tests.support.sql.calls import Connection, call, create
@@ -18,7 +18,7 @@ ONCE = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 1, "numRet
 FINISHED = "select outcome, attempts, published_at <= finished_at from queue.finished_delivery"
 
 
-def settle(store: Store, status: int, limit: int = 20) -> dict[str, int]:
+def settle(store: DeliveryStore, status: int, limit: int = 20) -> dict[str, int]:
     claims = store.claim(limit, {})
     return store.settle([Finished(claimed, judge_answer(claimed.delivery, status)) for claimed in claims])
 
@@ -27,7 +27,7 @@ def finished(db: Connection) -> Counter[Any]:
     return Counter(db.execute(FINISHED.encode()).fetchall())
 
 
-def test_deliveries_settled_together_are_one_row(db: Connection, store: Store) -> None:
+def test_deliveries_settled_together_are_one_row(db: Connection, store: DeliveryStore) -> None:
     publish(db, URL, copies=5)
     created = db.execute("select min(created_at), max(created_at) from queue.outgoing_delivery").fetchone()
     settle(store, 200)
@@ -37,7 +37,7 @@ def test_deliveries_settled_together_are_one_row(db: Connection, store: Store) -
     assert db.execute(published.encode()).fetchone() == created
 
 
-def test_a_delivery_that_is_tried_again_has_not_ended(db: Connection, store: Store) -> None:
+def test_a_delivery_that_is_tried_again_has_not_ended(db: Connection, store: DeliveryStore) -> None:
     publish(db, URL)
     assert settle(store, 503)["retried"] == 1
     assert finished(db) == {}
@@ -47,13 +47,15 @@ def test_a_delivery_that_is_tried_again_has_not_ended(db: Connection, store: Sto
 
 
 @pytest.mark.parametrize(("dead_letters", "outcome"), [(False, "exhausted"), (True, "dead_lettered")])
-def test_a_delivery_that_was_given_up(db: Connection, store: Store, dead_letters: bool, outcome: str) -> None:
+def test_a_delivery_that_was_given_up(
+    db: Connection, store: DeliveryStore, dead_letters: bool, outcome: str
+) -> None:
     publish(db, URL, policy=ONCE, dead_letters=create(db, "dead") if dead_letters else None)
     assert settle(store, 503)[outcome] == 1
     assert finished(db) == {(outcome, 1, True): 1}
 
 
-def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: Store) -> None:
+def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: DeliveryStore) -> None:
     """Another worker has claimed the webhook since."""
     publish(db, URL)
     (late,) = store.claim(1, {})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock_web.http.http_server import HttpServer
-from penstock_web.http.limits import Limits
+from penstock_web.http.limits import HttpLimits
 from penstock_web.server import listening_socket
 
 pytestmark = pytest.mark.uvloop
@@ -59,7 +59,7 @@ class Application:
 class Service:
     """A server, and clients of it."""
 
-    def __init__(self, limits: Limits | None) -> None:
+    def __init__(self, limits: HttpLimits | None) -> None:
         self.application = Application()
         self.server = HttpServer(self.application, limits=limits)
         self._listener = listening_socket("127.0.0.1", 0, reuse_port=False)
@@ -85,7 +85,7 @@ async def response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 @asynccontextmanager
-async def serve(limits: Limits | None = None) -> AsyncIterator[Service]:
+async def serve(limits: HttpLimits | None = None) -> AsyncIterator[Service]:
     service = Service(limits)
     await service.start()
     try:
@@ -136,7 +136,7 @@ async def test_a_client_that_leaves_while_its_request_waits_ends_it(reset: bool)
 
 
 async def test_connections_beyond_the_limit_are_503_until_others_are_closed() -> None:
-    async with serve(Limits(max_connections=1)) as service:
+    async with serve(HttpLimits(max_connections=1)) as service:
         async with service.client() as (reader, writer):
             writer.write(GET % b"a")
             await response(reader)
@@ -172,7 +172,7 @@ async def test_a_client_that_is_still_sending_reads_its_answer() -> None:
 
 
 async def test_it_is_not_waited_for_at_the_end_of_the_process() -> None:
-    async with serve(Limits(linger_seconds=3_600, linger_idle_seconds=3_600)) as service:
+    async with serve(HttpLimits(linger_seconds=3_600, linger_idle_seconds=3_600)) as service:
         answer, client = await asyncio.to_thread(upload, service.port, 1_000_000, whole=False)
         assert answer.endswith(b"too long")
         await service.server.stop(3_600)

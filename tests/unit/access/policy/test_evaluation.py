@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.access.policy.evaluation import Verdict, evaluate, evaluate_user
+from penstock.access.policy.evaluation import Decision, evaluate, evaluate_user
 from penstock.access.policy.requests import AccessRequest, Principal, make_root
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -30,7 +30,7 @@ def policy(*statements: Any) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": statements})
 
 
-def verdict(*statements: Any, principal: Principal | None = None, **keys: str) -> Verdict:
+def verdict(*statements: Any, principal: Principal | None = None, **keys: str) -> Decision:
     return evaluate(policy(*statements), request(principal or make_root(PARTNER), keys))
 
 
@@ -51,7 +51,7 @@ def verdict(*statements: Any, principal: Principal | None = None, **keys: str) -
     ],
 )
 def test_what_allows(change: dict[str, Any]) -> None:
-    assert verdict({**GRANT, **change}) is Verdict.ALLOWED
+    assert verdict({**GRANT, **change}) is Decision.ALLOWED
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_what_allows(change: dict[str, Any]) -> None:
     ],
 )
 def test_what_allows_nothing(change: dict[str, Any]) -> None:
-    assert verdict({**GRANT, **change}) is Verdict.NO_MATCH
+    assert verdict({**GRANT, **change}) is Decision.NO_MATCH
 
 
 @pytest.mark.parametrize("element", ["Principal", "Action", "Resource"])
 def test_an_element_that_is_missing(element: str) -> None:
     """It allows nothing; where it denies, it is taken to hold."""
     rest = {name: value for name, value in GRANT.items() if name != element}
-    assert verdict(rest) is Verdict.NO_MATCH
-    assert verdict({**rest, "Effect": "Deny"}) is Verdict.DENIED
+    assert verdict(rest) is Decision.NO_MATCH
+    assert verdict({**rest, "Effect": "Deny"}) is Decision.DENIED
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_an_element_that_is_turned_round(element: str, named: object, other: obj
     """NotPrincipal with Allow would let in everybody else, services too: it allows nothing (our choice)."""
     rest = {name: value for name, value in GRANT.items() if name != element}
     turned = {**rest, f"Not{element}": named}
-    assert verdict(turned) is Verdict.NO_MATCH
-    assert verdict({**turned, "Effect": "Deny"}) is Verdict.NO_MATCH
+    assert verdict(turned) is Decision.NO_MATCH
+    assert verdict({**turned, "Effect": "Deny"}) is Decision.NO_MATCH
     turned = {**rest, f"Not{element}": other}
-    assert verdict(turned) is (Verdict.NO_MATCH if element == "Principal" else Verdict.ALLOWED)
-    assert verdict({**turned, "Effect": "Deny"}) is Verdict.DENIED
+    assert verdict(turned) is (Decision.NO_MATCH if element == "Principal" else Decision.ALLOWED)
+    assert verdict({**turned, "Effect": "Deny"}) is Decision.DENIED
 
 
 def test_a_deny_wins_wherever_it_stands() -> None:
     deny = {**GRANT, "Effect": "Deny", "Principal": "*"}
-    assert verdict(GRANT, deny) is verdict(deny, GRANT) is Verdict.DENIED
-    assert verdict(GRANT, {**deny, "Action": "sqs:ReceiveMessage"}) is Verdict.ALLOWED
+    assert verdict(GRANT, deny) is verdict(deny, GRANT) is Decision.DENIED
+    assert verdict(GRANT, {**deny, "Action": "sqs:ReceiveMessage"}) is Decision.ALLOWED
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_a_deny_wins_wherever_it_stands() -> None:
 )
 def test_a_condition_that_is_not_understood(condition: object) -> None:
     """It never allows; in a Deny it is taken to hold."""
-    assert verdict({**GRANT, "Condition": condition}) is Verdict.NO_MATCH
-    assert verdict(GRANT, {**GRANT, "Effect": "Deny", "Condition": condition}) is Verdict.DENIED
+    assert verdict({**GRANT, "Condition": condition}) is Decision.NO_MATCH
+    assert verdict(GRANT, {**GRANT, "Effect": "Deny", "Condition": condition}) is Decision.DENIED
 
 
 def test_an_element_of_tomorrow_and_a_policy_variable_allow_nothing() -> None:
     for change in ({"Unless": "it rains"}, {"Resource": "arn:aws:sqs:*:*:${aws:username}"}):
-        assert verdict({**GRANT, **change}) is Verdict.NO_MATCH
-        assert verdict(GRANT, {**GRANT, **change, "Effect": "Deny"}) is Verdict.DENIED
+        assert verdict({**GRANT, **change}) is Decision.NO_MATCH
+        assert verdict(GRANT, {**GRANT, **change, "Effect": "Deny"}) is Decision.DENIED
 
 
 # --- policies of AWS's documentation ---------------------------------------------------------------------------------
@@ -170,42 +170,42 @@ def test_services_that_act_for_a_resource(statement: Any, service: str, keys: di
     """ "Subscribing a queue to a topic" (SNS), "Granting permissions to publish event notifications" (S3), "Using
     resource-based policies for EventBridge"."""
     principal = Principal(None, None, f"{service}.amazonaws.com")
-    assert verdict(statement, principal=principal, **keys) is Verdict.ALLOWED
+    assert verdict(statement, principal=principal, **keys) is Decision.ALLOWED
     for name in keys:
-        assert verdict(statement, principal=principal, **{**keys, name: TOPIC + "s"}) is Verdict.NO_MATCH
+        assert verdict(statement, principal=principal, **{**keys, name: TOPIC + "s"}) is Decision.NO_MATCH
         missing = {key: value for key, value in keys.items() if key != name}
-        assert verdict(statement, principal=principal, **missing) is Verdict.NO_MATCH
-    assert verdict(statement, principal=make_root(PARTNER)) is Verdict.NO_MATCH
+        assert verdict(statement, principal=principal, **missing) is Decision.NO_MATCH
+    assert verdict(statement, principal=make_root(PARTNER)) is Decision.NO_MATCH
 
 
 def test_a_deny_of_what_is_not_encrypted() -> None:
     """ "Ensure that only encrypted connections are used" (SQS Developer Guide, "Security best practices")."""
-    for encrypted, expected in (("true", Verdict.ALLOWED), ("false", Verdict.DENIED)):
+    for encrypted, expected in (("true", Decision.ALLOWED), ("false", Decision.DENIED)):
         secure = request(make_root(PARTNER), {"aws:securetransport": encrypted})
         assert evaluate(policy(GRANT, ENCRYPTED_ONLY), secure) is expected
 
 
 # --- users -----------------------------------------------------------------------------------------------------------
 def test_a_statement_for_an_account_allows_its_users_if_the_account_does() -> None:
-    assert verdict(GRANT, principal=USER) is Verdict.ACCOUNT_ALLOWED
-    assert verdict({**GRANT, "Principal": {"AWS": USER.arn}}, principal=USER) is Verdict.ALLOWED
-    assert verdict({**GRANT, "Effect": "Deny"}, principal=USER) is Verdict.DENIED
-    assert verdict({**GRANT, "Principal": {"AWS": USER.arn}}) is Verdict.NO_MATCH  # the root user
+    assert verdict(GRANT, principal=USER) is Decision.ACCOUNT_ALLOWED
+    assert verdict({**GRANT, "Principal": {"AWS": USER.arn}}, principal=USER) is Decision.ALLOWED
+    assert verdict({**GRANT, "Effect": "Deny"}, principal=USER) is Decision.DENIED
+    assert verdict({**GRANT, "Principal": {"AWS": USER.arn}}) is Decision.NO_MATCH  # the root user
 
 
 def test_policies_of_a_user() -> None:
     send = {"Effect": "Allow", "Action": "sqs:Send*", "Resource": "*"}
     deny = {"Effect": "Deny", "Action": "sqs:*", "NotResource": "arn:aws:sqs:*:*:orders"}
-    assert evaluate_user((), request(USER)) is Verdict.NO_MATCH
-    assert evaluate_user((policy(send),), request(USER)) is Verdict.ALLOWED
-    assert evaluate_user((policy(send),), request(USER, action="ReceiveMessage")) is Verdict.NO_MATCH
-    assert evaluate_user((policy(send), policy(deny)), request(USER)) is Verdict.ALLOWED
-    assert evaluate_user((policy(send), policy(deny)), request(USER, arn=ARN + "s")) is Verdict.DENIED
-    assert evaluate_user((policy(GRANT),), request(USER)) is Verdict.NO_MATCH  # a Principal is for resources
+    assert evaluate_user((), request(USER)) is Decision.NO_MATCH
+    assert evaluate_user((policy(send),), request(USER)) is Decision.ALLOWED
+    assert evaluate_user((policy(send),), request(USER, action="ReceiveMessage")) is Decision.NO_MATCH
+    assert evaluate_user((policy(send), policy(deny)), request(USER)) is Decision.ALLOWED
+    assert evaluate_user((policy(send), policy(deny)), request(USER, arn=ARN + "s")) is Decision.DENIED
+    assert evaluate_user((policy(GRANT),), request(USER)) is Decision.NO_MATCH  # a Principal is for resources
 
 
 @pytest.mark.parametrize(
     "text", [None, "", "{}", "[]", "not json", '{"Statement": "x"}', '{"Statement": [1]}']
 )
 def test_a_policy_that_says_nothing(text: str | None) -> None:
-    assert evaluate(text, request(make_root(PARTNER))) is Verdict.NO_MATCH
+    assert evaluate(text, request(make_root(PARTNER))) is Decision.NO_MATCH

@@ -7,13 +7,13 @@ import asyncio
 
 import pytest
 
-from penstock_web.http.limits import Limits
+from penstock_web.http.limits import HttpLimits
 from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, answer
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time
 
-LIMITS = Limits()
+LIMITS = HttpLimits()
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 
@@ -172,7 +172,7 @@ async def test_a_refusal_waits_for_the_request_that_is_under_way() -> None:
 # --- number ----------------------------------------------------------------------------------------------------------
 async def test_a_connection_too_many_is_503_and_makes_room() -> None:
     """RFC 9110, 15.6.4."""
-    client = Client(Recorder(), limits=Limits(max_connections=2, max_share_of_an_address=1.0))
+    client = Client(Recorder(), limits=HttpLimits(max_connections=2, max_share_of_an_address=1.0))
     others = [another(client), another(client)]
     assert [other.statuses for other in others] == [[], [503]]
     assert b"retry-after: 1\r\n" in others[1].transport.written
@@ -185,7 +185,7 @@ async def test_a_connection_too_many_is_503_and_makes_room() -> None:
 
 
 async def test_one_address_cannot_take_all_connections() -> None:
-    client = Client(Recorder(), limits=Limits(max_connections=4, max_share_of_an_address=0.5))
+    client = Client(Recorder(), limits=HttpLimits(max_connections=4, max_share_of_an_address=0.5))
     others = [another(client, "192.0.2.1") for _ in range(3)]
     assert [other.statuses for other in others] == [[], [], [503]]
     await others[0].leave()

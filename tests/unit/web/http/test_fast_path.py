@@ -15,7 +15,7 @@ from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS
 from penstock_web.http.aws_protocols import AwsApplication
-from penstock_web.http.limits import Limits
+from penstock_web.http.limits import HttpLimits
 from penstock_web.runtime.deadlines import Deadlines
 from tests.support.web.fake_database import FakeDatabase, Reply
 from tests.support.web.fake_queue import HEADER, ORDERS, message
@@ -25,7 +25,7 @@ from tests.unit.web.test_driver import resources_on
 
 pytestmark = pytest.mark.virtual_time
 
-IDLE_SECONDS = Limits().idle_seconds
+IDLE_SECONDS = HttpLimits().idle_seconds
 LONG_WAY = b"the long way"
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from penstock_web.http.limits import Limits
+from penstock_web.http.limits import HttpLimits
 from penstock_web.http.lingering_close import LingeringClose
 from tests.support.web.http_connection import Transport
 
@@ -23,7 +23,7 @@ class Socket(Transport):
 @pytest.mark.parametrize(("pause", "closed_at"), [(4.0, 30.0), (6.0, 5.0)])
 async def test_it_reads_for_30_seconds_and_5_without_a_byte(pause: float, closed_at: float) -> None:
     transport = Socket()
-    lingering = LingeringClose(transport, Limits(), lambda _: None)
+    lingering = LingeringClose(transport, HttpLimits(), lambda _: None)
     assert (transport.lingering, transport.closed, transport.closed_at) == (lingering, True, None)
     for _ in range(10):
         await asyncio.sleep(pause)
@@ -35,6 +35,6 @@ async def test_it_reads_for_30_seconds_and_5_without_a_byte(pause: float, closed
 async def test_nothing_is_left_when_the_client_has_closed() -> None:
     transport = Socket()
     lost: list[Exception | None] = []
-    LingeringClose(transport, Limits(), lost.append).connection_lost(None)
+    LingeringClose(transport, HttpLimits(), lost.append).connection_lost(None)
     await asyncio.sleep(60)
     assert (lost, transport.closed_at) == ([None], None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock_web.http.limits import Limits
+from penstock_web.http.limits import HttpLimits
 from tests.support.web.http_connection import Client, Recorder
 from tests.support.web.virtual_clock import settle
 
@@ -18,7 +18,7 @@ CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-async def answered(*parts: bytes, limits: Limits | None = None) -> tuple[Recorder, Client]:
+async def answered(*parts: bytes, limits: HttpLimits | None = None) -> tuple[Recorder, Client]:
     """The application and the client, after these reads from the socket."""
     application = Recorder()
     client = Client(application, limits=limits)

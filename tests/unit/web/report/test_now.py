@@ -21,7 +21,7 @@ from penstock_web.report.advice import BY_CAUSE, BY_KIND, advice_on
 from penstock_web.report.last_hours import last_hours
 from penstock_web.report.now import now_section
 from penstock_web.report.page import STYLE
-from penstock_web.report.state import Named, QueueState, State
+from penstock_web.report.state import Named, QueueState, ReportState
 from tests.support.web.report_page import of_class, pictures, table
 
 NOW = datetime(2026, 11, 26, 17, 40, 30, tzinfo=UTC)
@@ -49,7 +49,7 @@ def queue(name: str, kind: Kind, minutes: Sequence[Minute] = (), **known: Any) -
 def page(*queues: QueueState, **known: Any) -> str:
     """The first screen with these queues in trouble."""
     counts = Counter(one.verdict.kind for one in queues)
-    return "".join(now_section(State(NOW, NOW, counts, list(queues), **known)))
+    return "".join(now_section(ReportState(NOW, NOW, counts, list(queues), **known)))
 
 
 def busy(*, minutes: int = 30, **counts: int) -> list[Minute]:
@@ -102,7 +102,7 @@ def test_what_a_cell_says(known: dict[str, Any], column: str, text: str) -> None
 
 def test_healthy_queues_are_one_line() -> None:
     counts = Counter({Kind.OK: 2000, Kind.IDLE: 3})
-    text = "".join(now_section(State(NOW, NOW, counts, healthy=[Named("calm", Kind.OK)])))
+    text = "".join(now_section(ReportState(NOW, NOW, counts, healthy=[Named("calm", Kind.OK)])))
     assert "None of 2,003 queues needs attention." in text
     assert "Healthy queues: 2,000 keep up, 3 are idle" in text
     assert "2,002 more" in text
@@ -111,7 +111,7 @@ def test_healthy_queues_are_one_line() -> None:
 
 def test_dead_letters_are_held_since() -> None:
     letters = QueueState("orders-dlq", Verdict(Kind.IDLE, backlog=41), facts(dead_letters=True))
-    state = State(NOW, NOW, Counter({Kind.IDLE: 15}), holding=[letters], number_holding=13)
+    state = ReportState(NOW, NOW, Counter({Kind.IDLE: 15}), holding=[letters], number_holding=13)
     text = re.sub(r"<.*?>", " ", "".join(now_section(state)))
     assert "orders-dlq holds 41 since 17:20" in " ".join(text.split())
     assert "12 more queues" in text
@@ -120,7 +120,7 @@ def test_dead_letters_are_held_since() -> None:
 
 def test_more_queues_than_are_shown() -> None:
     shown = [queue(f"q{n}", Kind.STALLED) for n in range(50)]
-    text = "".join(now_section(State(NOW, NOW, Counter({Kind.STALLED: 61}), shown)))
+    text = "".join(now_section(ReportState(NOW, NOW, Counter({Kind.STALLED: 61}), shown)))
     assert "11 more queues" in text
 
 
@@ -129,7 +129,7 @@ def test_more_queues_than_are_shown() -> None:
     [(None, "never measured"), (NOW - 3 * MINUTE, "last at 17:37 UTC"), (NOW - MINUTE, "")],
 )
 def test_a_service_that_does_not_measure(measured_at: datetime | None, said: str) -> None:
-    text = "".join(now_section(State(NOW, measured_at, Counter({Kind.IDLE: 2}))))
+    text = "".join(now_section(ReportState(NOW, measured_at, Counter({Kind.IDLE: 2}))))
     assert (said or "needs attention") in text
     assert ("measured: the service does not run" in text) == bool(said)
 

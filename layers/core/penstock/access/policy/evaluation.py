@@ -8,12 +8,12 @@ from enum import Enum
 from functools import lru_cache
 
 from .requests import AccessRequest, Principal
-from .statements import Statement, read_policy
+from .statements import PolicyStatement, read_policy
 
 MOST_VERDICTS = 4096
 
 
-class Verdict(Enum):
+class Decision(Enum):
     """The result of evaluating a policy. ACCOUNT_ALLOWED: it allows the caller's account, not the caller by name."""
 
     ALLOWED = "allowed"
@@ -22,20 +22,20 @@ class Verdict(Enum):
     NO_MATCH = "no match"
 
 
-def evaluate(policy: str | None, request: AccessRequest) -> Verdict:
+def evaluate(policy: str | None, request: AccessRequest) -> Decision:
     """Evaluates the policy of a queue or topic (JSON text, None: no policy)."""
     return _kept(policy, request, of_user=False)
 
 
-def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Verdict:
+def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision:
     """Evaluates a user's policies. They have no element Principal."""
     verdicts = [_kept(policy, request, of_user=True) for policy in policies]
-    return next((one for one in (Verdict.DENIED, Verdict.ALLOWED) if one in verdicts), Verdict.NO_MATCH)
+    return next((one for one in (Decision.DENIED, Decision.ALLOWED) if one in verdicts), Decision.NO_MATCH)
 
 
-def _kept(text: str | None, request: AccessRequest, *, of_user: bool) -> Verdict:
+def _kept(text: str | None, request: AccessRequest, *, of_user: bool) -> Decision:
     if not text:
-        return Verdict.NO_MATCH
+        return Decision.NO_MATCH
     keys = tuple(
         (key, request.keys[key]) for key in read_policy(text, of_user=of_user).keys if key in request.keys
     )
@@ -45,20 +45,20 @@ def _kept(text: str | None, request: AccessRequest, *, of_user: bool) -> Verdict
 @lru_cache(MOST_VERDICTS)
 def _verdict(
     text: str, of_user: bool, principal: Principal, action: str, arn: str, keys: tuple[tuple[str, str], ...]
-) -> Verdict:
+) -> Decision:
     request = AccessRequest(principal, action, arn, dict(keys))
-    verdict = Verdict.NO_MATCH
+    verdict = Decision.NO_MATCH
     for statement in read_policy(text, of_user=of_user).statements:
         if not statement.applies_to(request):
             continue
         if statement.denies and (of_user or denies(statement, principal)):
-            return Verdict.DENIED
+            return Decision.DENIED
         if not statement.denies:
             verdict = apply_allow(verdict, statement, principal, of_user=of_user)
     return verdict
 
 
-def denies(statement: Statement, principal: Principal) -> bool:
+def denies(statement: PolicyStatement, principal: Principal) -> bool:
     """Whether a Deny concerns this caller. A Deny for an account concerns all its users."""
     if statement.principals is None:
         return True
@@ -66,12 +66,14 @@ def denies(statement: Statement, principal: Principal) -> bool:
     return named is not statement.excludes_principals
 
 
-def apply_allow(before: Verdict, statement: Statement, principal: Principal, *, of_user: bool) -> Verdict:
+def apply_allow(
+    before: Decision, statement: PolicyStatement, principal: Principal, *, of_user: bool
+) -> Decision:
     """The verdict after an Allow that applies. `before`: the verdict of the statements before it."""
-    if of_user or before is Verdict.ALLOWED:
-        return Verdict.ALLOWED
+    if of_user or before is Decision.ALLOWED:
+        return Decision.ALLOWED
     if statement.principals is not None and statement.principals.name(principal):
-        return Verdict.ALLOWED
+        return Decision.ALLOWED
     if statement.principals is not None and statement.principals.name_account(principal):
-        return Verdict.ACCOUNT_ALLOWED
+        return Decision.ACCOUNT_ALLOWED
     return before

@@ -58,7 +58,7 @@ class Patterns(NamedTuple):
         return any(pattern.matches(text) for pattern in self.patterns) is not self.is_negated
 
 
-class Statement(NamedTuple):
+class PolicyStatement(NamedTuple):
     """One statement. A field is None if the element is missing or unsupported.
 
     `is_complete`: no element is unsupported or missing; otherwise an Allow never applies. `principals`: None in a
@@ -86,7 +86,7 @@ class Statement(NamedTuple):
 class Policy(NamedTuple):
     """The statements, and the keys that their conditions compare."""
 
-    statements: tuple[Statement, ...]
+    statements: tuple[PolicyStatement, ...]
     keys: tuple[str, ...]
 
 
@@ -127,7 +127,7 @@ def misspelling(text: str) -> str | None:
     return None
 
 
-def _statement(fields: dict[str, object], of_user: bool) -> Statement:
+def _statement(fields: dict[str, object], of_user: bool) -> PolicyStatement:
     actions = _patterns(fields, "Action", lower=True)
     resources = _patterns(fields, "Resource")
     conditions = read_conditions(fields["Condition"]) if "Condition" in fields else ()
@@ -135,7 +135,7 @@ def _statement(fields: dict[str, object], of_user: bool) -> Statement:
     principals = _principals(fields.get("NotPrincipal" if excludes else "Principal"))
     understood = None not in (actions, resources, conditions) and fields.keys() <= _ELEMENTS
     named = of_user == (principals is None) and not excludes
-    return Statement(
+    return PolicyStatement(
         denies=fields.get("Effect") != "Allow",
         is_complete=understood and named and fields.get("Effect") == "Allow",
         principals=principals,

@@ -108,12 +108,12 @@ class MailCarrier:
         finally:
             client.close()
 
-    async def _connect(self) -> "Client":
+    async def _connect(self) -> "SmtpClient":
         """Opens a connection for mails. Raises SMTPException, OSError, TimeoutError."""
         async with asyncio.timeout(CONNECT_SECONDS):
             connected = await self._dial()
         server = self._server
-        client = Client(
+        client = SmtpClient(
             hostname=server.host,  # for its certificate
             sock=connected,
             use_tls=server.secure,
@@ -165,7 +165,7 @@ class MailCarrier:
         return self._tls
 
 
-class Client(SMTP):
+class SmtpClient(SMTP):
     """A client that drops its connection on close, even if the server does not answer."""
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ class PlannedSchedule(NamedTuple):
     plan: Plan
 
 
-class Store:
+class FiringStore:
     """Makes calls on one autocommit connection. If it raises psycopg.Error, the batch is rolled back."""
 
     def __init__(

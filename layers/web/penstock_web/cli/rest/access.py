@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from penstock_web.system_account import LocalError
 
-from .client import Client
+from .client import RestClient
 from .printing import print_fields, print_table
 
 if TYPE_CHECKING:
@@ -19,19 +19,21 @@ _KEYS = ("id", "kind", "user", "created_at", "last_used_at", "expires_at", "revo
 
 def list_users(endpoint: str) -> None:
     """A line for each user."""
-    print_table(Client(endpoint).members("/users"), json=False, columns=("name", "policies", "created_at"))
+    print_table(
+        RestClient(endpoint).members("/users"), json=False, columns=("name", "policies", "created_at")
+    )
 
 
 def show_user(endpoint: str, name: str) -> None:
     """A user, with policies and keys. Raises LocalError for an unknown one."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     print_fields(_find_row(client.members("/users"), "name", name, "user"))
     print_table((key for key in client.members("/keys") if key["user"] == name), json=False, columns=_KEYS)
 
 
 def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> None:
     """Makes a user, or gives one other policies. Raises LocalError for one that exists, or does not."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     exists = any(user["name"] == name for user in client.members("/users"))
     if exists == new:
         raise LocalError(f"there is {'a' if new else 'no'} user {name!r}")
@@ -41,18 +43,18 @@ def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> Non
 
 def end_user(endpoint: str, name: str) -> None:
     """Revokes a user's keys and forgets the user."""
-    Client(endpoint).call("DELETE", _user(name))
+    RestClient(endpoint).call("DELETE", _user(name))
     print(f"ended {name}")
 
 
 def list_keys(endpoint: str) -> None:
     """A line for each key of the account."""
-    print_table(Client(endpoint).members("/keys"), json=False, columns=_KEYS)
+    print_table(RestClient(endpoint).members("/keys"), json=False, columns=_KEYS)
 
 
 def show_key(endpoint: str, key_id: str) -> None:
     """Describes a key, without its secret. Raises LocalError for an unknown one."""
-    print_fields(_find_row(Client(endpoint).members("/keys"), "id", key_id, "key"))
+    print_fields(_find_row(RestClient(endpoint).members("/keys"), "id", key_id, "key"))
 
 
 def create_key(
@@ -60,7 +62,7 @@ def create_key(
 ) -> None:
     """Makes a key and shows it."""
     given = {"bearer": bearer, "user": user, "description": description, "expires_at": expires_at}
-    made = Client(endpoint).call("POST", "/keys", {k: v for k, v in given.items() if v is not None})
+    made = RestClient(endpoint).call("POST", "/keys", {k: v for k, v in given.items() if v is not None})
     if bearer:
         print(f"Authorization: Bearer {made['token']}")
     else:
@@ -70,13 +72,13 @@ def create_key(
 
 def limit_key(endpoint: str, key_id: str, expires_at: datetime | None) -> None:
     """Sets when a key expires; None: never."""
-    Client(endpoint).call("PATCH", _key(key_id), {"expires_at": expires_at})
+    RestClient(endpoint).call("PATCH", _key(key_id), {"expires_at": expires_at})
     print(f"expires: {'never' if expires_at is None else expires_at}")
 
 
 def revoke_key(endpoint: str, key_id: str) -> None:
     """Refuses a key from now on."""
-    Client(endpoint).call("DELETE", _key(key_id))
+    RestClient(endpoint).call("DELETE", _key(key_id))
     print(f"revoked {key_id}")
 
 

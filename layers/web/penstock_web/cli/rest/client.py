@@ -41,7 +41,7 @@ class RefusedError(LocalError):
         self.code = code
 
 
-class Client:
+class RestClient:
     """Calls a service. Each method raises LocalError, in a line, for an error and if the service does not answer."""
 
     def __init__(

@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.system_account import LocalError
 
-from .client import Client, queue_path
+from .client import RestClient, queue_path
 from .options import Endpoint, Json, Name
 from .printing import print_json, print_messages, print_table, say, shorten
 from .values import accept_only, json_object, whole_number
@@ -52,7 +52,7 @@ def search(
     """Looks on until it has found so many, or has looked at all."""
     from penstock.management.messages.types import FoundPage
 
-    client, left, body = Client(endpoint), limit, {"filter": _filter(filter_)}
+    client, left, body = RestClient(endpoint), limit, {"filter": _filter(filter_)}
     while left > 0:
         path = queue_path(name, "/messages/search")
         page = client.decoded(FoundPage, "POST", path, {**body, "limit": left})
@@ -79,7 +79,9 @@ def failures(
     json: Json = False,
 ) -> None:
     """The largest group first; with --json samples and the filter of each."""
-    answer = Client(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
+    answer = RestClient(endpoint).call(
+        "GET", queue_path(name, "/failures"), by=by or None, attribute=attribute
+    )
     groups = answer["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
@@ -123,7 +125,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
         raise LocalError("either --id or --filter")
     given = {"ids": ids or None, "filter": None if ids else _filter(filter_), "to": to, "per_second": rate,
              "canary": canary}  # fmt: skip
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     move = client.call("POST", queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
     if wait:
         move = _watch_move(client, name, move, json)
@@ -133,7 +135,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
 @moves.command("list", help="list the last ten moves of a queue")
 def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """The newest first."""
-    rows = Client(endpoint).members(queue_path(name, "/moves"), "moves")
+    rows = RestClient(endpoint).members(queue_path(name, "/moves"), "moves")
     print_table(rows, json, ("id", "state", "moved", "of", "skipped", "to", "started_at", "problem"))
 
 
@@ -143,18 +145,18 @@ def continue_move(
 ) -> None:
     """With --rate at another rate."""
     body = {} if rate is None else {"per_second": rate}
-    answer = Client(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
+    answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
     say(answer, json, f"move {move}: {_progress(answer)}")
 
 
 @moves.command("cancel", help="end a move; what it has moved stays where it is now")
 def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = False) -> None:
     """No message is lost."""
-    answer = Client(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
+    answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
     say(answer, json, f"move {move}: {_progress(answer)}")
 
 
-def _watch_move(client: Client, name: str, move: Document, json: bool) -> Document:
+def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
     """The move once it has ended or waits to be continued; its progress soon, then once a second."""
     pause = _FIRST_LOOK_SECONDS
     while move["state"] == "running":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from .client import Client
+from .client import RestClient
 from .options import Endpoint, Json
 from .printing import print_table, say
 from .values import whole_number
@@ -29,7 +29,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """In the order of their ids."""
-    print_table(_all(Client(endpoint), state), json, _COLUMNS)
+    print_table(_all(RestClient(endpoint), state), json, _COLUMNS)
 
 
 @app.command("retry", help="deliver now; one that was given up gets all its attempts again")
@@ -39,10 +39,10 @@ def retry(
     json: Json = False,
 ) -> None:
     """One that is under way is left alone."""
-    say(Client(endpoint).call("POST", f"/deliveries/{id_}/retry"), json, f"delivery {id_} is tried now")
+    say(RestClient(endpoint).call("POST", f"/deliveries/{id_}/retry"), json, f"delivery {id_} is tried now")
 
 
-def _all(client: Client, state: str) -> Iterator[Document]:
+def _all(client: RestClient, state: str) -> Iterator[Document]:
     after = None
     while page := client.members("/deliveries", state=state, limit=_A_PAGE, after=after):
         yield from page

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from .client import Client
+from .client import RestClient
 from .options import Endpoint, Json, complete_queue
 from .printing import print_described, print_table, say
 from .values import json_object, whole_number
@@ -26,14 +26,14 @@ def list_(
     json: Json = False,
 ) -> None:
     """In the order of their ids."""
-    found = Client(endpoint).pages("/mappings", "mappings", queue=queue, function=function)
+    found = RestClient(endpoint).pages("/mappings", "mappings", queue=queue, function=function)
     print_table(found, json, COLUMNS)
 
 
 @app.command("show", help="show a mapping")
 def show(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
     """One mapping."""
-    print_described(Client(endpoint).call("GET", _path(mapping)), json)
+    print_described(RestClient(endpoint).call("GET", _path(mapping)), json)
 
 
 @app.command("put", help="let a queue trigger a function or a URL, or change how it does")
@@ -71,7 +71,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     json: Json = False,
 ) -> None:
     """All that is not named goes back to its default. A mapping that is there stays enabled or disabled."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     options: dict[str, object] = {
         "batch_size": batch_size,
         "window_secs": window,
@@ -92,19 +92,19 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 @app.command("enable", help="let a mapping trigger its function (again)")
 def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
     """From now on, the mapping has the caller's rights."""
-    say(Client(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
+    say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
 
 
 @app.command("disable", help="trigger nothing more until the mapping is enabled")
 def disable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
     """Messages stay in the queue; invocations under way end."""
-    say(Client(endpoint).call("PATCH", _path(mapping), {"enabled": False}), json, f"disabled {mapping}")
+    say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": False}), json, f"disabled {mapping}")
 
 
 @app.command("delete", help="delete a mapping; the queue and its messages stay")
 def delete(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
     """An error if the mapping does not exist."""
-    Client(endpoint).call("DELETE", _path(mapping))
+    RestClient(endpoint).call("DELETE", _path(mapping))
     say({"deleted": mapping}, json, f"deleted {mapping}")
 
 

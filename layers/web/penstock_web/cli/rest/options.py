@@ -14,10 +14,10 @@ _COMPLETION_SECONDS: Final = 1.0
 
 def complete_queue(beginning: str) -> list[str]:
     """Names of queues that begin so, as a shell asks for them; none where no service answers at once."""
-    from .client import Client
+    from .client import RestClient
 
     try:
-        page = Client(seconds=_COMPLETION_SECONDS).call("GET", "/queues", limit=1_000)
+        page = RestClient(seconds=_COMPLETION_SECONDS).call("GET", "/queues", limit=1_000)
     except LocalError:
         return []
     queues = page["queues"]

@@ -13,7 +13,7 @@ import typer
 
 from penstock_web.system_account import LocalError
 
-from .client import Client, RefusedError, queue_path
+from .client import RefusedError, RestClient, queue_path
 from .options import Endpoint, Json, Name, Yes, confirm
 from .printing import count_noun, print_described, print_json, print_messages, print_table, say, shorten
 from .values import accept_only, json_or_text, whole_number
@@ -36,7 +36,7 @@ _ONE_LOOK: Final = 1_000  # messages of a request that looks
 @app.command("queues", help="list the queues, with how many messages each has")
 def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     """All queues of the account, by name."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     rows = (client.call("GET", queue_path(name)) for name in client.queue_names())
     if not json:
         rows = (row | {"paused": "paused" if _is_paused(row) else ""} for row in rows)
@@ -46,7 +46,7 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
 @app.command("queue", help="show a queue: its counts, attributes and tags")
 def queue(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """One queue."""
-    print_described(Client(endpoint).call("GET", queue_path(name)), json)
+    print_described(RestClient(endpoint).call("GET", queue_path(name)), json)
 
 
 @app.command("create", help="make a queue")
@@ -74,7 +74,7 @@ def create(
     if max_receives is not None and dead_letters is None:
         raise LocalError("--max-receives needs --dead-letters QUEUE")
     attributes: Attributes = dict(_pair(text) for text in attribute or ())
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     if dead_letters is not None:
         target = client.call("GET", queue_path(dead_letters))["arn"]
         attributes["RedrivePolicy"] = {
@@ -109,7 +109,7 @@ def send(
     """A message that is JSON keeps its numbers and order, without spaces between; anything else arrives as a text."""
     options = {"delay": delay, "group_id": group, "dedup_id": dedup}
     given = {key: value for key, value in options.items() if value is not None}
-    client, sent = Client(endpoint), 0
+    client, sent = RestClient(endpoint), 0
     texts = (line.rstrip("\n") for line in sys.stdin) if message == "-" else iter([message])
     for together in _chunks(texts):
         answer = client.call(
@@ -144,7 +144,7 @@ def receive(
     json: Json = False,
 ) -> None:
     """Prints the messages, and deletes them if told."""
-    client, path = Client(endpoint), queue_path(name, "/messages")
+    client, path = RestClient(endpoint), queue_path(name, "/messages")
     found = client.messages(path, max=max_, wait=wait, vt=hide)
     print_messages(found, json)
     if delete and found:
@@ -170,7 +170,7 @@ def peek(
     json: Json = False,
 ) -> None:
     """Changes nothing: neither the count of receives nor the visibility."""
-    client, path = Client(endpoint), queue_path(name, "/messages/peek")
+    client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
     states = _STATES if state == "all" else (state,)
     found = [message for one in states for message in client.messages(path, state=one, limit=limit)]
     found.sort(key=lambda message: (message.entered_at or "", message.id))
@@ -193,7 +193,7 @@ def tail(
     """
     import time
 
-    client, path = Client(endpoint), queue_path(name, "/messages/peek")
+    client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
     seen = {message.id for message in _waiting(client, path)}
     left = count
     try:
@@ -213,7 +213,7 @@ def tail(
 @app.command("purge", help="delete all messages of a queue")
 def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
     """Asks first."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     confirm(yes, f"Delete all messages of {name}?")
     answer = client.call("POST", queue_path(name, "/purge"))
     say(answer, json, f"deleted {count_noun(answer['deleted'], 'message')} of {name}")
@@ -239,7 +239,7 @@ def delete(
     """Asks before it deletes a queue."""
     if ids and receipts:
         raise LocalError("either --id or --receipt")
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     if ids or receipts:
         wanted: dict[str, object] = {"ids": ids} if ids else {"receipts": receipts}
         _delete_messages(client, name, wanted, json)
@@ -252,21 +252,21 @@ def delete(
 @app.command("pause", help="hand out no message of a queue until it is resumed; it goes on taking messages")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Messages in flight may be deleted."""
-    Client(endpoint).call("POST", queue_path(name, "/pause"))
+    RestClient(endpoint).call("POST", queue_path(name, "/pause"))
     say({"paused": name}, json, f"{name} is paused")
 
 
 @app.command("resume", help="hand out messages of a queue again")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """It is no error if the queue is not paused."""
-    Client(endpoint).call("POST", queue_path(name, "/resume"))
+    RestClient(endpoint).call("POST", queue_path(name, "/resume"))
     say({"resumed": name}, json, f"{name} is resumed")
 
 
 @app.command("receivers", help="show who received from a queue in the last day")
 def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """The last one first."""
-    rows = Client(endpoint).members(queue_path(name, "/receivers"))
+    rows = RestClient(endpoint).members(queue_path(name, "/receivers"))
     if not json:
         rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
     print_table(rows, json, ("caller", "user_agent", "address", "last_received_at", "messages"))
@@ -277,7 +277,7 @@ def _is_paused(queue: Document) -> bool:
     return isinstance(attributes, dict) and attributes.get("paused") in (True, "true")
 
 
-def _delete_messages(client: Client, name: str, wanted: dict[str, object], json: bool) -> None:
+def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], json: bool) -> None:
     """Raises LocalError if none of these messages exists any more."""
     answer = client.call("DELETE", queue_path(name, "/messages"), wanted)
     deleted = answer["deleted"]
@@ -287,7 +287,7 @@ def _delete_messages(client: Client, name: str, wanted: dict[str, object], json:
     say(answer, json, f"deleted {count_noun(number, 'message')} of {name}")
 
 
-def _same_queue(client: Client, name: str, wanted: Attributes) -> Document:
+def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
     """The queue that is there. Raises LocalError, as CreateQueue does, if it has other attributes than these."""
     from penstock.management.queues import attributes_as_text
     from penstock.sqs.attributes import check_queue_attributes
@@ -325,7 +325,7 @@ def _chunks(texts: Iterator[str]) -> Iterator[Sequence[str]]:
         yield together
 
 
-def _waiting(client: Client, path: str) -> Iterator[StoredMessage]:
+def _waiting(client: RestClient, path: str) -> Iterator[StoredMessage]:
     """Visible messages, of all pages."""
     after = None
     while page := client.messages(path, state="visible", limit=_ONE_LOOK, after=after):

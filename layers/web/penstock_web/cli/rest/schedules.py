@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.system_account import LocalError
 
-from .client import Client
+from .client import RestClient
 from .options import Endpoint, Json
 from .printing import count_noun, print_fields, print_json, print_table, say
 from .values import json_or_text, whole_number
@@ -35,7 +35,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """In the order of their names."""
-    found = Client(endpoint).members("/schedules", "schedules", status=status, name_prefix=prefix)
+    found = RestClient(endpoint).members("/schedules", "schedules", status=status, name_prefix=prefix)
     rows = found if json else [_without_time_if_paused(schedule) for schedule in found]
     print_table(rows, json, ("name", "status", "expression", "timezone", "next_fire_at", "last_error"))
 
@@ -43,7 +43,7 @@ def list_(
 @app.command("show", help="show a schedule, its meaning in words and its next times")
 def show(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """One schedule."""
-    found = Client(endpoint).call("GET", _path(name))
+    found = RestClient(endpoint).call("GET", _path(name))
     if json:
         print_json(found)
     else:
@@ -75,7 +75,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
         "timezone": timezone,
         "target": {**destination, "message": json_or_text(message)},
     }
-    made = Client(endpoint).call("PUT", _path(name), body)
+    made = RestClient(endpoint).call("PUT", _path(name), body)
     warning = f"; {made['warning']}" if made.get("warning") else ""
     say(made, json, f"{name}: {made['human_readable']}, next at {made['next_fire_at']}{warning}")
 
@@ -83,20 +83,20 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 @app.command("pause", help="fire a schedule no more until it is resumed")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Keeps the schedule."""
-    say(Client(endpoint).call("PATCH", _path(name), {"status": "paused"}), json, f"paused {name}")
+    say(RestClient(endpoint).call("PATCH", _path(name), {"status": "paused"}), json, f"paused {name}")
 
 
 @app.command("resume", help="fire a paused schedule again")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """From now on."""
-    resumed = Client(endpoint).call("PATCH", _path(name), {"status": "active"})
+    resumed = RestClient(endpoint).call("PATCH", _path(name), {"status": "active"})
     say(resumed, json, f"resumed {name}, next at {resumed['next_fire_at']}")
 
 
 @app.command("run", help="fire a schedule now, also a paused one; its next time stays as it is")
 def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Outside the schedule."""
-    fired = Client(endpoint).call("POST", f"{_path(name)}/runs")
+    fired = RestClient(endpoint).call("POST", f"{_path(name)}/runs")
     ids = fired["msg_ids"]
     sent = len(ids) if isinstance(ids, list) else 0
     say(fired, json, f"{name} sent {count_noun(sent, 'message')}")
@@ -105,7 +105,7 @@ def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 @app.command("delete", help="delete a schedule")
 def delete(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """An error if the schedule does not exist: the service itself ignores that."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     client.call("GET", _path(name))
     client.call("DELETE", _path(name))
     say({"deleted": name}, json, f"deleted {name}")
@@ -126,7 +126,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 ) -> None:
     """The meaning in words, and a time a line."""
     body = {**_expression(cron, every, when, at), "timezone": timezone, "count": count}
-    found = Client(endpoint).call("POST", "/previews", body)
+    found = RestClient(endpoint).call("POST", "/previews", body)
     times = found["next_fires"]
     lines = [found["human_readable"], *(times if isinstance(times, list) else ())]
     say(found, json, "\n".join(map(str, lines)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from .client import Client
+from .client import RestClient
 from .options import Endpoint, Json
 from .printing import print_fields, print_json, print_table
 
@@ -27,7 +27,7 @@ _SHOWN: Final = 15
 @app.command("status", help="show a service: address, version, database, and queues that need attention")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
     """1 if the service cannot work, else 0, whatever its queues are like."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     life, ready = client.health("/livez"), client.health("/readyz")
     works = ready.get("status") == "ok"
     shown: Document = {
@@ -53,7 +53,7 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
     return int(not works)
 
 
-def _verdicts(client: Client) -> Iterator[Document]:
+def _verdicts(client: RestClient) -> Iterator[Document]:
     """A queue's name with the members of its verdict."""
     following = None
     while True:

@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.system_account import LocalError
 
-from .client import Client, queue_path
+from .client import RestClient, queue_path
 from .options import Endpoint, Json, Yes, confirm
 from .printing import print_described, print_table, say
 from .values import json_object, json_or_text
@@ -26,25 +26,25 @@ Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="name of the topic")
 @topics.command("list", help="list the topics")
 def list_topics(endpoint: Endpoint = None, json: Json = False) -> None:
     """By name."""
-    print_table(Client(endpoint).pages("/topics", "topics"), json, ("name", "arn"))
+    print_table(RestClient(endpoint).pages("/topics", "topics"), json, ("name", "arn"))
 
 
 @topics.command("show", help="show a topic, its attributes and tags")
 def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """One topic."""
-    print_described(Client(endpoint).call("GET", _path(topic)), json)
+    print_described(RestClient(endpoint).call("GET", _path(topic)), json)
 
 
 @topics.command("create", help="make a topic; a name that ends in .fifo makes a FIFO topic")
 def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """It is no error if there is one."""
-    say(Client(endpoint).call("POST", "/topics", {"name": topic}), json, f"the topic {topic} exists")
+    say(RestClient(endpoint).call("POST", "/topics", {"name": topic}), json, f"the topic {topic} exists")
 
 
 @topics.command("delete", help="delete a topic and its subscriptions")
 def delete_topic(topic: Topic, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
     """Asks first."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     client.call("GET", _path(topic))  # 404 for a name that is written wrong
     confirm(yes, f"Delete the topic {topic} and its subscriptions?")
     client.call("DELETE", _path(topic))
@@ -68,14 +68,14 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     given = {"subject": subject, "group_id": group, "dedup_id": dedup}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
-    answer = Client(endpoint).call("POST", _path(topic, "/messages"), body)
+    answer = RestClient(endpoint).call("POST", _path(topic, "/messages"), body)
     say(answer, json, f"published {answer['message_id']} to {topic}")
 
 
 @subscriptions.command("list", help="list the subscriptions of a topic")
 def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """One that has not confirmed yet has no ARN."""
-    rows = Client(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
+    rows = RestClient(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
     if not json:
         rows = (row | {"arn": row["arn"] or "(has not confirmed)"} for row in rows)
     print_table(rows, json, ("protocol", "endpoint", "arn"))
@@ -112,7 +112,7 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     }  # fmt: skip
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"filter_on": filter_on, "raw": raw}
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     if queue is not None and not queue.startswith("arn:"):
         client.call("GET", queue_path(queue))  # as on AWS, a topic would take one that does not exist
     answer = client.call("POST", _path(topic, "/subscriptions"), body)
@@ -135,7 +135,7 @@ def delete_subscription(
     if arn.count(":") != 6:
         raise LocalError(f"{arn} is not the ARN of a subscription")
     path = _path(topic.rpartition(":")[2], f"/subscriptions/{quote(subscription, safe='')}")
-    Client(endpoint).call("DELETE", path)
+    RestClient(endpoint).call("DELETE", path)
     say({"deleted": arn}, json, f"ended {arn}")
 
 

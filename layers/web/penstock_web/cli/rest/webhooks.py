@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.system_account import LocalError
 
-from .client import Client
+from .client import RestClient
 from .options import Endpoint, Json
 from .printing import print_json, print_table, say
 from .values import whole_number
@@ -33,7 +33,7 @@ Url = Annotated[str, typer.Argument(metavar="URL", help="as it was subscribed")]
 )
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
     """Of the newest 10,000 attempts; those with most failures first."""
-    rows = Client(endpoint).members("/deliveries/endpoints")
+    rows = RestClient(endpoint).members("/deliveries/endpoints")
     columns = (
         "endpoint",
         "attempts",
@@ -56,7 +56,7 @@ def attempts(
     json: Json = False,
 ) -> None:
     """Looks on until it has found so many, or has looked at all."""
-    rows = _attempts(Client(endpoint), url, failed, limit)
+    rows = _attempts(RestClient(endpoint), url, failed, limit)
     columns = ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error")
     print_table(rows, json, columns)
 
@@ -64,21 +64,21 @@ def attempts(
 @app.command("pause", help="deliver nothing to an endpoint until it is resumed; messages wait")
 def pause(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """Attempts under way go on."""
-    Client(endpoint).call("POST", "/deliveries/endpoints/pause", {"endpoint": url})
+    RestClient(endpoint).call("POST", "/deliveries/endpoints/pause", {"endpoint": url})
     say({"paused": url}, json, f"{url} is paused")
 
 
 @app.command("resume", help="deliver to an endpoint again; waiting messages are due now")
 def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """Also one that was paused since it failed."""
-    Client(endpoint).call("POST", "/deliveries/endpoints/resume", {"endpoint": url})
+    RestClient(endpoint).call("POST", "/deliveries/endpoints/resume", {"endpoint": url})
     say({"resumed": url}, json, f"{url} is resumed")
 
 
 @app.command("test", help="send a test event to an endpoint, and show what it answers")
 def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """Signed, guarded and logged like every delivery. Waits 20 s; fails unless it was delivered."""
-    client = Client(endpoint)
+    client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
     answer = _wait_for_attempt(client, url, str(sent["message_id"]))
     if answer is None:
@@ -101,7 +101,7 @@ def replay(
     json: Json = False,
 ) -> None:
     """Each gets all its attempts again."""
-    client, given = Client(endpoint), {"endpoint": url, "since": since, "limit": 10_000}
+    client, given = RestClient(endpoint), {"endpoint": url, "since": since, "limit": 10_000}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     total = 0
     while True:
@@ -116,7 +116,7 @@ def replay(
         print(f"{total} {'delivery is' if total == 1 else 'deliveries are'} due again")
 
 
-def _wait_for_attempt(client: Client, url: str, message_id: str) -> Document | None:
+def _wait_for_attempt(client: RestClient, url: str, message_id: str) -> Document | None:
     """The first attempt to deliver this message; None if none happened in 20 seconds."""
     for _ in range(round(_LONGEST_LOOK_SECONDS / _LOOK_SECONDS)):
         for attempt in _attempts(client, url, failed=False, limit=100):
@@ -126,7 +126,7 @@ def _wait_for_attempt(client: Client, url: str, message_id: str) -> Document | N
     return None
 
 
-def _attempts(client: Client, url: str | None, failed: bool, limit: int) -> Iterator[Document]:
+def _attempts(client: RestClient, url: str | None, failed: bool, limit: int) -> Iterator[Document]:
     before: object = None
     while limit > 0:
         page = client.call(

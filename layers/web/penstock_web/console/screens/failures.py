@@ -30,7 +30,7 @@ class Sample(NamedTuple):
     is_cut: bool
 
 
-class Shown(NamedTuple):
+class ShownFailures(NamedTuple):
     """A group. `parameters`: the filter that finds its messages, None where none does; `markdown`: the first sample."""
 
     group: FailureGroup
@@ -69,7 +69,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-def show_group(name: str, group: FailureGroup) -> Shown:
+def show_group(name: str, group: FailureGroup) -> ShownFailures:
     """A group as the page has it."""
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [one.pretty or one.row.body for one in seen]
@@ -91,7 +91,7 @@ def show_group(name: str, group: FailureGroup) -> Shown:
     markdown = as_markdown(
         f"{plural(group.messages, 'dead letter')} in {name}", facts, texts[0], "json" if first.pretty else ""
     )
-    return Shown(
+    return ShownFailures(
         group, samples, None if group.filter is None else as_parameters(group.filter), markdown,
         source and source.rpartition(":")[2],
     )  # fmt: skip
