@@ -213,7 +213,7 @@ def test_status_names_queues_that_need_attention(penstock: Command, monkeypatch:
     kinds = {"fine": "ok", "slow": "falling_behind", "stuck": "stalled", "new": None}
     rest = {"since": None, "backlog": 7, "cause_text": "no receives"}
     monkeypatch.setattr(
-        "penstock_web.cli.rest.status._verdicts",
+        "penstock_web.cli.commands.status._verdicts",
         lambda _client: iter([{"name": name, "kind": kind, **rest} for name, kind in kinds.items()]),
     )
     printed = penstock("status").splitlines()

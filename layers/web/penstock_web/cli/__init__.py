@@ -26,10 +26,10 @@ from penstock_web.system_account import LocalError
 MODULES: Final = {
     "Installation": ("up", "migrate", "doctor", "settings", "demo", "worker"),
     "Access": ("keys", "users", "roles"),
-    "Queues": ("rest.status", "rest.queues", "rest.dead_letters"),
-    "Topics and webhooks": ("rest.topics", "rest.webhooks", "rest.deliveries"),
-    "Schedules": ("rest.schedules",),
-    "Functions": ("rest.mappings",),
+    "Queues": ("commands.status", "commands.queues", "commands.dead_letters"),
+    "Topics and webhooks": ("commands.topics", "commands.webhooks", "commands.deliveries"),
+    "Schedules": ("commands.schedules",),
+    "Functions": ("commands.mappings",),
     "A file of all": ("manifest",),
     "Metrics": ("metrics",),
 }

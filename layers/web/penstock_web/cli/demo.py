@@ -27,7 +27,7 @@ def demo(
     """Send, receive and delete 1,000 messages; 0 when every one of them came back, else 1."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from .rest.client import RestClient
+    from .commands.client import RestClient
 
     try:
         client = _client(RestClient(endpoint).endpoint)

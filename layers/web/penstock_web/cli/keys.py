@@ -14,7 +14,7 @@ import typer
 
 from penstock.settings import Settings
 
-from .rest.options import Remote
+from .commands.options import Remote
 
 if TYPE_CHECKING:
     from .key_ring import KeyRing
@@ -47,7 +47,7 @@ def create(
     endpoint: Remote = None,
 ) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         refuse_account(account)
         access.create_key(
@@ -64,7 +64,7 @@ def create(
 @app.command("show", help="show a key, without its secret")
 def show(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         access.show_key(endpoint, key)
         return
@@ -79,7 +79,7 @@ def limit(
     endpoint: Remote = None,
 ) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         access.limit_key(endpoint, key, _moment(expires))
         return
@@ -90,7 +90,7 @@ def limit(
 @app.command("list", help="show every key")
 def list_(endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         access.list_keys(endpoint)
         return
@@ -102,7 +102,7 @@ def list_(endpoint: Remote = None) -> None:
 @app.command("revoke", help="refuse a key from now on")
 def revoke(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         access.revoke_key(endpoint, key)
         return

@@ -20,7 +20,7 @@ from penstock.management.metrics.views import show_verdict
 from penstock.management.verdicts import list_queue_names, rank_badness, read_verdicts
 from penstock.verdicts import Emptying, Kind, Verdict
 
-from .rest.client import RestClient
+from .commands.client import RestClient
 
 if TYPE_CHECKING:
     from penstock.postgres.database import Database

@@ -13,7 +13,7 @@ import typer
 from penstock.settings import Settings
 from penstock_web.system_account import LocalError
 
-from .rest.options import Endpoint, Json
+from .commands.options import Endpoint, Json
 
 if TYPE_CHECKING:
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
@@ -85,7 +85,7 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
     from penstock_web.manifest.current import portable, read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
 
-    from .rest.client import RestClient
+    from .commands.client import RestClient
 
     client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)
@@ -129,7 +129,7 @@ def plan_changes(
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
     from penstock_web.manifest.plan import Planner
 
-    from .rest.client import RestClient
+    from .commands.client import RestClient
 
     client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)

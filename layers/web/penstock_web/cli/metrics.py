@@ -11,8 +11,8 @@ import typer
 
 from penstock.settings import Settings
 
-from .rest.options import Endpoint
-from .rest.values import rfc_3339_time, whole_number
+from .commands.options import Endpoint
+from .commands.values import rfc_3339_time, whole_number
 
 OURS = ("penstock", "penstock_web", "penstock_metrics")
 

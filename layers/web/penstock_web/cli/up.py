@@ -12,8 +12,8 @@ import typer
 
 from penstock.settings import Settings
 
+from .commands.values import whole_number
 from .database_option import DatabaseAddress, variables_with
-from .rest.values import whole_number
 
 if TYPE_CHECKING:
     from penstock_web.manifest.model import Manifest

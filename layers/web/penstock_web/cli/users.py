@@ -14,8 +14,8 @@ import typer
 
 from penstock.settings import Settings
 
+from .commands.options import Remote
 from .keys import refuse_account
-from .rest.options import Remote
 
 if TYPE_CHECKING:
     from .key_ring import KeyRing
@@ -35,7 +35,7 @@ Policies = Annotated[
 @app.command("create", help="make a user; its keys: penstock keys create --user")
 def create(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         refuse_account(account)
         access.set_user(endpoint, name, _texts(policy), new=True)
@@ -47,7 +47,7 @@ def create(name: Name, policy: Policies, account: Account = None, endpoint: Remo
 @app.command("list", help="show every user")
 def list_(endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         access.list_users(endpoint)
         return
@@ -58,7 +58,7 @@ def list_(endpoint: Remote = None) -> None:
 @app.command("show", help="show a user with policies and keys")
 def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         refuse_account(account)
         access.show_user(endpoint, name)
@@ -70,7 +70,7 @@ def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
 @app.command("limit", help="give a user other policies")
 def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         refuse_account(account)
         access.set_user(endpoint, name, _texts(policy), new=False)
@@ -82,7 +82,7 @@ def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remot
 @app.command("end", help="revoke a user's keys and forget the user")
 def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .rest import access
+        from .commands import access
 
         refuse_account(account)
         access.end_user(endpoint, name)

@@ -59,7 +59,7 @@ _NOT_MOVED: Final = frozenset(("PendingConfirmation", "Deleted"))
 
 
 class Rest(Protocol):
-    """Calls Penstock's REST API (penstock_web/cli/rest/client.py)."""
+    """Calls Penstock's REST API (penstock_web/cli/commands/client.py)."""
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
         """The JSON object of the answer."""

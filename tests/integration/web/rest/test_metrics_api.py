@@ -215,7 +215,7 @@ def test_lag(http: httpx.Client) -> None:
     assert [page[name] for name in ("from", "to", "computed_at")] == [
         "2026-03-28T23:00:00Z", "2026-03-29T00:02:00Z", "2026-03-29T00:02:00Z",
     ]  # fmt: skip
-    assert (page["fire"], page["webhook"]["p50_us"], "next" in page) == (None, 12, False)
+    assert (page["fire"], page["delivery"]["p50_us"], "next" in page) == (None, 12, False)
     assert "hint" not in page
     bills, orders = page["queues"]
     assert (bills["name"], bills["computed_at"], bills["forecast"], bills["lag"]) == ("bills", None, [], None)

@@ -229,14 +229,14 @@ class QueueLag(Struct):
 class LagPage(Struct, rename={"from_": "from"}):
     """Queues in the order of their names; `next`, when there is one, asks for the following page. Latencies are those
     of [`from`, `to`): the last full hour of the clock and the stored part of the hour after it. `computed_at`: when the
-    metrics job last succeeded, null for never; then `hint` says how to run it. `fire` and `webhook`: how late schedules
-    and webhooks of the whole installation were."""
+    metrics job last succeeded, null for never; then `hint` says how to run it. `fire` and `delivery`: how late
+    schedules and deliveries of the whole installation were."""
 
     from_: datetime
     to: datetime
     computed_at: datetime | None
     fire: Latency | None
-    webhook: Latency | None
+    delivery: Latency | None
     queues: list[QueueLag]
     next: str | UnsetType = field(default=UNSET)
     hint: str | UnsetType = field(default=UNSET)

@@ -99,7 +99,7 @@ def show_lag_page(rows: Sequence[LagRow]) -> LagPage:
         to=to_utc(installation.to_at),
         computed_at=to_utc(installation.computed_at),
         fire=latencies.fire,
-        webhook=latencies.delivery,
+        delivery=latencies.delivery,
         queues=[show_lag(row) for row in queues],
         hint=UNSET if installation.computed_at else HINT,
     )
