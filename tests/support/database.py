@@ -29,7 +29,7 @@ _TEST_SETTINGS = {"fsync": "off", "full_page_writes": "off", "max_connections": 
 
 @dataclass(frozen=True)
 class Database:
-    """A database of its own, migrated and empty."""
+    """A new database, migrated and empty."""
 
     name: str
     dsn: str  # superuser
@@ -38,7 +38,7 @@ class Database:
 
 
 def end_sessions(administrator: psycopg.Connection[Any], database: str | None = None) -> int:
-    """Ends the sessions of all other clients of a database, of its own if None, and waits until they are gone.
+    """Ends the sessions of all other clients of a database, the connection's if None, and waits until they are gone.
 
     How many there were. Vacuum and whatever else the server does by itself go on.
     """

@@ -1,4 +1,4 @@
-"""Receipt handles that nobody was given: made up, cut, bent, stretched, spelt otherwise, or good for another queue.
+"""Receipt handles no consumer was given: made up, cut, bent, stretched, spelt otherwise, or good for another queue.
 
 A seed makes the same ones each time. Nothing here is a handle of the queue and the key of `ReceiptHandles` that it is
 tried on, which is all that has to be true of it.
@@ -130,7 +130,7 @@ def systematic(handle: str) -> list[str]:
 
 
 def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> Iterator[str]:
-    """So many forgeries of handles of this queue (`mine`) and of other queues or installations (`foreign`)."""
+    """Yields `number` forgeries of handles of this queue (`mine`) and of other queues or installations (`foreign`)."""
     rng, real, kinds = Random(seed), set(mine), cycle(KINDS)
     while number:
         forged = next(kinds)(rng, mine, foreign)

@@ -1,14 +1,14 @@
 """What senders and receivers saw, and whether it can be true.
 
-Every message is known by its body, which is unique. Actors say what they are about to do before they do it and what
-came of it afterwards; an actor that dies in between leaves an unknown outcome, which excuses either result. Times are
-seconds of one clock (`time.time`), taken before and after each call, so that no finding rests on who was faster.
+Every message is known by its body, which is unique. Actors say what they are about to do before they do it and the
+outcome afterwards; an actor that dies in between leaves an unknown outcome, which excuses either result. Times are
+seconds of one clock (`time.time`), taken before and after each call, so that no finding depends on an actor's speed.
 
     sending -> sent | withdrawn (rolled back)            deleting -> deleted | kept (not deleted by this call)
     delivered: handed out by a receive that began at `begun`, ended at `ended` and hides it for `seconds`
     released:  about to be made visible again, or deleted: from now on anybody may get it
     forgotten: the database crashed, and may not know of receives that had begun by then
-    rewound:   the database is again as it was at some time: what was acknowledged since is excused, either way
+    rewound:   the database is again as it was at some time: acknowledgements since are excused, either way
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Findings:
 
     @property
     def violations(self) -> dict[str, int]:
-        """What must not be, by name; empty when all is well."""
+        """The number of violations by name; empty when all is well."""
         harmless = {"sent", "deliveries", "unknown_sends", "unknown_deletes", "rewound"}
         return {name: number for name, number in asdict(self).items() if number and name not in harmless}
 
@@ -86,7 +86,7 @@ class Ledger:
     _open: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     _phantom: set[str] = field(default_factory=set)
     _findings: list[tuple[float, str, str]] = field(default_factory=list)
-    """When, what, and what is known of it."""
+    """The time, the kind and the details of each finding."""
     _forgotten: float = -math.inf
     _unanswered: list[tuple[float, float]] = field(default_factory=list)
 
@@ -153,9 +153,9 @@ class Ledger:
                 message.until = 0
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
-        """What was received until now, or will be until then, may be received again at once.
+        """Messages received until now, or until then, may be received again at once.
 
-        `since`: the earliest moment of the crash; what came again between it and this call is no finding.
+        `since`: the earliest moment of the crash; a message that came again between it and this call is no finding.
         """
         with self._lock:
             self._forgotten = until or self.clock()
@@ -164,7 +164,7 @@ class Ledger:
             ]
 
     def unanswered_receive(self, begun: float) -> None:
-        """It began then and is given up now: nobody knows what it handed out, or will hand out soon.
+        """It began then and is given up now: the messages that it handed out, or will hand out soon, are unknown.
 
         Also a send that may have received for somebody who waited.
         """
@@ -175,7 +175,7 @@ class Ledger:
         """The database is as it was at `moment` or later, since `cut`: a failover to a standby behind, or a restore.
 
         Sends between the two may be gone, deletes and moves undone, receives not counted. Findings since `cut` do not
-        count: nobody had said yet what the database knows.
+        count: the ledger had not yet learnt what the database knows.
         """
         until = cut + NOTED_SECONDS
         with self._lock:
@@ -227,17 +227,17 @@ class Ledger:
                 message.moved_at, message.excused = now, False
 
     def seen(self) -> set[str]:
-        """What was delivered or moved at all."""
+        """The messages that were delivered or moved at all."""
         with self._lock:
             return {body for body, m in self._messages.items() if m.deliveries or m.moved_at is not None}
 
     def uncertain(self) -> set[str]:
-        """What was on its way when the database was rewound."""
+        """The messages that were on their way when the database was rewound."""
         with self._lock:
             return {body for body, m in self._messages.items() if m.uncertain}
 
     def details(self) -> list[str]:
-        """What is known of deliveries that must not be."""
+        """The details of deliveries that must not happen."""
         with self._lock:
             counted = [
                 f"beyond_maximum: {body}, {m.deliveries} deliveries, sent {m.sent_at:.3f}, moved {m.moved_at or 0:.3f},"
@@ -248,7 +248,7 @@ class Ledger:
             return counted + [f"{what}: {detail}" for _, what, detail in self._findings]
 
     def lost(self) -> list[str]:
-        """What is known of messages that are lost, once everything has been drained."""
+        """The details of messages that are lost, once everything has been drained."""
         with self._lock:
             return [
                 f"lost: {body}, sent {m.sent_at:.3f}, last received {m.begun:.3f} to {m.ended:.3f}"
@@ -294,7 +294,7 @@ class Ledger:
         return (too_often or too_early) and not message.miscounted
 
     def _may_have_been_received(self, sent_at: float, moved_at: float) -> bool:
-        """Whether a receive that nobody got the answer of may have handed out what was there between these moments."""
+        """Whether a receive without an answer may have handed out the messages there between these moments."""
         return any(
             begun <= moved_at and sent_at <= given_up + LATE_SECONDS for begun, given_up in self._unanswered
         )

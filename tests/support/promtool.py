@@ -13,7 +13,7 @@ from penstock_web.local.state import cache_directory
 
 @cache
 def promtool() -> str:
-    """The program. Raises LocalError where there is none and none can be fetched: nothing is skipped."""
+    """The program. Raises LocalError if it is not installed and cannot be fetched: nothing is skipped."""
     if installed := shutil.which("promtool"):
         return installed
     return str(unpack_package("prometheus", cache_directory() / "prometheus") / "usr/bin/promtool")

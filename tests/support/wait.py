@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 # Only a broken test gets this far, also on a machine that is busy with other things.
 LONGEST_SECONDS = 300
-# Between two questions: who asks without pause takes the CPU from those that he waits for. Who has waited long asks
-# less often: after a twentieth of that time, up to the longest pause.
+# The pause between two questions: a caller without pauses takes the CPU from the processes that it waits for. A long
+# wait asks less often: after a twentieth of that time, up to the longest pause.
 PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.025
 

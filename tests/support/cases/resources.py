@@ -1,6 +1,6 @@
 """The resources that cases name, such as <topic>: made when a case first names them, for one account.
 
-<new-…> is made anew for each case, since the case changes or deletes it; <name> is a name that nobody has.
+Each case gets a new <new-…>, since the case changes or deletes it; <name> is a name that is not in use.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class RefusedError(Exception):
 
 
 class HungError(Exception):
-    """Nobody said anything for a minute: that must not be."""
+    """Neither side sent anything for a minute, which must not happen."""
 
 
 class Connection:

@@ -10,7 +10,7 @@ from tests.support.chaos.webhooks import Endpoint
 
 
 def lose_messages(scene: Scene) -> float:
-    """Deletes of messages that nobody has received yet."""
+    """Deletes messages that no consumer has received yet."""
     return _sql(
         scene, "select queue.delete('standard', r.msg_id) from queue.receive('standard', 600, 3) r", 3
     )

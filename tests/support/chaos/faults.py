@@ -59,7 +59,7 @@ class Scene:
         return self.rig.sandbox
 
     def database_is_back(self) -> None:
-        """It was killed, and takes connections again: what comes after that is not PostgreSQL's own start."""
+        """It was killed, and takes connections again: PostgreSQL's own start ends here."""
         self.database_back_at.append(time.time())
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
@@ -150,7 +150,7 @@ def stop_database(scene: Scene) -> float:
 
 
 def stop_backend(scene: Scene) -> float:
-    """One session hangs, with whatever it has locked; nobody but its client's deadline ends that."""
+    """One session hangs and keeps its locks; only the deadline of its client ends that."""
     _, *processes = scene.rig.database_processes()
     return _stop(scene, [scene.random.choice(processes)], 1, 12)
 

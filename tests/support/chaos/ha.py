@@ -116,8 +116,8 @@ def kill_machine(scene: Scene) -> float:
 def hang_machine(scene: Scene) -> float:
     """All of the primary hangs, while its kernel acknowledges; it is killed once another one has its role.
 
-    Let go on, an asynchronous primary would acknowledge what nobody else gets, until its Patroni notices: a watchdog is
-    there to prevent that (Patroni's documentation, "Watchdog support").
+    Without it, an asynchronous primary would acknowledge writes that no replica gets, until its Patroni notices: a
+    watchdog is there to prevent that (Patroni's documentation, "Watchdog support").
     """
     cluster = _cluster(scene)
     former = cluster.wait_for(1)

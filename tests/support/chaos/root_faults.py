@@ -11,7 +11,7 @@ from tests.support.chaos.faults import Fault, Scene
 
 
 def drop_packets(scene: Scene) -> float:
-    """Nobody reaches the pooler, or the database, for a while; nobody is told either."""
+    """No client reaches the pooler, or the database, for a while, and no client gets an error."""
     port = scene.proxy().port
     scene.sandbox.drop(f"tcp dport {port}", f"tcp sport {port}")
     scene.pause(1, 20)

@@ -1,7 +1,7 @@
-"""As root: a network, a disk and a clock of our own, so that faults may drop packets, fill the disk and turn the clock.
+"""As root: a private network, disk and clock, so that faults may drop packets, fill the disk and turn the clock.
 
-`enter_sandbox` runs the program again in new namespaces of the kernel, whose network is loopback alone; nobody else
-notices anything, and nothing is left at the end. nft and libfaketime come from Debian's or Ubuntu's packages.
+`enter_sandbox` runs the program again in new namespaces of the kernel, whose network is loopback alone; the rest of
+the machine is unaffected, and nothing remains at the end. nft and libfaketime come from packages of Debian or Ubuntu.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _ClockedAccount(SystemAccount):
 
 @dataclass(frozen=True)
 class Sandbox:
-    """`disk`: a folder whose file system is small and nobody else's."""
+    """`disk`: a folder on a small file system that only the sandbox uses."""
 
     disk: Path
     nft: Path

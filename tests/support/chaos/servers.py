@@ -52,7 +52,7 @@ STARTS = 10
 
 
 class Service:
-    """A service process at a port of its own; started again at the same one."""
+    """A service process at its own port; it starts again at the same one."""
 
     def __init__(self, database_url: str, direct_url: str, log: Path, settings: dict[str, str]) -> None:
         self.port = free_port()

@@ -18,7 +18,7 @@ RECORDED_SECONDS: Final = 600
 
 
 def add_to_summary(report: Report, seed: int, mode: str, summary: Path = RUNS) -> None:
-    """Appends the run: its seed, the commit, what was counted and what was found."""
+    """Appends the run: its seed, the commit, the counts and the findings."""
     changed = "+" if _git("status", "--porcelain", "layers", "sql") else ""
     entry = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -2,7 +2,7 @@
 
 standard   batches; some messages are left to come again, some are deleted with an older handle
 fifo       batches into a group of the producer's own, repeated with their deduplication ids until acknowledged
-poison     nobody deletes: each message is received twice, then found in the dead-letter queue
+poison     no consumer deletes: each message is received twice, then found in the dead-letter queue
 mapped     a mapping posts batches to a target that handles some messages never: those are found as dead letters
 events     each publication goes to two queues and a webhook, or to none
 ticks      a schedule fires every second
@@ -148,7 +148,7 @@ class Traffic:
             actor.connection.close()
 
     def rewound(self, moment: float, cut: float) -> None:
-        """The database is as it was at `moment`, since `cut`: what came in between may be missing, or come again."""
+        """The database is as it was at `moment`, since `cut`: messages from in between may be gone, or come again."""
         for ledger in self.ledgers.values():
             ledger.rewound(moment, cut)
         self.rewound_ticks.append((moment - 1, time.time() + 1))
@@ -170,7 +170,7 @@ class Traffic:
         return self.tally[f"{queue} sent"] - self.tally[f"{queue} deleted"]
 
     def is_drained(self) -> bool:
-        """No queue holds a message, and no webhook is under way. False while nobody says so.
+        """No queue holds a message, and no webhook is under way. False while that is not known.
 
         A queue is asked before its dead-letter queue, so that a message that moves meanwhile is in one of them.
         """
@@ -234,7 +234,7 @@ class Actor:
 
     @contextmanager
     def may_receive(self, queue: str) -> Iterator[None]:
-        """A call that may hand out messages of the queue: without an answer, nobody knows which.
+        """A call that may hand out messages of the queue: without an answer, they are not known.
 
         Not only a receive: a send receives for long polls that wait, in its own transaction (`direct_handoff`). If the
         answer to that is lost, the sender is told, and the long poll goes on and is answered as if nothing had been.

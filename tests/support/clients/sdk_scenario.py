@@ -1,4 +1,4 @@
-"""What the SDKs for Java, Rust, PHP and Ruby do, each in a program of its own, and what is left on the server after it.
+"""The calls of the SDKs for Java, Rust, PHP and Ruby, each in its own program, and the resources left on the server.
 
 A program is given an address and a name, and by PENSTOCK_KEY and PENSTOCK_SECRET the key that it signs with, where keys
 are verified. It prints, as JSON, what it saw:

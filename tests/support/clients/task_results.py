@@ -14,5 +14,5 @@ def note(*what: object) -> None:
 
 
 def notes(path: Path) -> list[list[object]]:
-    """What was noted until now; a line that is still being written is left out."""
+    """The notes until now, without a line that is still being written."""
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]

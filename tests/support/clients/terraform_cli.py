@@ -51,7 +51,7 @@ def mirror() -> Path:
 
 
 class Terraform:
-    """The command line of Terraform in a folder of its own with these files, which knows nothing of the user's."""
+    """The command line of Terraform in a new folder with these files, which knows nothing of the user's."""
 
     def __init__(self, up: Deployment, folder: Path, *files: str) -> None:
         assert shutil.which("terraform"), "`make clients` needs terraform on the PATH"

@@ -48,7 +48,7 @@ class Clock:
         self.connection: psycopg.Connection[Any] = psycopg.connect(dsn, autocommit=True)
 
     def advance(self, seconds: float) -> None:
-        """So many seconds pass for everything that is stored.
+        """Moves everything that is stored this many seconds into the past.
 
         Table by table, each locked at once and as a whole: a transaction that holds nothing else cannot deadlock with
         the worker of a container that has just started.
@@ -134,7 +134,7 @@ class Clock:
         return list(ids)
 
     def schedules(self) -> tuple[Any, ...]:
-        """What is written of schedules and their groups: numbers, and when it was changed last."""
+        """The rows of schedules and their groups: numbers, and the time of the last change."""
         found = self._value(
             "select array(select s.xmin::text || s.name from queue.schedule s order by 1)"
             " || array(select g.xmin::text || g.name || g.tags from queue.schedule_group g"

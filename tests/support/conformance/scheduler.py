@@ -54,7 +54,7 @@ class Scheduler:
     # --- schedules and groups ----------------------------------------------------------------------------------------
     @staticmethod
     def name() -> str:
-        """A name that nobody has used."""
+        """A name that no test has used."""
         return f"schedule_{next(_numbers)}.a-b"
 
     def queue_arn(self, name: str = "jobs") -> str:

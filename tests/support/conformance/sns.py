@@ -42,7 +42,7 @@ class Sns:
         return _client(at.protocol, at.endpoint_url, at.account, at.region, at.secret, "sns")
 
     def of_a_new_account(self) -> Sns:
-        """The same for an account that nobody else has."""
+        """The same for an account that no other test has."""
         return Sns(self.sqs.caller(str(next(_accounts))))
 
     # --- topics, and queues that are subscribed ----------------------------------------------------------------------

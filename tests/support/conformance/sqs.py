@@ -84,7 +84,7 @@ class Sqs:
     # --- queues ------------------------------------------------------------------------------------------------------
     @staticmethod
     def name(suffix: str = "") -> str:
-        """A queue name that nobody has used."""
+        """A queue name that no test has used."""
         return f"queue-{next(_numbers)}{suffix}"
 
     def create(self, suffix: str = "", **attributes: str) -> str:

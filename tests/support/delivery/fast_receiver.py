@@ -1,4 +1,4 @@
-"""A receiver that does as little as it can, in a process of its own; prints its port."""
+"""A separate process that receives and does as little as it can; prints its port."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-# 64 KiB of zeros, gzipped by a million: a decoder would make gigabytes of it. Nobody decodes it.
+# 64 KiB of zeros, gzipped by a million: a decoder would make gigabytes of it. Penstock does not decode it.
 CHUNK = b"10000\r\n" + b"\x1f\x8b" + b"\0" * 65_534 + b"\r\n"
 FIXED = {
     "/200": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -28,7 +28,7 @@ FIXED = {
 
 @dataclass
 class Request:
-    """What arrived."""
+    """A request that arrived."""
 
     path: str
     headers: dict[str, str]
@@ -120,7 +120,7 @@ class Receiver:
 
 @contextmanager
 def running_receiver() -> Iterator[Receiver]:
-    """In a thread of its own, until the end of the block."""
+    """Runs a receiver in its own thread, until the end of the block."""
     receiver, ready = Receiver(), threading.Event()
     ends: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 

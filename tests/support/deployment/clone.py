@@ -1,4 +1,4 @@
-"""A clone of this repository, with what is not committed yet."""
+"""A clone of this repository, with the changes that are not committed yet."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
     go, stop   make requests without end; stop, and answer
     end        answer with everything that was seen, and exit
 
-Each is the handler of functions/gateway.py with its own settings, connection and receipts, in a thread of its own. A
+Each is the handler of functions/gateway.py with its own settings, connection, receipts and thread. A
 request that fails is followed by another one after PAUSE_SECONDS, as an SDK would do.
 """
 
@@ -43,7 +43,7 @@ class FailedError(Exception):
 
 @dataclass
 class Seen:
-    """What became of the requests. Times are those of `time.time`."""
+    """The outcomes of the requests. Times are those of `time.time`."""
 
     ledger: Ledger = field(default_factory=Ledger)
     successes: list[float] = field(default_factory=list)

@@ -35,7 +35,7 @@ from tests.support.local_lambda.events import Event, EventForm, Request, Respons
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
 
-# AWS writes MB. These are the smaller readings, so that what is accepted here is accepted there.
+# AWS writes MB. These are the smaller readings, so that a size accepted here is accepted there.
 LAMBDA_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
@@ -59,7 +59,7 @@ def function_for(request: Request) -> str:
 
 
 def load_handler(name: str, variables: Mapping[str, str]) -> Any:
-    """The handler of functions/<name>.py in an execution environment of its own: the file is executed anew."""
+    """The handler of functions/<name>.py in a new execution environment: the file is executed again."""
     spec = spec_from_file_location(f"function_{next(_numbers)}", FUNCTIONS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -50,7 +50,7 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     access: Annotated[str, typer.Option(help="only this value of QUEUE_ACCESS: off or sigv4")] = "",
 ) -> None:
-    """Requests at random, and what is wrong with the answers."""
+    """Sends requests at random and prints the faults of the answers."""
     seed = seed or random.SystemRandom().randrange(1, 2**31)
     results = [fuzz(mode, seconds, seed) for mode in ACCESS if access in ("", mode)]
     sys.exit(0 if all(results) else 1)

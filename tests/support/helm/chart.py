@@ -44,7 +44,7 @@ class Rendered:
 
     @cached_property
     def pods(self) -> dict[str, Object]:
-        """The pods' metadata and spec, by the name of what makes them."""
+        """The pods' metadata and spec, by the name of the workload that makes them."""
         return {name: each["spec"]["template"] for name, each in self.workloads.items()}
 
     @property
@@ -54,7 +54,7 @@ class Rendered:
             yield from pod["spec"]["containers"]
 
     def selected(self, selector: Mapping[str, str]) -> set[str]:
-        """The names of what makes the pods that have these labels."""
+        """The names of the workloads whose pods have these labels."""
         return {
             name for name, pod in self.pods.items() if selector.items() <= pod["metadata"]["labels"].items()
         }
@@ -100,7 +100,7 @@ def _render(values: str, more: str, release: str) -> Rendered:
 
 
 def lint(values: str) -> str:
-    """What `helm lint --strict` says. Raises ChartError for warnings, too."""
+    """Returns the output of `helm lint --strict`. Raises ChartError for warnings, too."""
     command: list[str | Path] = [
         HELM,
         "lint",

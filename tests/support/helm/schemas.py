@@ -49,7 +49,7 @@ def _schema() -> tuple[str, frozenset[str]]:
 
 
 def complaints(objects: Iterable[Object], folder: Path) -> str:
-    """What is wrong with the objects that are not custom resources; empty: nothing. `folder` is for files."""
+    """The faults of the objects that are not custom resources; empty without faults. `folder` is for files."""
     text, kinds = _schema()
     (folder / "schema.json").write_text(text)
     files = []

@@ -133,7 +133,7 @@ LARGE_EVERY = 400
 
 
 def attacks(seed: int, number: int, target: Target) -> Iterator[Attack]:
-    """So many hostile requests; every four-hundredth is of megabytes."""
+    """Yields `number` hostile requests; every four-hundredth has megabytes."""
     rng = Random(seed)
     makers = [make for weight, make in KINDS for _ in range(weight)]
     for count in range(number):

@@ -54,7 +54,7 @@ def _headers(rng: Random) -> Any:
 
 
 def _message(rng: Random) -> dict[str, Any]:
-    """A message or an event that is none."""
+    """A message or an invalid event."""
     return rng.choice((
         {}, {"messages": 1}, {"message": 1, "more": 1},
         {"message": 1, "delay": rng.choice((-1, 901, "1", 1.5, 10**30))}, {"message": 1, "headers": _headers(rng)},

@@ -16,7 +16,7 @@ Members = dict[str, Any]
 
 
 class Target(NamedTuple):
-    """What is there to be attacked: URLs of a standard and a FIFO queue, ARN of the first, a receipt handle of it; ARNs
+    """The resources to attack: URLs of a standard and a FIFO queue, ARN of the first, a receipt handle of it; ARNs
     of a standard and a FIFO topic, and of the first one's subscription of that queue."""
 
     url: str
@@ -106,7 +106,7 @@ def _forged(rng: Random) -> str:
 
 
 def _task_handle(rng: Random) -> str:
-    """Base64 of what is no task: other JSON, or some that is nested deeply."""
+    """Base64 of JSON that is no task, some of it nested deeply."""
     task = (
         '{"taskId":"00000000-0000-4000-8000-000000000000","sourceArn":"arn:aws:sqs:us-east-1:000000000000:q"}'
     )

@@ -42,7 +42,7 @@ def queues(rng: Random, queue: str) -> Native:
 
 
 def messages(rng: Random, queue: str) -> Native:
-    """What is below a queue."""
+    """Requests to the paths below a queue."""
     at = f"/queues/{queue}/messages"
     bad: tuple[Any, ...] = (
         [], {}, {"message": 1, "delay": rng.choice((-1, 31_536_001, "1", 1.5, 10**30))}, {"message": 1, "more": 1}, "x",

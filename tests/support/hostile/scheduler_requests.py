@@ -39,7 +39,7 @@ def _window(rng: Random) -> Any:
 
 
 def _target(rng: Random, good: Members) -> Any:
-    """What is invoked; `good` with one member wrong, or none at all."""
+    """A target to invoke: `good` with one member wrong, or unchanged."""
     attempts, seconds = rng.choice((-1, 186, "x", 1.5, 10**30)), rng.choice((59, 86_401))
     bad: tuple[Members, ...] = (
         {"Arn": ""}, {"Arn": text(rng, ANYTHING)}, {"Arn": "x" * 1_601},

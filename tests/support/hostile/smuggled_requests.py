@@ -2,7 +2,7 @@
 
     refused   answered once by an error, and the connection is closed: the prize is no request
     last      answered once, and the connection is closed: likewise
-    whole     answered once; the prize is a part of the body, and what comes next is read from where it begins
+    whole     answered once; the prize is a part of the body, and the next request is read from where it begins
     twins     answered, and so is the prize: without these the others would show nothing
 
 What is right: RFC 9112, with the section; RFC 9110 where it is named. Where these leave a server the choice between

@@ -16,7 +16,7 @@ METHODS = (b"PUT", b"DELETE", b"PATCH", b"OPTIONS", b"TRACE", b"PROPFIND", b"LOC
 
 
 def elsewhere(rng: Random, _target: Target) -> Attack:
-    """A path on which nothing is, a method that nobody has, an action that does not exist."""
+    """A path, a method or an action that does not exist."""
     part = quote_from_bytes(values.text(rng, lambda text: len(text) < 9_000).encode(), safe="'()*;:@$,")
     path = rng.choice(
         (
@@ -82,7 +82,7 @@ def rest_api(rng: Random, target: Target) -> Attack:
 
 # --- HTTP itself -----------------------------------------------------------------------------------------------------
 def http(rng: Random, target: Target) -> Attack:
-    """What is no HTTP, or ends too early."""
+    """Bytes that are not HTTP, or a request that ends too early."""
     body = json.dumps({"QueueUrl": target.url, "MessageBody": ""}).encode()
     head = b"POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.SendMessage\r\n"
     chunks = head + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -1,4 +1,4 @@
-"""Values that nobody should send, and what of them a member may not be. Limits are those of the SQS API reference."""
+"""Values that no client should send, and those a member may not have. Limits are those of the SQS API reference."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def entry_ids(rng: Random) -> list[str]:
 
 
 # --- the REST API ----------------------------------------------------------------------------------------------------
-Native = tuple[str, str, Any]  # method, path below /v1, body: bytes, or what is written as JSON
+Native = tuple[str, str, Any]  # method, path below /v1, body: bytes, or a value to write as JSON
 
 NOT_JSON = (
     b"",

@@ -1,4 +1,4 @@
-"""The forecasts of a made-up queue, made as the job makes them and compared with what came."""
+"""The forecasts of a made-up queue, made as the job makes them and compared with the messages that came."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEP_MINUTES = STEP // MINUTE
 
 @dataclass(slots=True)
 class Score:
-    """What became of the forecasts of one process. Errors are mean absolute errors over an hour, in messages."""
+    """The score of the forecasts of one process. Errors are mean absolute errors over an hour, in messages."""
 
     told: int = 0
     asked: int = 0

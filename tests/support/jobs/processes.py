@@ -1,7 +1,7 @@
-"""Made-up queues, minute by minute, for forecasts: what arrives and what consumers could take, both at random.
+"""Made-up queues, minute by minute, for forecasts: arrivals and the capacity of consumers, both at random.
 
 Arrivals and capacities of a minute are Poisson variables around a rate that the process sets, so the depth follows
-the recursion of Lindley (1952): what was there, plus what arrives, less what can be taken, and never below 0.
+the recursion of Lindley (1952): the depth before, plus arrivals, less capacity, and never below 0.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def changing(random: np.random.Generator, minutes: int) -> Made:
 
 
 def autoscaled(random: np.random.Generator, minutes: int) -> Made:
-    """Every five minutes consumers are started for what is there, up to 20; arrivals come in waves."""
+    """Every five minutes consumers are started for the messages there, up to 20; arrivals come in waves."""
     wave = 60 * np.exp(0.5 * np.sin(2 * np.pi * np.arange(minutes) / 97)) * random.gamma(8, 1 / 8, minutes)
     arrived = random.poisson(wave)
     depth, drained, level, consumers = np.zeros(minutes, np.int64), np.zeros(minutes, np.int64), 0, 3

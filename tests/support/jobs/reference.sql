@@ -52,7 +52,7 @@ where m.queue_id in (select q.queue_id from queue.queues q where q.keeps_history
 analyze oracle_message;
 
 -- What happened in each minute. A message is in the queue from entered_at until finished_at, never when its clocks say that
--- it ended first; it waits until it is received or ends. What was there before counts in the minute before the span.
+-- it ended first; it waits until it is received or ends. Earlier messages count in the minute before the span.
 -- Receives after the first whose time is not known count where the message ended, or in the minute of the run.
 create temp table oracle_minute as
 with event as (
@@ -90,7 +90,7 @@ select e.queue_id, e.group_id, e.minute, sum(e.arrivals)::int as arrivals,
 from event e group by e.queue_id, e.group_id, e.minute;
 analyze oracle_minute;
 
--- The same in all windows, for queues ('') and groups, with what is there at their ends.
+-- The same in all windows, for queues ('') and groups, with the messages there at their ends.
 create temp table oracle_sum as
 with part as (
     select k.queue_id, coalesce(k.group_id, '') as group_id, k.minute, k.arrivals, k.first_deliveries, k.redeliveries,
@@ -178,7 +178,7 @@ analyze oracle_group;
 analyze oracle_skew;
 analyze oracle_oldest;
 
--- What is measured now, for the window of the run.
+-- The present measurements, for the window of the run.
 create temp table oracle_now as
 select m.queue_id, coalesce(m.group_id, '') as group_id, count(*) filter (where m.state = 'visible') as visible,
     count(*) filter (where m.state = 'in_flight') as in_flight, count(*) filter (where m.state = 'delayed') as delayed
@@ -225,7 +225,7 @@ from (
 where v.at >= s.from_at and v.at < s.to_at;
 analyze oracle_value;
 
--- Windows of queues, and of the groups that have a row in them, by a number: what is sorted below stays narrow.
+-- Windows of queues, and of the groups that have a row in them, by a number: the rows sorted below stay narrow.
 create temp table oracle_key as
 select row_number() over ()::int as key, k.* from (
     select w.size, w.queue_id, w.group_id, w.starts_at, w.ends_at from oracle_sum w where w.group_id = '' and w.whole

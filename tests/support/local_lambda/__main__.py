@@ -1,4 +1,4 @@
-"""Runs the functions that `sam build` made, with a database of their own unless DATABASE_URL is set.
+"""Runs the functions that `sam build` made, with a new database unless DATABASE_URL is set.
 
 make lambda                                        # builds, then runs this
 python -m tests.support.local_lambda --port 9324 --alb-port 9325 --most 10
@@ -117,7 +117,10 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.support.local_lambda", description=__doc__)
     root = Path(__file__).parents[3]
     parser.add_argument(
-        "--build", type=absolute_path, default=root / ".aws-sam/build", help="what `sam build` made"
+        "--build",
+        type=absolute_path,
+        default=root / ".aws-sam/build",
+        help="the output folder of `sam build`",
     )
     parser.add_argument(
         "--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules"

@@ -19,7 +19,7 @@ class FunctionError(InvocationError):
 
 
 class ResultTooLargeError(FunctionError):
-    """Nobody gets the result; AWS's runtime ends its process when the Runtime API refuses one."""
+    """The caller does not get the result; AWS's runtime ends its process when the Runtime API refuses one."""
 
 
 class TooManyRequestsError(InvocationError):

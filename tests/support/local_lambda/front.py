@@ -68,7 +68,7 @@ BALANCER: Final = FrontKind("alb_multi_value", BALANCER_REQUEST_BYTES, BALANCER_
 class FrontEnd:
     """An ASGI application that invokes functions.
 
-    `choose` returns the name of the function for a request, or None if there is none.
+    `choose` returns the name of the function for a request, or None if no function serves it.
     """
 
     def __init__(self, kind: FrontKind, choose: Callable[[Request], str | None], invoke: Invoke) -> None:
@@ -103,7 +103,7 @@ class FrontEnd:
         return response_to_client(response_of(json.loads(result)))
 
     async def _result(self, name: str, event: Mapping[str, Any]) -> bytes:
-        """The result. Raises TimeoutError; the function goes on then, and nobody gets its result."""
+        """The result. Raises TimeoutError; the function goes on then, and its result is dropped."""
         invocation = asyncio.ensure_future(self._invoke(name, event))
         self._invocations.add(invocation)
         invocation.add_done_callback(self._forget)
@@ -112,7 +112,7 @@ class FrontEnd:
     def _forget(self, invocation: "asyncio.Future[bytes]") -> None:
         self._invocations.discard(invocation)
         if not invocation.cancelled():
-            invocation.exception()  # so that one for which nobody waits any more is not reported as forgotten
+            invocation.exception()  # so that an abandoned one is not reported as forgotten
 
 
 def response_to_client(answer: Response) -> HttpResponse:

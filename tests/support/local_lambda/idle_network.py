@@ -1,4 +1,4 @@
-"""The network between functions and database: it forgets connections that carry nothing for a while, and tells nobody.
+"""The network between functions and database: it silently forgets connections that carry nothing for a while.
 
     reset      whoever sends on a forgotten connection gets a RST, as behind a Network Load Balancer
     silence    what is sent is swallowed, as by firewalls and NAT gateways that drop what they do not know
@@ -108,7 +108,7 @@ class ClientEnd(End):
 
 
 class IdleNetwork:
-    """Passes on what comes to its port. `target`: host and port of the database; `clock`: seconds.
+    """Passes on the bytes that come to its port. `target`: host and port of the database; `clock`: seconds.
 
     `forgotten`: how many connections were found to be.
     """

@@ -14,7 +14,7 @@ https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-funct
 https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/
     A connection without traffic for 350 seconds is forgotten; whoever sends on it then gets a RST
 
-The sizes are those of what is passed on: the event and the result as JSON, in which a body may be in base64.
+The sizes are those of the texts that are passed on: the event and the result as JSON, in which a body may be in base64.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """Functions can write to /tmp and nowhere else, as on Lambda, where /var/task and /opt are read-only.
 
-A function's process gets a mount namespace of its own, in which every file system is read-only and /tmp a new, empty
+A function's process gets its own mount namespace, in which every file system is read-only and /tmp a new, empty
 one of 512 MB. That needs Linux 5.12, and root or a machine where users may make namespaces. Elsewhere only bytecode is
 not written, and a warning says so.
 

@@ -1,7 +1,7 @@
 """The Lambda Runtime API, from which processes of awslambdaric get invocations and to which they post the results.
 
-Source: Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes". Each environment has a path prefix
-of its own, its number.
+Source: Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes". Each environment has its own path
+prefix, its number.
 """
 
 from starlette.applications import Starlette

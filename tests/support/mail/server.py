@@ -106,7 +106,7 @@ class MailServer:
 
 
 def name_of(address: str) -> str:
-    """What is before `+` or `@`."""
+    """The part of the address before `+` or `@`."""
     return address.partition("@")[0].partition("+")[0]
 
 

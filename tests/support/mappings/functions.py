@@ -1,4 +1,4 @@
-"""AWS Lambda's Invoke as a server of its own: functions are Python callables, and each invocation is kept."""
+"""AWS Lambda's Invoke as a separate server: functions are Python callables, and each invocation is kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Refusal(Exception):  # noqa: N818 - named for the event
 
 @dataclass
 class Invocation:
-    """A call: the function's name (or the path of a URL), headers in lower case, the event, and what was sent."""
+    """A call: the function's name (or the path of a URL), headers in lower case, the event, and the bytes sent."""
 
     name: str
     headers: dict[str, str]
@@ -141,7 +141,7 @@ def running_functions(**functions: Function) -> Iterator[Functions]:
                 self.end_headers()
                 self.wfile.write(body)
             except OSError:
-                self.close_connection = True  # who called was killed
+                self.close_connection = True  # the caller was killed
 
         def log_message(self, *_: object) -> None:
             """Writes nothing."""

@@ -1,8 +1,8 @@
-"""The same requests in JSON and in Query, each in an account of its own in one deployment: the same effect, the same
+"""The same requests in JSON and in Query, each in its own account in one deployment: the same effect, the same
 answer.
 
-Answers are compared after what must differ (ids, handles, times, accounts) has got a name by which it is known on both
-sides. What the protocols themselves do differently is undone, with its source.
+Values that must differ (ids, handles, times, accounts) get a name that is the same on both sides before answers are
+compared. What the protocols themselves do differently is undone, with its source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.conformance.sdk_clients import Answer
 from tests.support.conformance.sqs import REGION, read_refusal
 from tests.support.model.requests import NAMES, Act, Ref
 
-# Times; a difference of milliseconds is none.
+# Times; a difference of milliseconds is ignored.
 TIMES = {
     "SentTimestamp",
     "ApproximateFirstReceiveTimestamp",

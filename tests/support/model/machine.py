@@ -1,4 +1,4 @@
-"""What may happen, as Hypothesis puts it together: each rule makes requests to the model and to the service. Which
+"""The steps that Hypothesis puts together: each rule makes requests to the model and to the service. Which
 protocol a request speaks is drawn for each rule."""
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         name=g.names, key=st.sampled_from("abc"), value=st.sampled_from(("", "1", "ü")), protocol=g.protocols
     )
     def read_queue(self, name: str, key: str, value: str, protocol: str) -> None:
-        """What is about queues and not about messages."""
+        """Reads facts about queues and not about messages."""
         self.protocol = protocol
         self.tag(self.name(name), key, value)
         self.list_queues()
@@ -147,7 +147,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, most=st.integers(1, 10), times=st.integers(2, 4), protocol=g.protocols)
     def poison(self, name: str, most: int, times: int, protocol: str) -> None:
-        """Nobody acknowledges anything, until messages move to the dead-letter queue."""
+        """No consumer acknowledges anything, until messages move to the dead-letter queue."""
         for _ in range(times):
             self.receive(name, most, 0, protocol)
 
@@ -161,8 +161,8 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, numbers=st.lists(g.picks, min_size=1, max_size=10), protocol=g.protocols)
     def delete_batch(self, name: str, numbers: list[int], protocol: str) -> None:
-        """Also with a handle twice: the second time the message is gone. Never with two handles of a message: nobody
-        says which entry comes first."""
+        """Also with a handle twice: the second time the message is gone. Never with two handles of a message: AWS
+        does not say which entry comes first."""
         self.protocol, full = protocol, self.name(name)
         handles = [self.pick(full, number) for number in numbers]
         chosen = self.one_a_message(handles)
@@ -189,7 +189,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         protocol=g.protocols,
     )
     def change_visibility_batch(self, name: str, drawn: dict[int, int], protocol: str) -> None:
-        """Every message once: nobody says in which order entries are worked on."""
+        """Every message once: AWS does not say in which order it works on entries."""
         self.protocol, full = protocol, self.name(name)
         handles = {self.pick(full, number): value for number, value in drawn.items()}
         chosen = self.one_a_message(handles)
@@ -226,7 +226,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(protocol=g.protocols)
     def wait_a_minute(self, protocol: str) -> None:
-        """The usual case: what was received a moment ago comes again."""
+        """The usual case: messages received a moment ago come again."""
         self.advance(MINUTE, protocol)
 
     @rule(name=g.names, protocol=g.protocols)

@@ -2,8 +2,8 @@
 
 Written from the SQS API reference, its Developer Guide and docs/errors.md, not from what the service answers. A method
 of a request that can be refused returns the Query codes that fit, none when it is accepted; several when more than one
-thing is wrong and nobody says which is looked at first. What is free, such as the order of a standard queue, is taken
-from the answer after a check that it is among what is allowed.
+thing is wrong and AWS does not say which it checks first. Free choices, such as the order of a standard queue, are
+taken from the answer after a check that they are allowed.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ class Model:
         return origin.name if origin and origin is not queue else None
 
     def moved(self, name: str, target: str, message: Message, message_id: str) -> None:
-        """A message arrives as a new one: id and time of its own, the queue's delay (docs/compatibility.md)."""
+        """A message arrives as a new one: a new id and time, the queue's delay (docs/compatibility.md)."""
         queue = self.queues[target]
         self.queues[name].messages.remove(message)
         new = message.moved(
@@ -373,7 +373,7 @@ def size_of(entry: Mapping[str, Any]) -> int:
 
 
 def check_entry(entry: Mapping[str, Any], queue: Queue) -> Codes:
-    """What is wrong with a message (SendMessage, API reference)."""
+    """The faults of a message (SendMessage, API reference)."""
     body = entry["MessageBody"]
     faults = {
         MISSING: body == "" or (queue.fifo and "MessageGroupId" not in entry),

@@ -60,7 +60,7 @@ class Message:
         return self.system.get("MessageGroupId", "")
 
     def moved(self, **changes: Any) -> Message:
-        """The same message on its arrival in another queue, where nobody has received it."""
+        """The same message on its arrival in another queue, where no consumer has received it."""
         kept = {"message_id": self.message_id, "body": self.body, "attributes": self.attributes}
         return Message(**{**kept, "system": dict(self.system), **changes})
 
@@ -133,8 +133,8 @@ class Queue:
 
     # --- receiving ---------------------------------------------------------------------------------------------------
     def heads(self, now: int) -> Iterator[list[Message]]:
-        """What can be received now, line by line. In a line nothing overtakes: a group returns
-        messages only up to its first still-invisible one. On a standard queue each message is a line of its own.
+        """The messages that can be received now, line by line. In a line nothing overtakes: a group returns
+        messages only up to its first still-invisible one. On a standard queue each message is a separate line.
         """
         lines: dict[str, list[Message]] = {}
         for message in self.messages:
@@ -163,7 +163,7 @@ class Queue:
 
     # --- the rest ----------------------------------------------------------------------------------------------------
     def overdue(self, now: int) -> list[Message]:
-        """What is past its retention period, wherever it is; the change of the attribute counts for all messages."""
+        """Messages past their retention period, wherever they are; a change of the attribute counts for all."""
         return [m for m in self.messages if now - m.sent_at >= self.seconds("MessageRetentionPeriod")]
 
     def change(self, attributes: dict[str, str]) -> None:

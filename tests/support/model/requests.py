@@ -51,7 +51,7 @@ def act(method: str, required: Mapping[str, Any], optional: Mapping[str, Any] | 
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
-# Minutes, as time moves by minutes; and what cannot be.
+# Minutes, as time moves by minutes; and invalid values.
 seconds = pick(0, 60, 600, 43_200, -1, 43_201, 2**31)
 delays = pick(0, 60, 900, -1, 901)
 bodies = pick(
@@ -130,7 +130,7 @@ options = {
     "MessageGroupId": ids,
     "MessageDeduplicationId": ids,
 }
-# What arrives, whatever is right for the type of queue.
+# Messages that arrive, whatever is right for the type of queue.
 good: dict[str, SearchStrategy[Any]] = {
     "MessageBody": pick("a", "b", " x\t\r\n y ", "<&>\"'%+=;", "größe ☃ 🂡", "]]>", "%E4")
 }

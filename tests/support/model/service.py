@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.sqs import Refusal, Sqs, read_refusal
 
-# Every duration in the model is a multiple of a minute, and time moves by minutes. What is real passes in between and
+# Every duration in the model is a multiple of a minute, and time moves by minutes. Real time passes in between and
 # decides nothing as long as it is less than one.
 MINUTE = 60
 
@@ -41,13 +41,13 @@ class Service:
     began: float = field(default_factory=time)
 
     def begin(self) -> str:
-        """A new example begins; a prefix for names that nobody has used."""
+        """A new example begins; a prefix for unused names."""
         self.began = time()
         return f"m{next(_numbers)}-"
 
     @property
     def is_too_slow(self) -> bool:
-        """Whether so much real time has passed since `begin` that it may have ended a timeout of the example."""
+        """Whether the real time since `begin` may have ended a timeout of the example."""
         return time() - self.began > MINUTE
 
     def call(self, protocol: str, method: str, **parameters: Any) -> dict[str, Any] | Refusal:

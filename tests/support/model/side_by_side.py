@@ -20,7 +20,7 @@ STATUS = {"AWS.SimpleQueueService.PurgeQueueInProgress": 403, "ResourceNotFoundE
 
 
 class SideBySide:
-    """One example: queues of its own, in a model and in the service. `protocol`: what the next requests speak.
+    """One example: new queues, in a model and in the service. `protocol`: what the next requests speak.
 
     `intact` is false while a step is under way and after one that failed.
     """
@@ -92,8 +92,8 @@ class SideBySide:
         self.check(full)
 
     def attributes(self, name: str, drawn: dict[str, Any]) -> dict[str, str]:
-        """Drawn attributes as this queue can have them: no delay where messages arrive that were moved, since nobody
-        says whether it holds for them; the type's own ones for FIFO queues alone."""
+        """Drawn attributes as this queue can have them: no delay where moved messages arrive, since AWS does not
+        say whether it holds for them; the type's own ones for FIFO queues alone."""
         attributes = {key: value for key, value in drawn.items() if key != "redrive"}
         for key in () if name.endswith(".fifo") else ("ContentBasedDeduplication", "DeduplicationScope"):
             attributes.pop(key, None)
@@ -150,7 +150,7 @@ class SideBySide:
                 self.note_sent(full, message, results[name])
 
     def note_sent(self, full: str, entry: dict[str, Any], answer: dict[str, Any]) -> None:
-        """An accepted message: the digests are those of what was sent, also when it is a duplicate."""
+        """An accepted message: the digests are those of the message sent, also when it is a duplicate."""
         assert answer["MD5OfMessageBody"] == md5_of_body(entry["MessageBody"])
         for given, digest in (
             ("MessageAttributes", "MD5OfMessageAttributes"),
@@ -177,7 +177,7 @@ class SideBySide:
         return [handle for _, handle in pairs]
 
     def arrivals(self, queue: Queue) -> set[str]:
-        """What lies in the dead-letter queue and did not before the receive."""
+        """The messages that are in the dead-letter queue and were not before the receive."""
         target, maximum = self.model.dead_letter_queue(queue)
         if target is None or not queue.exhausted(self.model.now, maximum):
             return set()

@@ -1,11 +1,11 @@
 """The storage as a machine of few parts, every order of whose steps can be tried.
 
-A state is a database, the copy of it that a standby or a dump has, and what clients know: handles, and what was
+A state is a database, the copy of it that a standby or a dump has, and what clients know: handles, and the calls
 acknowledged to them. `steps` are all that can happen next: a send, a receive, a delete with any handle that somebody
 holds, a changed visibility, the end of a timeout, cleaning, a crash of the server (which forgets receives that no
 commit after them has brought to the disk), a failover or restore to the copy, and the jump of ids that follows it.
 
-What is modelled of the real thing:
+The model has these parts of the real thing:
 
     log     messages with ids without gaps; the cursor tells up to where they were handed out; it is the highest lease
     lease   messages handed out together: which are left, whether their timeout runs, a nonce that is never used twice
@@ -54,7 +54,7 @@ class Lease(NamedTuple):
 
 
 class Database(NamedTuple):
-    """One queue. `sent` and `deleted`: what had been acknowledged when the database was like this."""
+    """One queue. `sent` and `deleted`: the messages acknowledged when the database was like this."""
 
     log: tuple[tuple[int, int], ...] = ()  # id, uid
     leases: tuple[Lease, ...] = ()
@@ -83,7 +83,7 @@ class SystemState(NamedTuple):
     database: Database
     flushed: Database | None = None  # what a crash leaves, where receives were not flushed
     copy: Database | None = None  # of the standby, or the dump
-    noticed: bool = True  # nobody has yet to let ids jump
+    noticed: bool = True  # no process has yet to let ids jump
     handles: frozenset[tuple[int, Handle]] = frozenset()  # with the consumer who holds it
     holds: frozenset[tuple[int, int]] = frozenset()  # uid and consumer: hidden from all others
     budget: tuple[int, ...] = ()  # steps of each kind that are left
@@ -135,7 +135,7 @@ def explore(rules: Rules) -> int:
 
 
 def steps(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
-    """What can happen next."""
+    """Yields the steps that can happen next."""
     yield from _calls(state, rules)
     if _left(state, TIME_OUT):
         yield from _time_outs(state)
@@ -160,7 +160,7 @@ def _calls(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]
 
 
 def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
-    """The standby or dump is made, a crash, a failover or restore to what was copied."""
+    """The standby or dump is made, a crash, a failover or restore to the copy."""
     if state.copy is None:
         yield "the copy is made", state._replace(copy=state.database)
     else:

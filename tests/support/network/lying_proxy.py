@@ -1,6 +1,6 @@
 """A TCP proxy that lies as networks, poolers and frozen servers do: it keeps connections open and passes nothing on.
 
-A process that is killed sends a RST, which everybody notices. These faults are those that nobody is told of.
+A process that is killed sends a RST, which both sides notice. These faults are silent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 CHUNK = 65_536
-# So long the target keeps a connection that is swallowed; then it finds out as well, as by keepalives.
+# How long the target keeps a connection that is swallowed; then it finds out as well, as by keepalives.
 TARGET_NOTICES_SECONDS = 20.0
 NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -41,7 +41,7 @@ class Link:
 
 
 class LyingProxy:
-    """Passes on what comes to `port`. Its faults concern the connections of that moment, unless they say otherwise."""
+    """Passes on the bytes sent to `port`. Its faults concern the connections of that moment, or as they say."""
 
     def __init__(self, host: str, port: int) -> None:
         self.target = (host, port)

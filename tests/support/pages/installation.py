@@ -26,7 +26,7 @@ from tests.support.programs.penstock_up import running
 
 # No block takes so long, on an overloaded machine either.
 SECONDS = 300
-# Pages that begin before there is a database, with a PostgreSQL of their own; ADMIN_URL leads to it as superuser.
+# Pages that begin before there is a database, with a new PostgreSQL; ADMIN_URL leads to it as superuser.
 OWN_CLUSTER = ("docs/your_database.md",)
 
 
@@ -60,7 +60,7 @@ def installation(found: list[Block], server: TestServer) -> Iterator[Installatio
 
 
 def _emptied(cluster: Postgres) -> None:
-    """Without the database and the roles that `penstock up` makes on a PostgreSQL of its own."""
+    """Without the database and the roles that `penstock up` makes on its own PostgreSQL."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         administrator.execute(f"drop database {DATABASE}".encode())
         for role in (ROLE, *ROLES):
@@ -83,7 +83,7 @@ def _roles_removed(server: TestServer) -> Iterator[None]:
 
 
 def run(found: list[Block], where: Installation, folder: Path) -> str | None:
-    """Runs the blocks in `folder`, which is empty; what went wrong, with the place and the output of the block."""
+    """Runs the blocks in `folder`, which is empty. Returns the fault with the place and output of its block."""
     own, checkout = folder / "blocks", folder / "checkout"
     own.mkdir()
     checkout.mkdir()

@@ -1,4 +1,4 @@
-"""`make lambda` as a process of its own: the functions in real processes of awslambdaric, behind both fronts."""
+"""`make lambda` as a separate process: the functions in real processes of awslambdaric, behind both fronts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
 
 
 def from_sources(folder: Path) -> Path:
-    """What `sam build` would make, of links into this checkout and its environment: made in no time."""
+    """The output of `sam build`, made quickly of links into this checkout and its environment."""
     for layer, package in (("core", "penstock"), ("web", "penstock_web")):
         python = folder / "layers" / layer / "python"
         python.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A real service in a process of its own, on a free port.
+"""A real service in a separate process, on a free port.
 
 The processes are forked from one that has imported the service (multiprocessing's "forkserver"): an interpreter that
 imports it anew takes about a second of the CPU. `penstock_up.py` starts `penstock up` as users do.
@@ -74,7 +74,7 @@ class Service:
 
 
 def free_port() -> int:
-    """A port that nobody listens at, below those that the system gives to outgoing connections."""
+    """A free port, below those that the system gives to outgoing connections."""
     while True:
         port = random.randrange(10_240, 32_768)
         with socket.socket() as probe, suppress(OSError):
@@ -88,7 +88,7 @@ def running_service(
 ) -> Iterator[Service]:
     """Starts a service process and stops it; `settings` are environment variables, `log` is a file for its output.
 
-    It checks twice a second for what nobody notifies it of, such as rows that a test inserts itself.
+    It checks twice a second for changes without a notification, such as rows that a test inserts itself.
     """
     port = free_port()
     addresses = {"DATABASE_URL": database_url, "DATABASE_DIRECT_URL": direct_url or database_url}
@@ -146,7 +146,7 @@ def _forked(
 def _run(
     command: list[str], environment: dict[str, str], files: list[Connection], ready: Connection | None
 ) -> None:
-    """In the new process: what `penstock COMMAND` does, with this environment and these files."""
+    """Runs `penstock COMMAND` in the new process, with this environment and these files."""
     os.environ.clear()
     os.environ.update(environment)
     for number, file in enumerate(files):

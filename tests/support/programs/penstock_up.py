@@ -1,4 +1,4 @@
-"""A running `penstock up`, as a process of its own that a test may also kill."""
+"""A running `penstock up`, as a separate process that a test may also kill."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Up:
     def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
-        # A file: a pipe that nobody reads would hold up a service with much to say.
+        # A file: a service with much to say would block on a pipe without a reader.
         self._log = log
         self.process = subprocess.Popen(
             [*COMMAND, "up", "--port", str(port), *arguments],

@@ -1,4 +1,4 @@
-"""A worker in a process of its own, to be killed: `python -m tests.support.programs.schedule_worker DSN SECONDS`.
+"""A worker in a separate process, to be killed: `python -m tests.support.programs.schedule_worker DSN SECONDS`.
 
 Its clock is wrong by so many seconds: whatever asks Python for the time is told another one.
 """
@@ -18,7 +18,7 @@ _right_now = dt.datetime.now
 
 
 class _Wrong(type):
-    """What `isinstance` says of times does not change."""
+    """Keeps the answers of `isinstance` about times."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type(instance).__name__.endswith("datetime")

@@ -1,4 +1,4 @@
-"""A worker in a process of its own, to be killed: `python -m tests.support.programs.webhook_worker DSN`."""
+"""A worker in a separate process, to be killed: `python -m tests.support.programs.webhook_worker DSN`."""
 
 from __future__ import annotations
 

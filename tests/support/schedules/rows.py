@@ -75,7 +75,7 @@ def put(
 
 
 def read(db: Connection, name: str, group: str = GROUP) -> Row | None:
-    """A schedule by column, its times as datetimes; None when there is none."""
+    """A schedule by column, its times as datetimes; None if it does not exist."""
     (row,) = call(db, READ_SCHEDULE, ACCOUNT, REGION, group, name)
     return row.schedule and {key: as_time(key, found) for key, found in row.schedule.items()}
 

@@ -1,4 +1,4 @@
-"""A call that is expected to wait for a lock: in a thread of its own, on a connection of its own."""
+"""A call that is expected to wait for a lock: in a separate thread and on a separate connection."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def send_entry(entry: Entry, arn: str) -> SendEntry:
 def send(
     connection: Connection, arn: str, *bodies: str, delay: int | None = None, group: str | None = None
 ) -> list[Sent]:
-    """Send bodies; FIFO messages get a deduplication id of their own, others keep their group beside them."""
+    """Send bodies; FIFO messages get different deduplication ids, others keep their group beside them."""
     fifo = arn.endswith(".fifo")
     system = json.dumps({"MessageGroupId": group}) if group and not fifo else None
     return send_entries(

@@ -1,6 +1,6 @@
 """Senders, receivers and maintenance at work on one queue, all as unreliable as real ones.
 
-By hand, with bigger numbers and on any migrated database (without --dsn: on a server of its own):
+By hand, with bigger numbers and on any migrated database (without --dsn: on a new server):
 
     python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
 
@@ -34,7 +34,7 @@ PAUSE_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Plan:
-    """Who does how much. `groups` 0 is a standard queue; `maximum` is maxReceiveCount with a dead-letter queue.
+    """Numbers of actors and calls. `groups` 0 is a standard queue; `maximum` is maxReceiveCount of a redrive policy.
 
     With `tenants`, messages of a standard queue have groups; the first one sends four of five.
     """
@@ -52,7 +52,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it. Counts and rows are those after the last message was deleted and maintenance ran."""
+    """The results. Counts and rows are those after the last message was deleted and maintenance ran."""
 
     findings: Findings
     errors: list[str]
@@ -171,7 +171,7 @@ def receive_until_stopped(state: SharedState, number: int) -> None:
 
 
 def receive_once(state: SharedState, rnd: random.Random, connection: Connection) -> bool:
-    """One receive and what follows. False when this receiver crashed: its connection is to be closed."""
+    """One receive and the calls after it. False when this receiver crashed: its connection is to be closed."""
     begun = time.time()
     visibility = 0 if rnd.random() < 0.01 and state.plan.maximum is None else VISIBILITY_SECONDS
     deliveries = calls.receive(connection, state.arn, rnd.choice((1, 3, 10)), visibility)
@@ -242,7 +242,7 @@ def maintain_until_stopped(state: SharedState, number: int) -> None:
 
 
 def run(dsn: str, plan: Plan) -> Outcome:
-    """The whole plan on a queue of its own in a migrated database."""
+    """The whole plan on a new queue in a migrated database."""
     name, started = f"run{time.time_ns()}" + (".fifo" if plan.groups else ""), time.monotonic()
     with psycopg.connect(dsn, autocommit=True) as db:
         dead = calls.create(db, f"dead-{name}")
@@ -300,7 +300,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--tenants", type=int, default=0, help="message groups of a standard queue")
     parser.add_argument("--maximum", type=int, default=None, help="maxReceiveCount")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--dsn", help="a migrated database; without it, a server of its own")
+    parser.add_argument("--dsn", help="a migrated database; without it, a new server")
     chosen = vars(parser.parse_args(arguments))
     dsn = chosen.pop("dsn")
     if dsn:

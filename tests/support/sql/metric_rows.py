@@ -39,7 +39,7 @@ def insert(db: Connection, table: str, **columns: Any) -> None:
 def add_window(
     db: Connection, queue_id: int, starts_at: datetime, seconds: int = 60, group_id: str = "", **columns: Any
 ) -> None:
-    """One window; what is not given is 0. A day needs its `zone`."""
+    """One window; counts that are not given are 0. A day needs its `zone`."""
     counts = dict.fromkeys(COUNTS, 0)
     ends_at = starts_at + timedelta(seconds=seconds)
     place = {"window_seconds": seconds, "queue_id": queue_id, "group_id": group_id}

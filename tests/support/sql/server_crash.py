@@ -22,7 +22,7 @@ from tests.support.sql import calls
 from tests.support.sql.calls import Connection, Entry
 from tests.support.wait import wait_until
 
-HIDDEN_SECONDS = 3600  # nobody sees a message again before the drain
+HIDDEN_SECONDS = 3600  # no consumer sees a message again before the drain
 
 
 @dataclass
@@ -92,7 +92,7 @@ def run_until_killed(data: Path, round_: Round, deletes: int, actors: int = 4) -
 
 
 def kill_server(data: Path) -> None:
-    """SIGKILL for the postmaster and each of its children, and nobody else; returns when all are gone."""
+    """SIGKILL for only the postmaster and each of its children; returns when all are gone."""
     postmaster = int((data / "postmaster.pid").read_text().split("\n")[0])
     pids = [postmaster, *children(postmaster)]
     for pid in pids:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# What is set where an application's tests run; nothing of it concerns the test server.
+# The environment where an application's tests run; none of it concerns the test server.
 FOREIGN_VARIABLES = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/production",
     "PGHOST": "127.0.0.1",

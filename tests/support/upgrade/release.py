@@ -41,7 +41,7 @@ $$;
 def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
     """The files of a commit, in `folder`; without one, those of this checkout.
 
-    Fails where the history lacks the commit: a proof that was not made is none.
+    Fails where the history lacks the commit: the test must not pass without the proof.
     """
     if not commit:
         for part in _PARTS:

@@ -12,7 +12,7 @@ from .simulation import START, Day
 
 SCRAPE_SECONDS = 15
 FOLDED_SECONDS = 10
-"""What is stored is as old as this at most: QUEUE_METRICS_INTERVAL_MS."""
+"""Stored counts are as old as this at most: QUEUE_METRICS_INTERVAL_MS."""
 READ_SECONDS = 10
 """Verdicts that are shown are as old as this at most: FRESH_SECONDS."""
 

@@ -4,7 +4,7 @@
 
 Each run has two consumer groups, each with a queue: 600 seconds of messages, then the backlog is worked off. The
 records have the rate of arrivals and the backlog; what else a minute has is computed: deletes are arrivals less growth,
-and the dead letters, which the records count in the backlog to the end, come in proportion to what was deleted.
+and the dead letters, which the records count in the backlog to the end, come in proportion to the deletes.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ class Record:
         return max(at(self.backlog, second) - self.dead(second), 0)
 
     def expected(self, second: float) -> set[Kind]:
-        """How the queue is at this second, by what came before and after it."""
+        """The queue's state at this second, by the messages before and after it."""
         if self.waiting(second) < LEAST_BACKLOG:
             return {Kind.OK, Kind.IDLE}
         is_over = second >= self.pushes
         first = max(second - WINDOW, self.pushes if is_over else 0)
         end = min(second + WINDOW, self.backlog[-1][0] if is_over else self.pushes)
         arrivals, growth = self.arrivals(first, end), self.waiting(end) - self.waiting(first)
-        # What takes less than a minute is no backlog, as docs/verdicts.md says.
+        # Messages that take less than a minute are no backlog, as docs/verdicts.md says.
         keeps_up = {Kind.OK} if self.waiting(second) * (end - first) < 60 * (arrivals - growth) else set()
         if abs(growth) <= STEADY * arrivals:
             return {Kind.OK, Kind.DRAINING}
@@ -109,7 +109,7 @@ class Record:
         return found
 
     def empty_after(self, minute: int) -> float | None:
-        """So many minutes later fewer than LEAST_BACKLOG messages waited."""
+        """The minutes until fewer than LEAST_BACKLOG messages waited."""
         gone = [at_second for at_second, _ in self.backlog if self.waiting(at_second) < LEAST_BACKLOG]
         later = [second for second in gone if second > 60 * minute and second > self.pushes]
         return later[0] / 60 - minute if later else None

@@ -16,7 +16,7 @@ LONGEST_DRAIN = 300
 TOLERANCE = 0.2
 LEAST_BACKLOG = 10
 AFTER = timedelta(seconds=20)
-"""So long after the end of a minute the question is asked."""
+"""The time from the end of a minute to the question."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Score:
 
 
 def is_close(said: float | None, true: int) -> bool:
-    """Within a fifth of the truth; minutes are whole, so half a minute is none."""
+    """Within a fifth of the truth; minutes are whole, so half a minute does not count."""
     return said is not None and abs(said - true) <= max(TOLERANCE * true, 1)
 
 

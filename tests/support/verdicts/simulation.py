@@ -42,7 +42,7 @@ class Plan:
 
 @dataclass
 class Day:
-    """What was stored, and what was there at the end of each minute."""
+    """The stored rows, and the messages there at the end of each minute."""
 
     minutes: list[Minute] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Day:
         return [row for row in self.minutes if first <= row.starts_at < end]
 
     def empty_after(self, minute: int, few: int = 10) -> int | None:
-        """So many minutes later fewer than `few` messages wait; None: never on that day."""
+        """The minutes until fewer than `few` messages wait; None: never on that day."""
         for index in range(minute, len(self.visible)):
             if self.visible[index] < few:
                 return index + 1 - minute
@@ -108,7 +108,7 @@ class Simulation:
         self.again = 0  # of these, received before
         self.bad: dict[int, int] = {}  # visible, by how often they were received
         self.in_flight = 0  # good ones that consumers have
-        self.hidden = 0  # in flight, and nobody has them
+        self.hidden = 0  # in flight, and no consumer has them
         self.returning: deque[Returning] = deque()
         self.step = 0
         self.entered: deque[tuple[int, int]] = deque()  # (step, messages) of arrivals, for the oldest

@@ -41,7 +41,7 @@ AROUND = ("{0}", '["a": "{0}"]', "a\n{0}", "x" * 300 + "{0}", "{0}{0}{0}", "\t {
 
 
 def hostile_texts(number: int) -> list[str]:
-    """So many different ones, none with a character that no message may have."""
+    """Returns `number` different texts, none with a character that no message may have."""
     texts = [
         around.replace("{0}", form.replace("{0}", sink)).replace("[", "{").replace("]", "}")
         for around, form, sink in islice(product(AROUND, FORMS, SINKS), number)

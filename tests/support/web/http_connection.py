@@ -19,9 +19,9 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Transport(asyncio.Transport):
-    """A client's connection: what was written to it, and whether the server has ended or closed its side.
+    """A client's connection: the bytes written to it, and whether the server has ended or closed its side.
 
-    `lingering`: the protocol that reads on once it has ended; nobody reads what `say` gives to the former one then.
+    `lingering`: the protocol that reads on once it has ended; it ignores the bytes that `say` gives to the former one.
     """
 
     def __init__(self, address: str = "127.0.0.1") -> None:

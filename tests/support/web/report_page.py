@@ -70,7 +70,7 @@ class Barriers(HTMLParser):
 
 
 def barriers(page: str) -> list[str]:
-    """What is wrong; empty for nothing."""
+    """The barriers of the page; empty if it has none."""
     reader = Barriers()
     reader.feed(page)
     if reader.levels.count(1) != 1:

@@ -2,7 +2,7 @@
 
 
 class SlowClient:
-    """Of what was written so many bytes are `unread`."""
+    """`unread`: the number of written bytes that the client has not read."""
 
     def __init__(self, unread: int) -> None:
         self.unread = unread

@@ -24,7 +24,7 @@ class VirtualSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Time begins at 0 s. What would run in a thread takes no time: it is done at once."""
+    """Time begins at 0 s. Work for a thread takes no time: it is done at once."""
 
     def __init__(self) -> None:
         self._virtual = VirtualSelector()

@@ -105,7 +105,7 @@ ARNS: dict[str, Source] = {
     "EndpointArn": OURS,
     "ResourceArn": OURS,
 }
-"""Members that are ARNs, and who has reported the answer to a text without colons."""
+"""Members that are ARNs, and the source for the answer to a text without colons."""
 
 TOPIC_NAME = report("awsdocs/aws-cloudformation-user-guide", 860)
 SUBJECT = report("wellcomecollection/platform", 1107)

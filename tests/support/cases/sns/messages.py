@@ -38,7 +38,7 @@ def _publish() -> Iterator[Row]:
     yield (
         "Publish",
         "",
-        "to nobody",
+        "without a recipient",
         anywhere,
         refused("TopicArn or TargetArn Reason: no value for required parameter"),
         report("sul-dlss/dlme", 432),

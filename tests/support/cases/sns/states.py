@@ -1,4 +1,4 @@
-"""Cases of SNS: what is deleted, disabled or there already."""
+"""Cases of SNS: resources that are deleted, disabled or there already."""
 
 from __future__ import annotations
 

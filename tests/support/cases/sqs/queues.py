@@ -59,7 +59,7 @@ def _queues() -> Iterator[Row]:
     yield (
         "GetQueueUrl",
         "QueueName",
-        "of a FIFO queue that is none",
+        "of a FIFO queue that does not exist",
         {"QueueName": "none.fifo"},
         NO_QUEUE,
         of("GetQueueUrl"),
@@ -298,7 +298,7 @@ def _policies() -> Iterator[Row]:
         "without a target": '{"maxReceiveCount":3}',
         "a count of 0": json.dumps({"deadLetterTargetArn": "<queue-arn>", "maxReceiveCount": 0}),
         "a count of 1001": json.dumps({"deadLetterTargetArn": "<queue-arn>", "maxReceiveCount": 1001}),
-        "a target that is none": json.dumps({"deadLetterTargetArn": "x", "maxReceiveCount": 3}),
+        "a target that is no ARN": json.dumps({"deadLetterTargetArn": "x", "maxReceiveCount": 3}),
         "a target of another type": json.dumps(
             {"deadLetterTargetArn": "<fifo-queue-arn>", "maxReceiveCount": 3}
         ),

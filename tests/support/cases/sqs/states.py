@@ -1,4 +1,4 @@
-"""Cases of SQS: what is deleted or there already; AWS's texts of numbers and policies; the order of checks."""
+"""Cases of SQS: resources deleted or there already; AWS's texts of numbers and policies; the order of checks."""
 
 from __future__ import annotations
 

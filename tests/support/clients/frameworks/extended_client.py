@@ -1,6 +1,6 @@
 """sqs-extended-client: long bodies go to S3, and the queue has a pointer. Arguments: the address.
 
-S3 is moto's, in this process. Prints facts as a Python literal: what was received, and what S3 had before and after.
+S3 is moto's, in this process. Prints facts as a Python literal: the received message, and what S3 had before and after.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What makes a signature, done wrongly or changed: its bits, its keys, its time, its scope, its algorithm.
+"""The parts of a signature, made wrongly or changed: its bits, its keys, its time, its scope, its algorithm.
 
 Sources: "Elements of an AWS API request signature", "Create a signed AWS API request", "Troubleshoot signed requests"
 (IAM User Guide), "Common Query parameters" (SQS API reference).

@@ -1,6 +1,6 @@
 """Values of Authorization, and other places for a credential, that are no bearer key of the REST API.
 
-What is right: RFC 6750, 2.1 (`Authorization: Bearer` and the key, nothing else), of which 2.2 and 2.3, a form and the
+The valid form: RFC 6750, 2.1 (`Authorization: Bearer` and the key, nothing else), of which 2.2 and 2.3, a form and the
 query string, are not offered; RFC 9110, 11.1 (the scheme in any case).
 """
 
@@ -31,11 +31,11 @@ def allowed(key: str) -> Iterator[Attempt]:
 
 
 def forgeries(key: str, others: dict[str, str]) -> Iterator[Attempt]:
-    """What is not. `key`: a good one, `id.secret`; `others`: by name, such that may not be used any more, or here."""
+    """Forgeries of `key`, a good one, `id.secret`. `others`: by name, keys that are not valid any more, or not here."""
     key_id, _, secret = key.partition(".")
     hashed = sha256(secret.encode()).hexdigest()
     tokens = {
-        **others,  # first, since the service looks up only so many ids that it does not know
+        **others,  # first, since the service looks up a limited number of unknown ids
         **{f"character {place}": changed for place, changed in flips(key)},
         **{f"cut to {length}": key[:length] for length in range(len(key))},
         **{f"without the first {length}": key[length:] for length in range(1, len(key_id) + 2)},

@@ -162,7 +162,7 @@ def other_schemes(signer: Signer) -> Forgeries:
 
 
 def hosts(signer: Signer) -> Forgeries:
-    """Host is signed: a request for one server is none for another."""
+    """Host is signed: a request for one server is not valid at another."""
     name, _, port = signer.host.partition(":")
     others = {
         "AWS's": "sqs.us-east-1.amazonaws.com", "without its port": name, "with another port": f"{name}:1",

@@ -95,7 +95,7 @@ def queries(signer: Signer) -> Forgeries:
 
 
 def paths(signer: Signer) -> Forgeries:
-    """Method and path are the first lines of what is signed."""
+    """Method and path are the first lines of the text that is signed."""
     path = urlsplit(signer.queue_url).path
     for form, request in (("form", signer.form()), ("address", signer.address())):
         for other in (

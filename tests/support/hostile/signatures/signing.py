@@ -26,7 +26,7 @@ class Request(NamedTuple):
     body: bytes
 
     def header(self, name: str) -> str:
-        """Its value, empty where there is none."""
+        """Its value, empty if the request lacks the header."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     def with_header(self, name: str, given: str | None) -> Request:
