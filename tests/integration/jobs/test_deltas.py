@@ -1,4 +1,4 @@
-"""What is new since the last run, on frames of a few messages."""
+"""The rows that are new since the last run, on frames of a few messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_stored(rows: DataFrame) -> DataFrame:
 
 
 def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> None:
-    """That it arrived long ago, and was received, and was there, is known; so with what is still open."""
+    """Its arrival, its receive and its presence are known already, as are those of open messages."""
     then = [message(-3000, -50), message(-2000), message(-10)]
     assert changed(spark, [message(-3000, -50, 150)], [message(-2000), message(-10)], then) == [
         Change(1, at(150), is_open=True, changed=True)

@@ -1,4 +1,4 @@
-"""Forecasts by Spark out of stored windows: which queues have one, and what is stored of it."""
+"""Forecasts by Spark out of stored windows: which queues have one, and the rows that are stored."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def draining(connection: Connection, queue_id: int, minutes: int) -> None:
 
 
 def test_forecasts_are_replaced(spark: SparkSession, database: Database) -> None:
-    """Of a queue that drains, of one that is new; none of idle and of deleted queues. What was there is gone."""
+    """Of a queue that drains, of one that is new; none of idle and of deleted queues. Earlier forecasts are gone."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         orders, bills, idle = (new_queue(connection, name) for name in ("orders", "bills", "idle"))
         connection.execute("update queue.queues set created_at = %s", (LAST - timedelta(days=40),))

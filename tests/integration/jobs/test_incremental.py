@@ -1,4 +1,4 @@
-"""Runs one after the other say what plain SQL says of the whole, and write only what changed."""
+"""Successive runs find the same as plain SQL over everything, and write only changed rows."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest
         ("metrics_window", again),
     }
     assert not [key for key in changed if key[2] == gone], "its past is not written again"
-    assert not [key for key in after if key[2] == silent], "nobody knows what became of its messages"
+    assert not [key for key in after if key[2] == silent], "the outcome of its messages is unknown"
     old = first.snapshot.at - timedelta(hours=26)
     starts = {key[-2] for key in changed if key[2] == slowpoke}
     assert all(start > old for start in starts), "its end is new; that it was there was known"

@@ -191,7 +191,7 @@ def test_what_is_in_the_tables_and_in_the_history_counts_once(
 
 
 def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
-    """What was committed before it, and what a dump brought from a cluster that had counted further; not the rest."""
+    """Rows committed before it, and those of a dump from a cluster that had counted further; not the rest."""
     query = "select count(*) from queue.finished_message where {}"
     with psycopg.connect(database.dsn) as slow:
         record(slow, timedelta(minutes=5))

@@ -168,7 +168,7 @@ def scanned(catalog: SqlCatalog, dataset: Dataset, condition: str = "true") -> l
 def test_iceberg_tables_have_what_postgresql_has(
     spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, catalog: SqlCatalog
 ) -> None:
-    """A commit an export, none when nothing changed; what was replaced goes when readers have had an hour."""
+    """A commit an export, none when nothing changed; replaced files go when readers have had an hour."""
     folder = tmp_path / "files"
     place = Place.of(str(folder))
     target = Target(place, Tables(catalog, "penstock", place).register)

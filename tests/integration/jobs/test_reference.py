@@ -38,7 +38,7 @@ from (select sent_at, finished_at, group_ids, outcome from queue.history) h"""
 
 @pytest.fixture(scope="module")
 def owner(postgres: TestServer) -> Iterator[Connection]:
-    """A database of its own; each test is one transaction, which is undone."""
+    """A new database; each test is one transaction, which is rolled back."""
     with postgres.database() as database, psycopg.connect(database.dsn) as connection:
         yield connection
 

@@ -1,4 +1,4 @@
-"""queue.metrics_run: how runs end that nobody lets finish. docs/metrics_job.md, "When something breaks"."""
+"""queue.metrics_run: how runs end that do not finish. docs/metrics_job.md, "When something breaks"."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_whole_queues_beside_their_groups(spark: SparkSession) -> None:
 
 
 def test_windows_of_a_day_on_which_clocks_change(spark: SparkSession) -> None:
-    """In Berlin 2026-10-25 has 25 hours. What begins after now, or lies in another day, is left out."""
+    """In Berlin 2026-10-25 has 25 hours. Windows after now, or of another day, are left out."""
     zone = ZoneInfo("Europe/Berlin")
     start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
     span = Span.of(start, end, datetime(2026, 10, 25, 12, 0, 30, tzinfo=UTC), zone)

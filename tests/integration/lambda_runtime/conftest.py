@@ -19,7 +19,7 @@ from tests.support.local_lambda.events import EventForm
 
 @pytest.fixture
 def functions(database: Database) -> Iterator[Functions]:
-    """The functions on a database of their own, through PgBouncer."""
+    """The functions on a new database, through PgBouncer."""
     with Functions(database.pooled_dsn) as functions:
         yield functions
 

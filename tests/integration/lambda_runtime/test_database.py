@@ -1,4 +1,4 @@
-"""The kept connection of a function, with both drivers: what is repaired, what is made again, what is only told.
+"""The kept connection of a function, with both drivers: which faults are repaired, retried, or only reported.
 
 SQLSTATEs: PostgreSQL, appendix A. 25006 is what a server says that was the primary until a failover.
 """
@@ -205,7 +205,7 @@ def test_nobody_listens(driver: str) -> None:
 
 # --- through PgBouncer -----------------------------------------------------------------------------------------------
 def test_a_pooler_that_was_restarted(driver: str) -> None:
-    """The same address again, as after a new release of it: whoever asks next finds it, and nobody sees an error."""
+    """The same address again, as after a new release of it: the next call finds it, and no caller sees an error."""
     with (
         ephemeral_state(memory_directory()) as state,
         running_postgres(state, SystemAccount.choose()) as server,

@@ -294,7 +294,7 @@ def test_maintain_fails_when_the_database_does(empty_database: Database) -> None
 
 
 class Worker:
-    """Runs that take the given times, by a clock of their own."""
+    """Runs that take the given times, by a fake clock."""
 
     LONGEST_RUN_SECONDS = 1.5
 
@@ -366,7 +366,7 @@ class Polling:
     ("seconds", "pause", "limits", "end"),
     [
         ("5", 1.0, [5.0, 3.5, 2.0, 0.5], 5.0),  # a run each 1.5 seconds
-        ("5", 2.0, [5.0, 2.5], 5.0),  # the last pause is as long as what is left
+        ("5", 2.0, [5.0, 2.5], 5.0),  # the last pause is as long as the time left
         ("0", 1.0, [20.0], 0.5),  # it ends when nothing is due
         ("5", None, [20.0], 0.5),  # the worker is switched off
     ],

@@ -15,7 +15,7 @@ from tests.support.functions.invocations import QUEUE_URL, call, error_of, invok
 from tests.support.functions.server import FUNCTIONS, Functions, load_handler
 from tests.support.local_lambda.events import event_of, response_of
 
-# Nobody listens on the discard port of the loopback.
+# No process listens on the discard port of the loopback.
 NOWHERE = "postgresql://nobody:secret-password@127.0.0.1:9/nothing"
 
 
@@ -117,7 +117,7 @@ def test_unexpected_errors_stay_inside(empty_database: Database, caplog: pytest.
     ],
 )
 def test_a_bad_setting_is_named_in_the_log(variables: dict[str, str], text: str) -> None:
-    """In a process of its own: Lambda's, with the real Logger on standard output."""
+    """In a separate process, as on Lambda, with the real Logger on standard output."""
     script = "import json, sys, gateway; print(json.dumps(gateway.handler(json.load(sys.stdin), None)))"
     result = subprocess.run(
         [sys.executable, "-c", script],

@@ -25,7 +25,7 @@ GAUGES = {
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """What was written since the last look, without log records."""
+    """The lines written since the last call, without log records."""
     read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return [line for line in read if "_aws" in line]
 

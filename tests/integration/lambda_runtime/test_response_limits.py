@@ -118,7 +118,7 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
 def test_escapes_count(
     sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int
 ) -> None:
-    """A quote has four bytes in JSON and six in XML. What does not fit stays, uncounted, and comes by another way."""
+    """A quote has four bytes in JSON and six in XML. A message too long stays, uncounted, and comes by another way."""
     url, _ = create(sqs)
     body = '"' * ((1_040_000 if form == "http_api" else 240_000) // scale)
     path = url.removeprefix(str(http.base_url).rstrip("/"))

@@ -34,7 +34,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def role(database: Database) -> Iterator[str]:
-    """A login role of its own, whose password the tests change."""
+    """A login role whose password the tests change."""
     name = f"rotated_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         owner = connection.execute("select nspowner::regrole::text from pg_namespace where nspname = 'queue'")

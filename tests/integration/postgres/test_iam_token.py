@@ -1,4 +1,4 @@
-"""Tokens of IAM in place of a password: what is signed, and logins to a PostgreSQL whose password is the token.
+"""Tokens of IAM instead of a password: the text that is signed, and logins to a PostgreSQL with the token.
 
 Not against AWS. Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS User Guide: a
 token is made with Signature Version 4 and lives for 15 minutes. "Authenticating Requests: Using Query Parameters (AWS

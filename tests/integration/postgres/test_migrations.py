@@ -1,4 +1,4 @@
-"""The migration runner, on folders of its own making."""
+"""The migration runner, on folders that the tests write."""
 
 from __future__ import annotations
 

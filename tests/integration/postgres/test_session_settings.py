@@ -52,7 +52,7 @@ DEFAULTS = {
 
 @pytest.fixture
 def plain(database: Database) -> Iterator[str]:
-    """The address of the database for a role that nobody has tuned, in the form that both drivers read."""
+    """The address of the database for a role without settings, in the form that both drivers read."""
     role = f"plain_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())

@@ -122,7 +122,7 @@ def test_types_that_fit(hint: Any, kind: str, expected: bool) -> None:
 
 # --- functions without a statement -----------------------------------------------------------------------------------
 def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> None:
-    """Those of sql/functions/api are for applications; what else nobody calls is of no use."""
+    """Those of sql/functions/api are for applications; any other function without a caller is useless."""
     files = {path.stem: path for path in (sql_directory() / "functions").glob("*/*.sql")}
     used = {statement.name for _, statement in all_statements()}
     for path in sql_directory().rglob("*.sql"):

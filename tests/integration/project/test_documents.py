@@ -202,10 +202,10 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 def problem(block: Block) -> str | None:
-    """What is wrong with the language and the mark of a block."""
+    """The fault of the language or the mark of a block."""
     match block.kind:
         case "not run" if not REASONS.fullmatch(block.value):
-            return f"{block.value!r} is none of the three reasons"
+            return f"{block.value!r} is not one of the three reasons"
         case "run by" if not (ROOT / block.value).is_file():
             return f"{block.value} is not there"
         case "run by" if block.page.rpartition("/")[2] not in (ROOT / block.value).read_text():

@@ -196,7 +196,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected() -> set[str]:
-    """By git, which knows neither caches nor what was left lying about."""
+    """By git, which knows neither caches nor other leftovers."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PLACES],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -237,7 +237,7 @@ def test_what_is_installed_finds_its_own_files(installed: Path) -> None:
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-# `make audit`: what it says when there are weaknesses, when there are none, and when it could not ask.
+# `make audit`: its output with weaknesses, without any, and when it could not ask.
 @pytest.mark.parametrize(
     ("program", "code", "said"),
     [

@@ -203,7 +203,7 @@ EXPECTED = {
 
 
 def test_the_seams_are_typed(tmp_path: Path) -> None:
-    """Of the table's own names; a cache of its own, so that another mypy may run."""
+    """With the table's own names and a separate cache, so that another mypy may run."""
     path = tmp_path / "seams.py"
     path.write_text(CODE)
     command = [

@@ -82,7 +82,7 @@ def test_a_run_stays_for_what_is_due_before_it_ends(db: Connection, database: Da
 
 
 def test_a_run_that_waits_notices_a_nearer_schedule(db: Connection, database: Database) -> None:
-    """Nobody wakes a function."""
+    """No process wakes a function."""
     once(db, "far", 3000)
     firer = Firer(longest_run_seconds=3600)
     settings = Settings.read({}, queue_schedule_poll_ms=10)

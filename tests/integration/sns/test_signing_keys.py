@@ -59,7 +59,7 @@ class Topic:
         client("sns", url).publish(TopicArn=self.arn, Message="m")
 
     def messages(self, number: int) -> list[dict[str, str]]:
-        """So many messages, taken away."""
+        """Receives and deletes this many messages."""
         found: list[dict[str, str]] = []
         while len(found) < number:
             got = self._sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)
@@ -254,7 +254,7 @@ def test_rotation(database: Database, function: Callable[..., str], rotate: Call
     kept = rows(
         database, "select retired_at is null, private_key <> '' from queue.signing_key order by created_at"
     )
-    assert kept == [(False, False), (True, True)]  # nobody can sign with the old one again
+    assert kept == [(False, False), (True, True)]  # no process can sign with the old one again
 
 
 def test_rotation_makes_the_first_key_too(database: Database, rotate: Callable[[], str]) -> None:

@@ -19,7 +19,7 @@ WARM_UP = 6  # PostgreSQL may choose another plan for the sixth execution ("PREP
 CALLS = {
     "send": "queue.send('mine', '{}')",
     "receive and delete": "queue.delete('mine', r.msg_id) from queue.receive('mine', 60, 1) r",
-    "receive in vain": "r from queue.receive('nothing', 60, 1) r",
+    "receive from an empty queue": "r from queue.receive('nothing', 60, 1) r",
     "send to a group": "queue.send_fifo('mine.fifo', '1', 'group')",
     "receive from a group": "queue.delete('mine.fifo', r.msg_id) from queue.receive('mine.fifo', 60, 1) r",
     "look for what to clean": (

@@ -1,4 +1,4 @@
-"""The disk space of what is gone: autovacuum comes for the last rows, indexes of empty tables are given back."""
+"""The disk space of deleted rows: autovacuum comes for the last rows, indexes of empty tables are given back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILES = "pg_total_relation_size('queue.hole')"
 
 
 def vacuum(db: Connection, table: str) -> None:
-    """Vacuums while nobody else here has a snapshot, such as autovacuum's ANALYZE: it would keep dead rows."""
+    """Vacuums while no other session here has a snapshot, such as autovacuum's ANALYZE: it would keep dead rows."""
 
     def is_alone() -> bool:
         return not value(

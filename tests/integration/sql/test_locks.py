@@ -1,4 +1,4 @@
-"""Calls side by side: who waits for whom, and that nobody waits in a circle.
+"""Calls side by side: which call waits for which, and that no calls deadlock.
 
 Each deadlock here was a real one. PostgreSQL would find it after deadlock_timeout and fail one of the calls.
 """
@@ -195,7 +195,7 @@ def test_two_receives_in_one_transaction_do_not_deadlock(db: Connection, connect
 
 
 def test_fifo_queues_may_share_a_dead_letter_queue(db: Connection, connect: Connect) -> None:
-    """A receive takes a group of the dead-letter queue only when nobody has it; otherwise the group waits."""
+    """A receive takes a group of the dead-letter queue only when it is free; otherwise the group waits."""
     dead = create(db, "dead.fifo")
     two_groups(db, dead)
     arn = create(db, "q.fifo", RedrivePolicy=redrive(dead))

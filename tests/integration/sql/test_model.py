@@ -1,8 +1,8 @@
 """Random calls in a row against a model of a queue that fits in one's head.
 
-A message is visible or hidden, and ends once. Time stands still: what is hidden is hidden for an hour, what is shown is
-shown at once. After each call the counts must agree; before the end and at the end every message is in the views of the
-metrics job exactly once, with what became of it and a time for each of its receives after the first.
+A message is visible or hidden, and ends once. Time stands still: a hidden message is back in an hour, a shown one
+at once. After each call the counts must agree; before the end and at the end every message is in the views of the
+metrics job exactly once, with its outcome and a time for each of its receives after the first.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Queue:
             self.check_order(ready, received)
 
     def ready(self) -> list[Message]:
-        """What may be handed out now. FIFO: of each group, what comes before the first hidden message."""
+        """The messages that may be handed out now. FIFO: of each group, those before the first hidden one."""
         alive = sorted(self.alive(), key=lambda m: m.public_id)
         if not self.fifo:
             return [m for m in alive if not m.hidden and not self.exhausted(m)]

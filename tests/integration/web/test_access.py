@@ -78,7 +78,7 @@ def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> 
     with service.http() as http:
         for path in ("/v1/queues", "/v1/queues/orders/metrics", "/v1/metrics/lag"):
             assert refusal(http.get(path)) == UNAUTHORIZED
-        # Whatever else is wrong with it: nobody learns that without a key.
+        # A caller without a key does not learn what else is wrong.
         assert refusal(http.post("/v1/queues", json={"name": "no such name!"})) == UNAUTHORIZED
         half = key.rpartition(".")[0]
         for wrong in (key[:-1], f"{half}.", half, "Basic eDp4", "Bearer", "Bearer \xff.x", f"{key}\xff"):

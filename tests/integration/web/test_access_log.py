@@ -94,7 +94,7 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
 def test_who_has_called(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Account and user are those that were verified: of a wrong signature nobody is named."""
+    """Account and user are those that were verified: a wrong signature names no user."""
     for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
         monkeypatch.setenv(name, value)
     assert main(["users", "create", "billing", "--policy", "read"]) == 0
@@ -156,7 +156,7 @@ def answered(number: int) -> Answered:
 
 
 def test_who_does_not_read_loses_lines_and_holds_up_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    """A full pipe stops the thread; the queue fills, and what does not fit is counted."""
+    """A full pipe stops the thread; the queue fills, and lines that do not fit are counted."""
     dropped: list[int] = []
     reader, writer = os.pipe()
     log = AccessLog(writer, dropped.append, most_lines=1_000)

@@ -1,4 +1,4 @@
-"""/v1/users and /v1/keys: an administrator makes users and keys; nobody gets more rights than he gives."""
+"""/v1/users and /v1/keys: an administrator makes users and keys; they get only the rights he gives."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ HOUR_MS = "3600000"
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes ten seconds, and two, until workers sleep."""
+    """Shortens the pauses of ten seconds, and two, until workers sleep."""
     monkeypatch.setattr(maintain, "INSTALLATION_SECONDS", 0.0)
     monkeypatch.setattr(background, "REGISTERING_SECONDS", 0.6)
     monkeypatch.setattr(background, "REGISTERED_SECONDS", 0.0)

@@ -1,7 +1,7 @@
 """What clients send stays out of the logs of the service and of PostgreSQL, and out of /metrics: messages, secrets,
 signatures, tokens, and made-up names, which would fill the metrics with labels.
 
-Each request carries a word of its own that may stand nowhere. Requests that go well and such that fail in every way are
+Each request carries a unique word that no log may hold. Requests that go well and such that fail in every way are
 among them, since errors are what is logged.
 """
 
@@ -126,7 +126,7 @@ def handles(it: Installation, word: str) -> Iterator[int]:
 
 
 def credentials(it: Installation, word: str) -> Iterator[int]:
-    """Secrets, good and bad, and what was signed with them."""
+    """Secrets, good and bad, and requests signed with them."""
     good = it.signer.json()
     yield it.send(good.with_header("authorization", good.header("authorization")[:-9] + "0badcafe0"))
     yield it.send(good.with_header("authorization", f"AWS4-HMAC-SHA256 Credential={word}/x"))
@@ -181,7 +181,7 @@ def names(it: Installation, word: str) -> Iterator[int]:
 
 
 def faults(it: Installation, word: str) -> Iterator[int]:
-    """What is no HTTP, which is logged as such, and what is cut off."""
+    """Bytes that are not HTTP, which are logged as such, and requests that are cut off."""
     address = urlsplit(it.signer.endpoint_url)
     for data in (
         f"{word} / HTTP/1.1\r\n\r\n", f"GET /{word} HTTP/9.9\r\nHost: x\r\n\r\n",

@@ -1,6 +1,6 @@
-"""Credentials that nobody was given: ids of keys that are none, and bearer keys that are almost one.
+"""Credentials that were never issued: ids of no key, and bearer keys that are almost right.
 
-A service of its own answers, since an address that fails 50 times in ten seconds is told to wait (429),
+A separate service answers, since an address that fails 50 times in ten seconds is told to wait (429),
 and what it then
 does with good keys is asked in test_access.py. To wait is to be refused.
 """

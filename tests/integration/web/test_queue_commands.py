@@ -124,7 +124,7 @@ def test_a_message_is_deleted_by_id_or_receipt(penstock: Command, capsys: pytest
 
 
 def test_tail_ends_after_a_count(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waited before is not shown. Messages are sent in place of its pause."""
+    """Earlier messages are not shown. Messages are sent in place of its pause."""
     penstock("create", "tailed")
     penstock("send", "tailed", "before")
     bodies = iter(("first", "second", "third"))
@@ -262,7 +262,7 @@ def test_topics_and_who_gets_what(penstock: Command) -> None:
 def test_queues_of_another_region(
     penstock: Command, endpoint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What SDKs make there, the commands see where they are told so; a region that is none is an error."""
+    """What SDKs make there, the commands see where they are told so; an unknown region is an error."""
     monkeypatch.setenv("PENSTOCK_REGION", "")  # what --region sets is taken back at the end
     sqs = boto3.client(
         "sqs",

@@ -264,7 +264,7 @@ def test_what_cannot_be_done(penstock: Run, command: str, reason: str) -> None:
     ],
 )
 def test_files_that_are_no_policies(penstock: Run, tmp_path: Path, text: str, reason: str) -> None:
-    """What would allow nothing by mistake is refused when it is given."""
+    """A policy that would allow nothing by mistake is refused when it is given."""
     file = tmp_path / "policy.json"
     file.write_text(text)
     (line,) = penstock("users", "create", "ann", "--policy", str(file))

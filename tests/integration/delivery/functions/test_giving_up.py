@@ -1,6 +1,6 @@
 """Messages and invocations that are not tried any more.
 
-Source: RetryPolicy (EventBridge Scheduler API Reference). Who may have a function invoked is our choice.
+Source: RetryPolicy (EventBridge Scheduler API Reference). The rule which caller may have a function invoked is ours.
 """
 
 from __future__ import annotations

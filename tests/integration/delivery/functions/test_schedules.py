@@ -41,7 +41,7 @@ def schedule(harness: Harness, function: str, **target: Any) -> str:
 
 
 def make_due(harness: Harness) -> None:
-    """What waits for its next attempt is due, as it will be."""
+    """Invocations that wait for their next attempt are due now."""
     with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() where lease is null")
         db.execute("select queue.wake_deliveries()")

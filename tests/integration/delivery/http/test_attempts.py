@@ -74,7 +74,7 @@ def test_a_body_that_never_ends_takes_nothing_from_the_status(
 def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """Subscriptions with a rate of their own, and webhooks that wait for longer than an hour, among them."""
+    """Subscriptions with their own rate, and webhooks that wait for longer than an hour, among them."""
     url, other = receiver.url("/200"), receiver.url("/204")
     publish(db, url, other)
     deliver()

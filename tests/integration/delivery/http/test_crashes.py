@@ -28,7 +28,7 @@ LEASE_SECONDS = 30
 
 
 class Workers:
-    """So many worker processes; a killed one is replaced."""
+    """Runs `number` worker processes and replaces a killed one."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn

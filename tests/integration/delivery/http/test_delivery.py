@@ -145,7 +145,7 @@ def test_the_status_counts_whatever_becomes_of_the_body(
 
 
 def test_an_endless_body_is_not_read(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """64 KiB are read. What the sockets of both sides buffer comes on top: far less than what was offered."""
+    """64 KiB are read. The buffers of both sockets come on top: far less than the receiver offered."""
     publish(db, receiver.url("/gzip"), copies=5)
     assert deliver()["delivered"] == 5
     assert receiver.sent["gzip"] < 5 * 16 * 2**20

@@ -1,4 +1,4 @@
-"""Endpoints and hosts that fail, are slow or throttled: nobody waits for them but their own webhooks."""
+"""Endpoints and hosts that fail, are slow or throttled: only their own webhooks wait for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker itself, with URLs that lead to this machine: nobody connects to the receiver that waits there.
+"""The worker itself, with URLs that lead to this machine: no worker connects to the receiver there.
 
 The spellings of all addresses are tried in `tests/unit/delivery/http/test_guard.py`, where nothing really connects.
 """
@@ -55,7 +55,7 @@ def test_nobody_connects_to_this_machine(db: Connection, deliver: Deliver, recei
 
 @pytest.mark.usefixtures("names")
 def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """To whom a webhook belongs, names within the network are nobody's business."""
+    """The owner of a webhook must not learn names within the network."""
     publish(db, *(f"http://{host}:{receiver.port}/200" for host in ANSWERS))
     deliver(webhook_allow_cidrs="")
     told = {row.last_error for row in deliveries(db)}

@@ -1,7 +1,7 @@
 """The gateway (SNS_GATEWAY_URL) that carries text messages and pushes, against a real receiver.
 
-The contract is ours (docs/topics.md, "Gateway"); the signature is that of Standard Webhooks 1.0; what is tried again is
-what SNS tries again ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer Guide).
+The contract is ours (docs/topics.md, "Gateway"); the signature is that of Standard Webhooks 1.0; the same answers are
+tried again as by SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer Guide).
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, rece
 
 
 def test_who_opts_out_before_the_gateway_has_it(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """A client-side error, too; nobody's phone rings who has said STOP."""
+    """A client-side error, too; the phone of a person who said STOP does not ring."""
     create(db, "dead")
     arn = subscribe(db, "news", PHONE, **redrive("dead"))
     publish(db, "news", "hello")
@@ -230,7 +230,7 @@ def test_where_the_gateway_is_stays_the_operators_secret(
 
 
 def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Not mail, not what is older than six hours, not who is opted out; without a gateway nobody."""
+    """Not mail, messages older than six hours or numbers that opted out; nothing without a gateway."""
     send(db, "old")
     assert sum(deliver().values()) == 0
     db.execute("update queue.outgoing set created_at = created_at - interval '361 minutes'")

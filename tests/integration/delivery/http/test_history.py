@@ -1,4 +1,4 @@
-"""queue.outgoing_delivery_history: what became of deliveries, once each."""
+"""queue.outgoing_delivery_history: the outcome of deliveries, once each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes over the wire: headers of SNS ("HTTP/HTTPS headers"), of events, and of Standard Webhooks."""
+"""The bytes on the wire: headers of SNS ("HTTP/HTTPS headers"), of events, and of Standard Webhooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTING = " ".join("whsec_" + base64.b64encode(secret).decode() for secret in SE
 
 
 def posted(db: Connection, deliver: Deliver, receiver: Receiver, **notice: Any) -> tuple[str, Request]:
-    """The message id, and what arrived."""
+    """The message id, and the request that arrived."""
     settings = notice.pop("settings", {})
     message_id = publish(db, receiver.url("/200?a=1"), **notice)
     receiver.answers["/200?a=1"] = receiver.answers["/200"]

@@ -1,4 +1,4 @@
-"""How often addresses are asked to confirm: ours (docs/topics.md, "E-mail"), so that nobody can be flooded.
+"""How often addresses are asked to confirm: ours (docs/topics.md, "E-mail"), so that no address can be flooded.
 
 At most ten such mails go out in an hour for an account, and one to an address.
 """

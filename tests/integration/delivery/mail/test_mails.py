@@ -1,8 +1,8 @@
-"""What is sent by e-mail, and what becomes of it, with a real mail server.
+"""Messages sent by e-mail, and their outcomes, with a real mail server.
 
 Sources: "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS Developer
 Guide); a mail of AWS in pull request 102 of librato/librato-services; RFC 2369 and RFC 8058 for the headers; RFC 5321
-for replies. How many refusals disable an address, and what is answered twice, is ours (docs/topics.md, "E-mail").
+for replies. The limit of refusals per address is ours, as are repeated answers (docs/topics.md, "E-mail").
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
 
 
 def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The message goes to the dead-letter queue, or is kept where there is none."""
+    """The message goes to the dead-letter queue, or is kept if the subscription has none."""
     topic, dead, names = make_topic(db), create(db, "dead"), ["refused", "blocked", "spam"]
     for name in names:
         reader = subscribe(db, topic, f"{name}@example.com", dead_letters=dead)

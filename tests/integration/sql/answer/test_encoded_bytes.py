@@ -1,6 +1,6 @@
 """queue.encoded_bytes and queue.answer_bytes measure what the encoders write.
 
-What is right is what the encoders do: `penstock/aws/codec` for the body, and the JSON of the Lambda runtime around it.
+The encoders decide the right number: `penstock/aws/codec` for the body, and the JSON of the Lambda runtime around it.
 """
 
 from __future__ import annotations

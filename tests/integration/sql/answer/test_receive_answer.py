@@ -1,8 +1,8 @@
-"""queue.receive_answer: what does not fit into an answer is not received; what is too long alone is passed over.
+"""queue.receive_answer: messages that do not fit into an answer are not received; one too long alone is skipped.
 
-What is right follows from two rules of AWS: a receive "might return fewer" messages than it was asked for
+The expected results follow from two rules of AWS: a receive "might return fewer" messages than it was asked for
 (ReceiveMessage, MaxNumberOfMessages), and the receive count says how often a message was received and not deleted
-(Message, ApproximateReceiveCount): nobody has received what no answer carried.
+(Message, ApproximateReceiveCount): no consumer has received a message that no answer carried.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def answer(
 
 
 def send_each(db: Connection, arn: str, *texts: str) -> None:
-    """Each message in a group of its own, where the queue has groups."""
+    """Each message in a different group, if the queue has groups."""
     for number, text in enumerate(texts):
         send(db, arn, text, group=f"g{number}" if arn.endswith(".fifo") else None)
 
@@ -223,7 +223,7 @@ def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
 
 
 def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
-    """It has a lease that belongs to nobody (fair queues)."""
+    """It has a lease that belongs to no consumer (fair queues)."""
     arn = create(db)
     send(db, arn, *[SHORT] * 60, group="noisy")
     assert len([*receive(db, arn, 10), *receive(db, arn, 50)]) == 60
@@ -423,7 +423,7 @@ def test_what_is_as_it_was_is_passed_over(
 
 @BOTH
 def test_it_is_not_refused_while_others_hold_short_ones(db: Connection, connect: Connect, name: str) -> None:
-    """A receive holds a shard, a send a message group: what waits there can be received in a moment."""
+    """A receive holds a shard, a send a message group: messages that wait there can be received in a moment."""
     arn = create(db, name)
     group = "short" if name.endswith(".fifo") else None
     send_each(db, arn, LONG)

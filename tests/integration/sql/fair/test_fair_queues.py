@@ -1,6 +1,6 @@
 """Fair queues: tenants that keep the consumers busy are passed over while others wait, and lose nothing by it.
 
-What is expected is in the SQS Developer Guide, "How Amazon SQS fair queues work"
+The expected results are in the SQS Developer Guide, "How Amazon SQS fair queues work"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
 """
 
@@ -183,7 +183,7 @@ def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int 
 
 
 def test_who_is_no_noise_is_leased_together(db: Connection) -> None:
-    """What lies between is passed over; nothing is written a second time for it."""
+    """Messages in between are skipped; nothing is written a second time for them."""
     arn, dice = create(db), random.Random(1)
     crowd(db, arn, messages=41)
     slow = rows_of(db, "side", arn)
@@ -282,7 +282,7 @@ def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
     assert rows_of(db, "side", arn) == 0
     received_seconds_ago(db, 10)
     maintain(db, arn)
-    assert rows_of(db, "side", arn) == 43  # what is in flight far behind the cursor, and has been for long
+    assert rows_of(db, "side", arn) == 43  # those in flight far behind the cursor, and for long
 
 
 def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> None:

@@ -122,7 +122,7 @@ def test_the_scope_of_deduplication(db: Connection, scope: str, stored: list[str
 
 
 def test_content_based_deduplication(db: Connection) -> None:
-    """SHA-256 of the body; attributes do not count; an id of its own wins."""
+    """SHA-256 of the body; attributes do not count; an explicit id wins."""
     arn = create(db, "q.fifo", ContentBasedDeduplication="true")
     for entry in (
         Entry("same", group="g"),
@@ -198,7 +198,7 @@ def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
 
 
 def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) -> None:
-    """Message and deduplication id of a transaction that is still open stay, and what is committed is forgotten."""
+    """Message and deduplication id of a transaction that is still open stay; committed ones are forgotten."""
     arn = create(db, "q.fifo")
     one(db, arn, "committed", "a", deduplication="1")
     with connect() as sender:

@@ -66,7 +66,7 @@ def body(**members: Any) -> str:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases()])
 def test_examples_of_aws(case: Case) -> None:
-    """The evaluator first: what is compared with it below must be what the pages say."""
+    """The evaluator first: it must agree with the pages before others are compared with it."""
     assert filter_oracle.accepts(case.policy, case.scope, case.message) == case.accepted
 
 

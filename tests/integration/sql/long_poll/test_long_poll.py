@@ -1,4 +1,4 @@
-"""Waiting for messages: who is notified, when, and which queues are ready. And looking without receiving."""
+"""Waiting for messages: which process is notified, when, and which queues are ready; and looking without receiving."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def watch(db: Connection, *arns: str) -> list[str]:
 
 @pytest.fixture
 def heard(connect: Connect) -> Callable[[], list[str]]:
-    """What was notified since the last time it was asked."""
+    """The notifications since the last call."""
     listener, payloads = connect(), list[str]()
     listener.add_notify_handler(lambda notice: payloads.append(notice.payload))
     listener.execute("listen penstock")
@@ -130,7 +130,7 @@ def test_a_sender_does_not_notify_its_own_process(
     send(db, arn, "2", group=group(name))
     assert heard() == [arn]
     assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
-    change(db, receive(db, arn), 0)  # of what comes back, that process knows nothing
+    change(db, receive(db, arn), 0)  # that process does not know of messages that come back
     assert heard() == [arn]
 
 
@@ -211,7 +211,7 @@ def test_queues_that_are_ready(db: Connection) -> None:
 
 
 def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
-    """What is ready, and the last row's snapshot and time."""
+    """The ready queues, and the last row's snapshot and time."""
     rows = call(db, POLL_QUEUES, arns, seen)
     return {str(row.arn) for row in rows[:-1]}, *(
         (rows[-1].snapshot, rows[-1].wait_ms) if rows else (None, None)

@@ -1,4 +1,4 @@
-"""What is measured for /metrics: each queue once a round, moves to dead-letter queues once each."""
+"""The measurements for /metrics: each queue once a round, moves to dead-letter queues once each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAUSE_IS_OVER = (
 
 
 def measured(db: Connection) -> int:
-    """Queues that a round of its own measures."""
+    """The number of queues that a new round measures."""
     for statement in PAUSE_IS_OVER:
         db.execute(statement.encode())
     return measure.run_once(SETTINGS, TransactionExecutor(db))["queues"]

@@ -1,4 +1,4 @@
-"""queue.minute: what calls did to a queue in each minute, and what it held."""
+"""queue.minute: the calls to a queue in each minute, and the messages it held."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_minutes_without_a_change_have_no_row(db: Connection) -> None:
     db.execute("update queue.minute set starts_at = starts_at - interval '5 minutes'")
     call(db, STORE_MEASUREMENTS, 100, 0)
     assert value(db, "select count(*) from queue.minute") == 1
-    # The visibility timeout ends: nobody did anything, and the queue holds something else.
+    # The visibility timeout ends: the queue changes without a call.
     db.execute(
         "update queue.lease set visible_at = clock_timestamp() - interval '1 second' where ids <> '{}'"
     )

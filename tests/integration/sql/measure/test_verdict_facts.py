@@ -1,4 +1,4 @@
-"""What verdicts read: minutes of a page of queues in one call, and what is known of the queues besides."""
+"""The input of verdicts: minutes of a page of queues in one call, and other facts about the queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""queue.live_message and queue.finished_message together: each message once, with what is known of it.
+"""queue.live_message and queue.finished_message together: each message once, with all known facts.
 
 Random calls are compared in test_model.py; here is what its model does not have.
 """

@@ -1,4 +1,4 @@
-"""Message move tasks: what moves and where to, what cannot move, and what becomes of tasks."""
+"""Message move tasks: which messages move where, which cannot move, and how tasks end."""
 
 from __future__ import annotations
 

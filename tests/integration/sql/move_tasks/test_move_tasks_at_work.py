@@ -92,7 +92,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
     assert set(delete(db, taken)) <= {"deleted"}
     moved = sum(worker.result() for worker in workers)
     assert (tasks(db, dead)[0].status, tasks(db, dead)[0].moved) == ("COMPLETED", moved)
-    moved += run(db, start(db, dead, other))  # what was in the consumer's hands for a moment
+    moved += run(db, start(db, dead, other))  # messages that the consumer held for a moment
     arrived = drain(db, other)
     assert len(arrived) == moved
     assert sorted([*arrived, *bodies(taken)]) == sent
@@ -168,7 +168,7 @@ def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> Non
 
 
 def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> None:
-    """It is due because somebody once received from the queue; nobody does any more."""
+    """It is due because a consumer once received from the queue; none does any more."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     delete(db, receive(db, dead, 1))
@@ -222,7 +222,7 @@ def test_workers_keep_the_rate_together(db: Connection, connect: Connect) -> Non
 
 # --- the worker ------------------------------------------------------------------------------------------------------
 class Time:
-    """Stands in for the worker's clock: only pauses take time."""
+    """Replaces the worker's clock: only pauses take time."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -60,7 +60,7 @@ def test_who_signs_in_vain_is_told(db: Connection, topic: str) -> None:
     ("attributes", "protocol"), [("{}", "sqs"), (RAW, "https")], ids=["a queue", "a URL"]
 )
 def test_who_wants_an_envelope_gets_one(db: Connection, topic: str, attributes: str, protocol: str) -> None:
-    """Raw delivery to URLs is no exception: what cannot be delivered may go to a dead-letter queue."""
+    """Raw delivery to URLs is no exception: a failed delivery may go to a dead-letter queue."""
     arn = create(db)
     subscribe(db, topic, arn)
     subscribe(

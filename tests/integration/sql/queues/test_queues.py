@@ -102,7 +102,7 @@ def next_queues(db: Connection, limit: int, pause_ms: int = 0) -> list[int]:
 
 
 def test_a_worker_goes_through_all_queues_in_pieces(db: Connection) -> None:
-    """A round begins with 0, for what belongs to no queue."""
+    """A round begins with 0, for rows that belong to no queue."""
     for name in "abc":
         create(db, name)
     ids = [row[0] for row in db.execute("select queue_id from queue.queues order by 1")]

@@ -53,7 +53,7 @@ def taken(db: Connection, arn: str, count: int, visibility: int | None = None) -
 
 
 def send_some(db: Connection, arn: str, number: int) -> None:
-    """Every message of a FIFO queue into a group of its own."""
+    """Every message of a FIFO queue into a different group."""
     for n in range(number):
         send(db, arn, str(n), group=f"g{n}" if arn.endswith(".fifo") else None)
 
@@ -156,7 +156,7 @@ def test_an_unknown_queue(db: Connection) -> None:
 
 # --- large limits: counted now and then ------------------------------------------------------------------------------
 def fill(db: Connection, arn: str, number: int, body: str = "x") -> None:
-    """Messages, 10,000 in a call; of a FIFO queue each in a group of its own."""
+    """Messages, 10,000 in a call; of a FIFO queue each in a different group."""
     fifo = arn.endswith(".fifo")
     for start in range(0, number, 10_000):
         size = min(10_000, number - start)

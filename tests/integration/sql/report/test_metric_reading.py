@@ -81,7 +81,7 @@ def test_one_window_keeps_its_exact_percentiles(db: Connection) -> None:
 
 
 def test_zero_and_clock_skew(db: Connection) -> None:
-    """What took no time, or less, is in a bucket of its own."""
+    """A duration of zero, or less, is in a separate bucket."""
     add_latency(db, 7, START, [0, -5, 0, 1000])
     add_latency(db, 7, START + MINUTE, [-1, 0, 0])
     (row,) = merged(db, 7)

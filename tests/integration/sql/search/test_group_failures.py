@@ -1,4 +1,4 @@
-"""Dead letters in groups: what is alike is counted together, and what is said of it is what was looked at."""
+"""Dead letters in groups: similar letters are counted together, and the answer covers exactly those that were read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process at rest asks the database: what is due, and whether something has changed."""
+"""What a process at rest asks the database: which work is due, and whether something has changed."""
 
 from __future__ import annotations
 

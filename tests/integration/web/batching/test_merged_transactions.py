@@ -39,7 +39,7 @@ def forward(ack: int, *bodies: str) -> Transact[TransactedRow]:
 
 
 class Storage(FakeDatabase):
-    """Says ids for what is sent; refuses everything if message 99 is among what is acknowledged."""
+    """Returns ids for sent messages; refuses everything if message 99 is acknowledged."""
 
     def __init__(self) -> None:
         super().__init__(self.transact)
@@ -56,7 +56,7 @@ class Storage(FakeDatabase):
 
 
 async def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[TransactedRow]], Storage]:
-    """What becomes of transactions that wait while a call is under way, and of the first one."""
+    """The results of transactions that wait while a call is under way, and of the first one."""
     storage = Storage()
     storage.hold()
     batcher = Batcher(storage.call, limit=100)

@@ -1,4 +1,4 @@
-"""The console: who gets in, from where, and what each role may do."""
+"""The console: which users may sign in, from where, and what each role may do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", "read", "operate", "admin")
-# Who may use a route: the first of these roles, and those after it. `docs/console.md` says by which actions.
+# The first role that may use a route; those after it may, too. `docs/console.md` says by which actions.
 FIRST_ROLE = {
     "root": "nobody",
     "asset": "nobody",
@@ -132,7 +132,7 @@ def test_every_route_is_listed() -> None:
 
 
 def test_every_route_for_every_role(installation: Installation) -> None:
-    """Whoever may not is led to sign in, or refused; nobody who may is refused."""
+    """A role without the right is led to sign in, or refused; a role with it is not refused."""
     browsers = {role: installation.browser(role) for role in ROLES}
     for name, route in ROUTES.items():
         if name == "sign_out":
@@ -149,7 +149,7 @@ def test_every_route_for_every_role(installation: Installation) -> None:
 
 
 def test_a_get_changes_nothing() -> None:
-    """What changes something has a method of its own, and a page of another site cannot make a browser send it."""
+    """A route that changes something has another method, which a page of another site cannot make a browser send."""
     writing = {name for name, route in ROUTES.items() if route.method != "GET"}
     assert writing == WRITING
 
@@ -227,7 +227,7 @@ def test_signing_in_leads_nowhere_else(installation: Installation, to: str) -> N
 
 
 def test_attempts_are_limited(database: Database) -> None:
-    """Also for who would know the right secret; those who are signed in go on."""
+    """Also for a caller with the right secret; signed-in users go on."""
     key = bearer(database, None)
     with running_service(database.api_dsn, **SIGV4) as service:
         client = ConsoleClient(service)
@@ -279,7 +279,7 @@ def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Dat
         assert "see, change and delete" not in text
         assert location(client.get("/console/sign-in")) == "/console"
         assert client.sign_in("PSTB" + "A" * 16, "x").status_code == 403
-        # Who is no browser gets AWS's answer at `/`, and who is one is led to the console.
+        # A client gets AWS's answer at `/`, but a browser is led to the console.
         assert location(client.get("/")) == "/console"
         assert client.http.get("/").status_code == 400
         assert client.get("/?Action=ListQueues").headers["content-type"].startswith("text/xml")

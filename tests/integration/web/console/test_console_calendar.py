@@ -1,4 +1,4 @@
-"""The calendar of schedules: what fires in seven days, what is late, what was missed."""
+"""The calendar of schedules: those that fire in seven days, are late, or were missed."""
 
 from __future__ import annotations
 

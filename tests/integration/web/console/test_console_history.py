@@ -1,4 +1,4 @@
-"""A queue's 30 days on its page: what the metrics job stored, and what is said where it stored nothing."""
+"""A queue's 30 days on its page: the figures that the metrics job stored, and the text where it stored nothing."""
 
 from __future__ import annotations
 

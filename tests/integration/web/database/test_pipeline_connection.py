@@ -47,7 +47,7 @@ async def a_pipeline(dsn: str) -> AsyncIterator[PipelineConnection]:
 
 async def taken(pipelines: PipelinePool) -> PipelineConnection:
     """A pipeline connection, as soon as it is open."""
-    while (pipeline := pipelines.acquire()) is None:  # noqa: ASYNC110 - nobody is told
+    while (pipeline := pipelines.acquire()) is None:  # noqa: ASYNC110 - no event tells
         await asyncio.sleep(0)
     return pipeline
 
@@ -108,7 +108,7 @@ class Ear:
         self.renewed.set()
 
     def wake_workers(self) -> None:
-        """There are none."""
+        """Does nothing: the test has no workers."""
 
 
 @pytest.mark.parametrize(("dsn", "receives_notifications"), [("api_dsn", True), ("pooled_dsn", False)])
@@ -255,7 +255,7 @@ class Pair(NamedTuple):
 
 
 async def test_a_function_may_get_a_column_while_it_is_called(database: Database) -> None:
-    """As when the next release migrates: its column reaches nobody who does not name it."""
+    """As when the next release migrates: a caller that does not name its column does not get it."""
     changing = Statement("queue.changing", (), Pair)
     create_changing(database, "a int, b int", "1, 2")
     pool = await pool_with_a_connection(database)

@@ -88,7 +88,7 @@ async def test_a_poisoned_call_leaves_a_connection_that_works(database: Database
 async def test_the_wait_for_a_connection_counts_from_when_the_first_request_began_to_wait(
     database: Database,
 ) -> None:
-    """Who waited for an earlier call does not wait as long again. With a wait of its own this would take an hour."""
+    """A caller that waited for an earlier call does not wait as long again: a second wait would take an hour."""
     pool = Pool(database.api_dsn, 1, 3600)
     await pool.open()
     async with pool._pool.connection():

@@ -173,7 +173,7 @@ def test_a_database_that_cannot_be_reached(
 def test_transactions_that_hold_back_vacuum(database: Database) -> None:
     with examined(database) as examination, psycopg.connect(database.dsn) as other:
         assert list(find_old_snapshots(examination, 3600)) == []
-        examination.direct().rollback()  # statistics are those of its own transaction
+        examination.direct().rollback()  # statistics are those of the present transaction
         other.execute("select 1")
         pid = other.info.backend_pid
         (found,) = (one for one in find_old_snapshots(examination, 0) if f"session {pid} of" in one.problem)

@@ -1,4 +1,4 @@
-"""The encryption key of an installation with a database of its own."""
+"""The encryption key of an installation that runs its own database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPEN = Settings.read({"QUEUE_ACCESS": "off"})
 
 
 def test_it_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
-    """Also when access is off later: what is encrypted must still be read."""
+    """Also when access is off later: encrypted texts must stay readable."""
     assert with_encryption_key(OPEN, tmp_path) == OPEN
     key = with_encryption_key(CLOSED, tmp_path).queue_encryption_key
     assert len(b64decode(key)) == 32

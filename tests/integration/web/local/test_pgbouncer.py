@@ -1,4 +1,4 @@
-"""PgBouncer of our own: found or unpacked, in transaction mode, replaced when left over."""
+"""Our own PgBouncer: found or unpacked, in transaction mode, replaced when left over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may come in through PgBouncer: the service by its file, others as the database knows them (auth_query.sql).
+"""Logins through PgBouncer: the service by its file, others as the database knows them (auth_query.sql).
 
 Source: PgBouncer's documentation, "auth_query"; SCRAM secrets are passed through, so the server is asked over TCP here.
 """
@@ -33,7 +33,7 @@ class Pooled:
                 connection.execute(statement)
 
     def user(self, role: str, password: str, port: int | None = None) -> str:
-        """Who one is after logging in through the pooler. Raises psycopg.OperationalError."""
+        """The user of a session after the login through the pooler. Raises psycopg.OperationalError."""
         address = f"postgresql://{role}:{password}@127.0.0.1:{port or self.pooler.port}/{DATABASE}"
         with psycopg.connect(address, autocommit=True, prepare_threshold=None) as connection:
             row = connection.execute("select current_user").fetchone()

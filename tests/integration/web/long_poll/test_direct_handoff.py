@@ -1,4 +1,4 @@
-"""What is sent while somebody waits: in one transaction with its receive, or as if nobody could be handed anything."""
+"""A send while a receiver waits: in one transaction with its receive, or as if no message could be handed over."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

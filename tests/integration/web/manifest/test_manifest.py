@@ -82,7 +82,7 @@ def dsn(postgres: TestServer) -> Iterator[str]:
 def penstock(
     dsn: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Command]:
-    """Runs a command on a service of its own; what it printed."""
+    """Runs a command on a new service and returns its output."""
     with running_service(dsn) as service:
         monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
 

@@ -1,7 +1,7 @@
 """/metrics as OpenMetrics, and compressed.
 
-Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec); RFC 9110, 12.5. What
-reads the answers is prometheus-client's parser, which refuses what the specification does not allow.
+Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec); RFC 9110, 12.5. The
+parser of prometheus-client reads the answers; it refuses everything that the specification does not allow.
 """
 
 from __future__ import annotations

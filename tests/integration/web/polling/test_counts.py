@@ -1,4 +1,4 @@
-"""What is counted of mappings: metrics by queue, and what the REST API says of each mapping.
+"""The counts of mappings: metrics by queue, and what the REST API says of each mapping.
 
 Meanings: "Event source mapping metrics" (Types of metrics for Lambda functions, AWS Lambda Developer Guide),
 https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html

@@ -165,7 +165,7 @@ def drained(sqs: Any, url: str) -> Iterator[str]:
     ids=["600", "100000"],
 )
 def test_every_message_is_handled_or_a_dead_letter(database: Database, size: Size, fifo: bool) -> None:
-    """Five kills while invocations are under way: what these had, nobody has deleted, so it comes again."""
+    """Five kills while invocations are under way: their messages were not deleted, so they come again."""
     ledger, url, dead_url = Ledger(size), "", ""
     kills: list[Counter[str]] = []
     with running_functions(f=ledger) as functions:

@@ -1,4 +1,4 @@
-"""Mappings while processes come and go, and who may have one. Sources: docs/event_source_mappings.md."""
+"""Mappings while processes come and go, and the right to have one. Sources: docs/event_source_mappings.md."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_without_an_endpoint_no_function_can_be_mapped(database: Database) -> No
 
 
 def test_functions_have_no_mappings(database: Database) -> None:
-    """Nobody would poll for them."""
+    """No process would poll for them."""
     with FunctionServer(database.pooled_dsn) as functions:
         answer = httpx.get(f"{functions.endpoint_url}/2015-03-31/event-source-mappings")
     assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (404, "UnknownOperationException")
@@ -154,7 +154,7 @@ def test_a_mapping_ends_with_the_rights_of_its_user(
     sqs.send_message(QueueUrl=url, MessageBody="before")
     functions.wait(lambda: functions.seen() == ["before"])
     user_key(database, "ann", "read", new=False)
-    # The poll that waits now began with the old rights; it may hand on what comes within a second of its check.
+    # The poll that waits now began with the old rights; it may hand on messages that come within a second of its check.
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("update queue.event_source_mapping set revision = revision + 1")
         connection.execute("notify penstock, 'mappings'")
@@ -169,7 +169,7 @@ def test_a_mapping_ends_with_the_rights_of_its_user(
 
 
 def test_who_may_make_a_mapping(database: Database, guarded: tuple[Service, Functions]) -> None:
-    """Who may not receive from the queue cannot have its messages sent to a function; others see no mapping of it."""
+    """A user who may not receive from the queue cannot have its messages sent to a function, nor see its mappings."""
     service, _ = guarded
     root = new_key(database, OWNER)
     client_of(service, root, "sqs").create_queue(QueueName="q")

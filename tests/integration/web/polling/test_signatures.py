@@ -70,7 +70,7 @@ def check_session(invocation: Invocation) -> None:
 
 
 def last_result(database: Database, functions: Functions, **credentials: str) -> str:
-    """What became of the invocation of a mapping's function, which is named with an alias."""
+    """The result of the invocation of a mapping's function, which is named with an alias."""
     settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url, **ALONE, **credentials}
     with running_service(database.api_dsn, **settings) as service:
         sqs, client = service.sqs(), service.client("lambda")

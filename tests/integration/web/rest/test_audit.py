@@ -1,4 +1,4 @@
-"""Who changed what over the REST API: a row an act, also of one that failed."""
+"""The audit of changes over the REST API: a row an act, also of one that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/deliveries/endpoints/test over a real service and a real endpoint: what arrives, who may, what is noted."""
+"""POST /v1/deliveries/endpoints/test over a real service and endpoint: the request, the rights, the audit."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Moves over the REST API: one first, the rest when told, the audit of it, and what is refused."""
+"""Moves over the REST API: one first, the rest when told, the audit, and refusals."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What one account can do to another's queues, bindings, deliveries and schedules over the REST API: nothing.
 
-There every name is one of the caller's own account (docs/access.md); what belongs to others is not found. Each way is
+There every name is one of the caller's own account (docs/access.md); resources of others are not found. Each way is
 tried with all spellings of the other's queue, and has a twin: the same request with a key of the account itself.
 """
 
@@ -151,7 +151,7 @@ def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
 
 
 SEND, ACK = {"queue": "NAME", **FORGED}, {"queue": "NAME", "receipt": "RECEIPT"}
-# Each with the parts that the owner may ask, too: what is refused to the partner is done for him.
+# Each with the parts that the owner may ask, too: a request refused to the partner is done for the owner.
 BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
@@ -170,7 +170,7 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "bind": lambda setup, name: ("POST", f"/events/{setup.key}.new/subscriptions", {"queue_name": name}),
 }  # fmt: skip
 HALF = {"queue": "OTHER", "message": "half"}
-# What the partner does to a queue of his own in the same request is not done either.
+# The partner's act on his own queue in the same request is not done either.
 WITH_OWN: dict[str, Callable[[Setup, str], Asked]] = {
     "own first": in_transaction(send=[HALF, SEND]),
     "own last": in_transaction(send=[SEND, HALF]),

@@ -1,4 +1,4 @@
-"""Who receives from a queue: noted by the process, read by GET /v1/queues/{name}/receivers."""
+"""The receivers of a queue: noted by the process, read by GET /v1/queues/{name}/receivers."""
 
 from __future__ import annotations
 

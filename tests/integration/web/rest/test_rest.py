@@ -329,7 +329,7 @@ def test_what_is_no_json_is_400(http: httpx.Client, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("kind", "is_json"),
     [
-        ("application/x-www-form-urlencoded", False),  # what `curl -d` says
+        ("application/x-www-form-urlencoded", False),  # the type that `curl -d` sends
         ("text/plain;charset=UTF-8", False),  # a page may send these two and none without being asked
         (None, False),
         ("multipart/form-data; boundary=a", False),
@@ -454,7 +454,7 @@ def test_megabytes_are_refused_unread(
 
 
 def test_a_thousand_messages_of_some_kilobytes(http: httpx.Client) -> None:
-    """Their number and the length of their headers count, not what is inside of them."""
+    """Their number and the length of their headers count, not their content."""
     inner = [{"message": number, "headers": {}} for number in range(80)]
     many = [{"message": inner, "headers": {"n": number}} for number in range(1_000)]
     answer = http.post("/v1/queues/orders/messages", json=many)

@@ -1,4 +1,4 @@
-"""Searches over the REST API: the request's form, the answer's, and what is refused."""
+"""Searches over the REST API: the request's form, the answer's, and refusals."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ MOVE = "00000000-0000-4000-8000-000000000000"
 DELETABLE, BINDING = "/queues/{other}", "/events/{key}/subscriptions"
 TIMES = "from={2026-01-01T00:00:00Z}&to={2026-01-02T00:00:00Z}"
 
-# Where nobody is asked for a key, they are refused; `test_access_over_rest` tries them where somebody is.
+# Without a check of keys they are refused; `test_access_over_rest` tries them with one.
 ACCESS: list[tuple[str, str, Any]] = [
     ("GET", "/users", None),
     ("PUT", "/users/{ann}", {"policies": ["read"]}),
@@ -42,7 +42,7 @@ ACCESS: list[tuple[str, str, Any]] = [
 
 PART = re.compile(r"\{[^}]*\}")
 
-# Method, path and body. What is between braces is tried with other texts.
+# Method, path and body. A text between braces is tried with other values.
 REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/queues", {"name": "new", "attributes": {"Policy": {"a": "b"}, "DelaySeconds": "1"}, "tags": {"a": "b"}}),
     ("GET", "/queues?next={x}", None),

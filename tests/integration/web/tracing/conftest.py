@@ -19,7 +19,7 @@ _numbers = count(1)
 
 @contextmanager
 def traced_service(postgres: TestServer, collector: Collector, **settings: str) -> Iterator[Service]:
-    """A service on a database of its own."""
+    """A service on a new database."""
     variables = {
         "OTLP_ENABLED": "true",
         "OTLP_ENDPOINT": collector.endpoint,

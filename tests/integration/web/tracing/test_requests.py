@@ -103,7 +103,7 @@ def test_the_message_names_the_span_that_sent_it(http: httpx.Client, collector: 
 
 
 def test_a_receive_links_to_those_who_sent(http: httpx.Client, collector: Collector) -> None:
-    """A link each; a message of nobody's trace has none."""
+    """A link each; a message without a trace has none."""
     url = make_queue(http, "linked")
     traces = [new_trace(), new_trace()]
     for trace in traces:
@@ -262,7 +262,7 @@ def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
 
 
 def test_the_native_api(http: httpx.Client, collector: Collector) -> None:
-    """By its routes; what is about messages, as in SQS."""
+    """By its routes; those about messages, as in SQS."""
     trace, other, failed = new_trace(), new_trace(), new_trace()
     make_queue(http, "native")
     body = {"message": {"a": 1}}
@@ -319,7 +319,7 @@ def test_events_and_transactions(http: httpx.Client, collector: Collector) -> No
 
 
 def test_a_trace_begins_here(postgres: TestServer) -> None:
-    """At a rate of 1, without any header. Probes are not recorded. What is left is sent before the process ends."""
+    """At a rate of 1, without any header. Probes are not recorded. The rest is sent before the process ends."""
     with running_collector() as collector:
         settings = {"OTLP_SAMPLE_RATE": "1"}
         with traced_service(postgres, collector, **settings) as service, service.http() as http:
@@ -381,7 +381,7 @@ def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
 
 
 def describe(span: Span) -> tuple[str, str, dict[str, Any]]:
-    """All of a span but what belongs to one request alone."""
+    """All of a span but the values of one request alone."""
     found = attributes(span.attributes)
     alone = ("aws.request_id", "messaging.message.id")
     return span.name, span.parent_span_id.hex() and PARENT, {k: v for k, v in found.items() if k not in alone}

@@ -1,4 +1,4 @@
-"""Spans on their way: nobody waits for the collector, and what is lost is counted."""
+"""Spans on their way: no request waits for the collector, and lost spans are counted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def end_spans(span_queue: SpanQueue, *names: str) -> None:
 
 
 def test_what_does_not_fit_is_dropped_and_counted() -> None:
-    """While the collector is stuck two spans wait; the others are lost, and nobody is held up."""
+    """While the collector is stuck two spans wait; the others are lost, and no request is held up."""
     exporter = Stuck()
     span_queue = SpanQueue(exporter, most_spans=2)
     end_spans(span_queue, "under way")
@@ -74,7 +74,7 @@ def test_what_the_collector_refuses_is_counted() -> None:
 
 
 def test_the_end_does_not_wait_for_the_collector() -> None:
-    """What is left, and what ends later, is counted as lost."""
+    """The remaining spans, and those that end later, are counted as lost."""
     exporter = Stuck()
     span_queue = SpanQueue(exporter)
     end_spans(span_queue, "under way")
@@ -127,7 +127,7 @@ def test_the_rate_is_kept() -> None:
 
 # --- the whole service -----------------------------------------------------------------------------------------------
 def test_the_service_ends_in_time_without_its_collector(database: Database) -> None:
-    """Issue 7: within 10 s of SIGTERM, though nobody takes its spans; and no request has waited for them."""
+    """Issue 7: within 10 s of SIGTERM, though no collector takes its spans; and no request has waited for them."""
     settings = {
         "OTLP_ENABLED": "true",
         "OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}",
@@ -142,7 +142,7 @@ def test_the_service_ends_in_time_without_its_collector(database: Database) -> N
 
 
 def test_without_traces_opentelemetry_is_not_imported() -> None:
-    """Nor what sends spans: it costs nothing, and need not be there. (FastAPI itself needs the bare API.)"""
+    """Nor is the exporter of spans: it costs nothing, and need not be there. (FastAPI itself needs the bare API.)"""
     code = (
         "import sys, asyncio, penstock_web.cli, penstock_web.server as s; from penstock.settings import Settings\n"
         "async def main():\n"

@@ -1,4 +1,4 @@
-"""Webhooks and schedules as spans: what a publish caused, and what begins by itself."""
+"""Webhooks and schedules as spans: deliveries that a publish caused, and schedules that begin by themselves."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def arrived(receiver: Receiver, path: str) -> dict[str, str]:
 def test_a_webhook_goes_on_with_the_trace(
     http: httpx.Client, collector: Collector, receiver: Receiver
 ) -> None:
-    """A span of its own, below that of the publish and linked to it; the endpoint's spans go below this one."""
+    """A separate span, below that of the publish and linked to it; the endpoint's spans go below this one."""
     bind(http, "ok", receiver.url("/200"))
     trace = new_trace()
     publish(http, "ok", traceparent(trace))
@@ -160,7 +160,7 @@ def test_a_schedule_that_fails_is_an_error(db: Connection, hour: Hour) -> None:
 
 
 def test_log_lines_say_which_trace(caplog: pytest.LogCaptureFixture) -> None:
-    """In the one schema of log lines: trace_id and span_id of what is under way."""
+    """In the one schema of log lines: trace_id and span_id of the present span."""
     token = CURRENT_TRACE.set(TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", True))
     try:
         record = logging.makeLogRecord({"name": "penstock.x", "msg": "hello"})

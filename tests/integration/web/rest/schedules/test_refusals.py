@@ -1,4 +1,4 @@
-"""What is no schedule. Shapes: docs/schedules.md."""
+"""Documents that are not schedules. Shapes: docs/schedules.md."""
 
 from typing import Any
 
