@@ -63,7 +63,7 @@ def test_an_exception_is_part_of_the_line(stream: io.StringIO) -> None:
 
 
 def test_lambda_has_the_same_keys() -> None:
-    """In a process of its own: powertools keeps the standard output that it saw first."""
+    """In a separate process: powertools keeps the standard output that it saw first."""
     extra = {"request_id": "r-1", "queue": "q"}
     record = logging.makeLogRecord({"levelname": "INFO", "msg": "hello", **extra})
     code = f"from penstock.telemetry import lambda_logger; lambda_logger('info').info('hello', extra={extra})"
@@ -74,7 +74,7 @@ def test_lambda_has_the_same_keys() -> None:
 
 
 def records_of(script: str, **variables: str) -> list[Any]:
-    """What a process of its own writes: powertools keeps the standard output that it saw first."""
+    """The records that a separate process writes: powertools keeps the standard output that it saw first."""
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, text=True, env=os.environ | variables
     )
@@ -158,7 +158,7 @@ def test_without_tracing_nothing_of_it_is_imported() -> None:
     assert records_of(script) == [[7, False, False]]
 
 
-# --- records of our own ----------------------------------------------------------------------------------------------
+# --- our own records -------------------------------------------------------------------------------------------------
 def log_calls() -> list[tuple[str, ast.Call]]:
     """Every call of a module's logger, with where it stands."""
     return [
@@ -173,7 +173,7 @@ def log_calls() -> list[tuple[str, ast.Call]]:
 
 @pytest.mark.parametrize(("place", "call"), [pytest.param(*found, id=found[0]) for found in log_calls()])
 def test_a_message_has_no_variable_parts(place: str, call: ast.Call) -> None:
-    """docs/deployment.md, "Logs": what varies is a key of its own, so that records can be counted by message."""
+    """docs/deployment.md, "Logs": a variable part is a separate key, so that records can be counted by message."""
     (message,) = call.args
     assert isinstance(message, ast.Constant), place
     assert "%" not in str(message.value)

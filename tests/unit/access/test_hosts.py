@@ -60,7 +60,7 @@ def test_the_settings_name_hosts(variables: dict[str, str], host: bytes, verdict
 
 
 def test_an_asterisk_names_nothing() -> None:
-    """What is signed needs a name that somebody has written down."""
+    """A signed text needs a name that somebody has written down."""
     assert not hosts(QUEUE_ALLOWED_HOSTS="*").names(b"evil.example")
 
 

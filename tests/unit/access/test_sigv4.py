@@ -84,7 +84,7 @@ def at(seconds: float = 0) -> float:
 def check(request: HttpRequest, seconds: float = 0, secret: str = SECRET, now: float | None = None) -> None:
     """Raises what a request is refused with, so many seconds from now, or at the time `now`."""
     signed = parse(request)
-    if signed.access_key_id != KEY_ID:  # the id is no part of what is signed: it says whose secret it was
+    if signed.access_key_id != KEY_ID:  # the id is no part of the signed text: it says whose secret it was
         raise InvalidClientTokenId
     verify(request, signed, secret, at(seconds) if now is None else now)
 
@@ -141,11 +141,11 @@ def test_repeated_headers_are_signed_as_a_list() -> None:
 
 
 def test_a_date_header_will_do() -> None:
-    """The date is part of what is signed, wherever it stands."""
+    """The date is part of the signed text, wherever it stands."""
     signed = by_header()
     assert "x-amz-date" in signed.headers[b"authorization"].decode()
     moved = with_headers(signed, date=signed.headers[b"x-amz-date"].decode(), x_amz_date=None)
-    with pytest.raises(SignatureDoesNotMatch):  # but what was signed must be there
+    with pytest.raises(SignatureDoesNotMatch):  # but signed headers must be there
         check(moved)
 
 

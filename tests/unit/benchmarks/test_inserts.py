@@ -1,4 +1,4 @@
-"""CPU as a multiple of a bare INSERT: what is stored, what the page shows, and what is said without a measurement."""
+"""CPU as a multiple of a bare INSERT: the stored figures, the page, and its text without a measurement."""
 
 from __future__ import annotations
 

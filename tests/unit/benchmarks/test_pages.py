@@ -1,4 +1,4 @@
-"""Names, pictures and the page: what is documented is what there is."""
+"""Names, pictures and the page: the documents name exactly those that exist."""
 
 import json
 import platform

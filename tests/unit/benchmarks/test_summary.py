@@ -1,4 +1,4 @@
-"""Summaries of runs: what is kept of a raw file, and that it stays small."""
+"""Summaries of runs: the parts of a raw file that are kept, and their small size."""
 
 import json
 from pathlib import Path

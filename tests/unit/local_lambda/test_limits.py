@@ -1,4 +1,4 @@
-"""AWS's limits of what stands before functions and of what is deployed: just allowed, and just not.
+"""AWS's limits of front services and of deployments: just allowed, and just not.
 
 "Quotas for configuring and running an HTTP API in API Gateway",
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html

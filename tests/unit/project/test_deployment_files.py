@@ -23,7 +23,7 @@ from tests.support.local_lambda.values import expand_for_each
 ROOT = Path(__file__).parents[3]
 
 # --- open to whom ----------------------------------------------------------------------------------------------------
-# Every deployment asks for signatures unless somebody says otherwise; only what stays on one machine is open.
+# Every deployment asks for signatures unless somebody says otherwise; only one that stays on one machine is open.
 SECRETS = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(each.name for each in SETTINGS if each.secret))
 
 
@@ -176,7 +176,7 @@ def test_images_of_others_are_variables() -> None:
 
 
 def test_the_release_resolves_digests_itself() -> None:
-    """No digest stands in the repository: one that nobody has fetched would be made up."""
+    """The repository holds no digest: one that was never fetched would be made up."""
     assert "{{.Manifest.Digest}}" in RELEASE
     for text in (RELEASE, COMPOSE, *(path.read_text() for path in DOCKERFILES)):
         assert re.findall(r"sha256:[0-9a-f]", text) == []
@@ -211,7 +211,7 @@ def test_layers_do_without_the_command_line(layer: str) -> None:
 
 @pytest.mark.parametrize(("size", "code"), [(44_900_000, 0), (45_000_001, 1)])
 def test_both_layers_are_compiled_and_the_core_has_a_limit(tmp_path: Path, size: int, code: int) -> None:
-    """/opt is read-only on Lambda: what has no bytecode is compiled at each cold start."""
+    """/opt is read-only on Lambda: a module without bytecode is compiled at each cold start."""
     modules = [
         tmp_path / "CoreLayer/python/penstock/module.py",
         tmp_path / "WebLayer/python/fastapi/module.py",
@@ -328,7 +328,7 @@ def test_make_lambda_has_what_it_imports() -> None:
 
 
 def names_of(node: ast.AST) -> list[str]:
-    """The modules that a statement imports, but those of its own package."""
+    """The modules that a statement imports, except those of the same package."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

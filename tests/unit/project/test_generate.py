@@ -40,7 +40,7 @@ FUNCTION = "functions/sqs/pause_queue.py"
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of what is generated."""
+    """A copy of the generated files."""
     for name in generate_texts(ROOT, ACTIONS):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)

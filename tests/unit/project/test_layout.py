@@ -199,7 +199,7 @@ def test_unit_tests_need_no_server_and_no_process() -> None:
 # --- groups of tests -------------------------------------------------------------------------------------------------
 # Tests that share what is dear to make (a JVM, a service) are in a group, and one process runs them.
 #
-# What `make test` leaves out has a target of its own, so that nothing is run by nobody.
+# Tests that `make test` leaves out have another target, so that each test is run.
 FOLDERS = ("unit", "integration", "conformance", "system")
 SPARK = ROOT / "tests/integration/jobs"
 

@@ -14,7 +14,7 @@ from penstock.scheduler.errors import SchedulerError, UnknownOperationException
 from penstock.scheduler.types import Target
 
 SCALARS = {"string": str, "integer": int, "timestamp": float}
-# Parameters of targets that are not served: nobody looks into them.
+# Parameters of targets that are not served: Penstock does not read them.
 NOT_SERVED = {
     "EcsParameters", "EventBridgeParameters", "EventBridgePutEventsV2Parameters", "EventBridgePutRawEventsParameters",
     "KinesisParameters", "SageMakerPipelineParameters",
@@ -95,7 +95,7 @@ def test_requests(action: AnyAction) -> None:
 
 @pytest.mark.parametrize("action", ROWS)
 def test_results(action: AnyAction) -> None:
-    """A result without members is none: the API reference has an empty body."""
+    """A result without members is empty: the API reference has an empty body."""
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (not theirs.members)
     if action.result is not None:

@@ -185,7 +185,7 @@ def attribute(kind: str, text: str) -> MessageAttributeValue:
 
 
 def test_facts_of_attributes() -> None:
-    """Quotes and backslashes stand as JSON writes them; what is empty is not there."""
+    """Quotes and backslashes stand as JSON writes them; empty values are left out."""
     facts = attribute_facts(
         {
             "text": attribute("String", '1"\\'),

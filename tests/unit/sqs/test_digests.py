@@ -1,4 +1,4 @@
-"""MD5 of message attributes against an implementation of its own, and values that AWS published."""
+"""MD5 of message attributes against a second implementation, and values that AWS published."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What the actors of `make chaos` tell their ledgers of calls that nobody answered."""
+"""What the actors of `make chaos` tell their ledgers of calls without an answer."""
 
 from __future__ import annotations
 

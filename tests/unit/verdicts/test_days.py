@@ -24,7 +24,7 @@ def test_a_day_gets_the_verdicts_that_it_deserves(name: str) -> None:
 
 
 def test_a_backlog_is_gone_when_it_was_said_to_be() -> None:
-    """Four of five hourly answers are within a fifth of the truth, of what was empty within five hours."""
+    """Four of five hourly answers are within a fifth of the truth, of queues empty within five hours."""
     days = [(SCENARIOS[name], simulate(SCENARIOS[name].plan)) for name in DRAINING]
     answers = [answer for scenario, day in days for answer in score(scenario, day, every=60).drains]
     close = sum(is_close(said, true) for _, said, true in answers)

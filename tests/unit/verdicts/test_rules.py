@@ -72,7 +72,7 @@ def test_rates_of_a_slow_queue_are_those_of_a_quarter_of_an_hour() -> None:
 
 # --- stalled ---------------------------------------------------------------------------------------------------------
 def stopped(ago: int, **columns: Any) -> list[Minute]:
-    """So many minutes ago the last receive."""
+    """Minutes whose last receive was `ago` minutes ago."""
     last = NOON - ago * MINUTE
     rest = {"received": 0, "deleted": 0, "in_flight": 0, "last_received_at": last, **columns}
     return steady(60, ago + 1) + [minute(n, visible=300 * (ago + 1 - n), **rest) for n in range(ago, 0, -1)]
@@ -158,7 +158,7 @@ def test_minutes_that_were_not_measured_change_nothing(nulls: int) -> None:
 
 
 def test_what_is_only_estimated_makes_no_stall() -> None:
-    """The last minute with receives was not measured, and what is left by the numbers may be an error of them."""
+    """The last minute with receives was not measured, and the backlog may be an error of the numbers."""
     unmeasured: dict[str, Any] = {"visible": None, "in_flight": None, "delayed": None}
     rest = minute(6, sent=0, received=95, deleted=95, **unmeasured)
     assert kind([*steady(60, 7, visible=100, in_flight=0), rest]) is not Kind.STALLED
@@ -170,7 +170,7 @@ def test_a_minute_without_a_row_is_one_without_change() -> None:
 
 
 def test_a_queue_in_which_nothing_has_changed_for_long_is_stalled() -> None:
-    """Minutes without change have no rows, and rows go after 25 hours: what was measured last is all that is known."""
+    """Minutes without change have no rows, and rows go after 25 hours: the last measurement is all that is known."""
     days_ago = NOON - timedelta(days=3)
     found = verdict([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago))
     assert (found.kind, found.since, found.since_or_before) == (Kind.STALLED, days_ago, True)

@@ -1,4 +1,4 @@
-"""Who is woken when something changes."""
+"""Which workers wake when something changes."""
 
 from penstock_web.database.activity import Activity
 

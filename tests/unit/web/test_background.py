@@ -236,7 +236,7 @@ async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.Monkey
 
 
 async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has its own pause. What changes between the two parts counts."""
+    """Each has its own pause. A change between the two parts counts."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, *[0, 1] * 5, minutes=[1, 0] * 5)
     assert await rest.times(
@@ -249,7 +249,7 @@ async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: p
 async def test_measure_does_not_stop_within_a_round(
     changes_at: float, times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many queues take several runs. What changes during the round is measured in another one."""
+    """Many queues take several runs. A change during the round is measured in another one."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, 9, 9, 9, 9, rounds=[0, 0, 1])
     assert await rest.times(worker, HOUR, (changes_at, rest.activity.notice)) == times
@@ -279,7 +279,7 @@ async def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch
 
 
 def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
-    """So many of its runs fail, then all work."""
+    """The first `runs` of its runs fail, then all work."""
     worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
     left = iter(range(runs))
 

@@ -1,4 +1,4 @@
-"""What becomes of an operation's effects when its request ends early."""
+"""The fate of an operation's effects when its request ends early."""
 
 import asyncio
 import threading
@@ -142,7 +142,7 @@ async def test_who_comes_while_others_wait_waits_without_a_call(
 ) -> None:
     """The first call found nothing, and whatever comes afterwards wakes the first one that waits.
 
-    On FIFO queues only when that call was a moment ago: nobody is told of groups that another process has unlocked.
+    On FIFO queues only when that call was a moment ago: no process is told of groups that another process has unlocked.
     """
     queue = Queue(stored=0)
     database = FakeDatabase(queue)
@@ -238,7 +238,7 @@ async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() ->
 
 @pytest.mark.virtual_time
 async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
-    """So many rounds of the event loop after its queue has got some."""
+    """Cancels some rounds of the event loop after its queue has got messages."""
 
     async def cancelled_after(rounds: int) -> tuple[int, int]:
         queue = Queue(stored=0)

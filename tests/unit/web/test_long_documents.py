@@ -1,4 +1,4 @@
-"""Long bodies, mostly of the REST API: what would hold up the event loop is refused before it is decoded, and the rest
+"""Long bodies, mostly of the REST API: one too slow for the event loop is refused before it is decoded, and the rest
 is decoded in a thread, in steps.
 """
 

@@ -1,4 +1,4 @@
-"""The Query protocol: requests as the SQS API reference shows them, and requests that nobody should send."""
+"""The Query protocol: requests as the SQS API reference shows them, and requests that no client should send."""
 
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes

@@ -1,4 +1,4 @@
-"""The JSON of the Query protocol: who gets it, and what it looks like.
+"""The JSON of the Query protocol: which clients get it, and its form.
 
 Expected are outputs that AWS's own samples publish (github.com/aws-samples/serverless-patterns, API Gateway in front of
 SQS), a ListQueues recorded from AWS, and RFC 9110 for Accept.

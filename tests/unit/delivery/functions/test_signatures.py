@@ -84,7 +84,7 @@ async def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
 async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
     monkeypatch: pytest.MonkeyPatch, status: int, looks: int
 ) -> None:
-    """Their service may not have answered at first; where nothing is refused nobody waits for them again."""
+    """Their service may not have answered at first; where nothing is refused no invocation waits for them again."""
     found: list[None] = []
 
     class Session:

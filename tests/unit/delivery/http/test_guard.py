@@ -18,7 +18,7 @@ from penstock.delivery.http.sender import Sender
 from tests.support.delivery.forbidden_urls import ALLOWED_4, ALLOWED_6, LOOPBACK, METADATA, PUBLIC, forbidden
 
 CORPUS = forbidden()
-# A refused name that is also a public address: where a resolver has both, the public one is dialled by nobody.
+# A refused name that is also a public address: if a resolver has both, the client does not dial the public one.
 MIXED = [
     [PUBLIC, METADATA], [METADATA, PUBLIC], [PUBLIC, "1.1.1.1", "2606:4700::1111", LOOPBACK], [PUBLIC, "::1"],
     ["::1", PUBLIC], [PUBLIC, "::ffff:127.0.0.1"], [PUBLIC, "64:ff9b::a9fe:a9fe"], [PUBLIC, "fe80::1"],

@@ -1,4 +1,4 @@
-"""What comes after an attempt that failed. Source of the numbers: "Amazon SNS message delivery retries" (SNS Developer
+"""The step after an attempt that failed. Source of the numbers: "Amazon SNS message delivery retries" (SNS Developer
 Guide), customer managed endpoints.
 """
 

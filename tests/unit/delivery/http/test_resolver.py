@@ -1,4 +1,4 @@
-"""Looking up names: nobody's slow name servers hold up anybody else."""
+"""Looking up names: slow name servers of one owner do not hold up others."""
 
 from __future__ import annotations
 

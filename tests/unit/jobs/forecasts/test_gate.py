@@ -21,7 +21,7 @@ from tests.support.jobs.processes import DAY, PROCESSES, Made
 
 LIFE = 23 * DAY
 TOLERANCE = 1.05
-# What is known of these processes: the depth moves by itself in ways that the past tells.
+# The depth of these processes moves by itself in ways that the past tells.
 PREDICTABLE = ("growing", "draining", "diurnal", "weekly", "hourly_batch", "nightly_batch", "changing")
 SILENT = ("keeping_up", "idle", "outages")
 

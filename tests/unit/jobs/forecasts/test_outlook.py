@@ -50,7 +50,7 @@ def ages(now: float, slope: float) -> Ages:
 @pytest.mark.parametrize(
     ("now", "slope", "until"),
     [
-        (3 * DAY_SECONDS, 1.0, DAY_SECONDS),  # nobody receives: it grows as time passes
+        (3 * DAY_SECONDS, 1.0, DAY_SECONDS),  # no consumer receives: it grows as time passes
         (3.5 * DAY_SECONDS, 0.25, 2 * DAY_SECONDS),  # consumers are too slow
         (DAY_SECONDS, 0.25, None),  # in twelve days
         (3 * DAY_SECONDS, 0.001, None),

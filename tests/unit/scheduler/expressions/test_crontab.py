@@ -1,4 +1,4 @@
-"""cron, every, when and fire_at: canonical forms, and what is said about those that are wrong.
+"""cron, every, when and fire_at: canonical forms, and the messages about invalid ones.
 
 Forms, examples and near misses are those of the REST API ("Schedules").
 """

@@ -1,4 +1,4 @@
-"""The micro-batch: what is merged, how it is given back, and what happens when it goes wrong.
+"""The micro-batch: which calls are merged, how results return, and how failures end.
 
 Rules: docs/how_it_works.md, "The path of a request".
 """

@@ -92,7 +92,7 @@ async def test_who_asks_for_many_gets_them_from_an_unknown_queue(length: int, th
 
 
 async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
-    """For half a second. Not one of a queue whose messages are short, or that nobody has used yet."""
+    """For half a second. Not one of a queue whose messages are short, or that is unused."""
     queues = {ORDERS: Queue(stored=10, body="x" * 100_000), SHORT: Queue(stored=10)}
 
     loop, write_backpressure, client = (

@@ -73,7 +73,7 @@ async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch
 
 # --- the batcher -----------------------------------------------------------------------------------------------------
 class LockingDatabase:
-    """Calls that need one of the locked leases fail. What was called in which way."""
+    """Calls that need one of the locked leases fail. Keeps the calls and their modes."""
 
     def __init__(self, *locked: int) -> None:
         self.locked = set(locked)

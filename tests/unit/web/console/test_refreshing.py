@@ -15,7 +15,7 @@ AT_ONCE = 0.0
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A page that waits without an end: a test that waits in vain hangs."""
+    """A page that waits without an end: a test hangs if its page never changes."""
     monkeypatch.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
     return monkeypatch
 
@@ -35,7 +35,7 @@ async def test_a_page_waits_for_the_measurements() -> None:
 
 
 async def test_after_one_that_waited_in_vain_no_page_waits(patient: pytest.MonkeyPatch) -> None:
-    """What is under way goes on, and is not begun a second time."""
+    """The read under way goes on, and does not begin a second time."""
     begun, end = 0, asyncio.Event()
 
     async def refresh() -> None:

@@ -1,4 +1,4 @@
-"""What is not known is a dash that screen readers read as words, and never 0; every value is escaped."""
+"""An unknown value is a dash that screen readers read as words, and never 0; every value is escaped."""
 
 from __future__ import annotations
 

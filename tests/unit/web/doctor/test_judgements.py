@@ -78,7 +78,7 @@ def test_connections(available: int, used: int, of_process: int, words: list[str
     ("ahead", "uncertain", "words"),
     [
         (0.1, 0.01, ""),
-        (3.0, 1.5, ""),  # a slow network: nobody can say
+        (3.0, 1.5, ""),  # a slow network: the skew is not known
         (3.0, 0.1, "3.0 s ahead of"),
         (-900.0, 0.1, "900.0 s behind"),
     ],

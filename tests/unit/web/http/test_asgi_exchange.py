@@ -19,7 +19,7 @@ START: Message = {"type": "http.response.start", "status": 200, "headers": []}
 
 
 async def response_of(application: Any, *parts: bytes) -> tuple[bytes, bytes, bool]:
-    """Head and body of what was answered, and whether the connection was closed."""
+    """Head and body of the answer, and whether the connection was closed."""
     client = Client(application)
     head, _, body = (await client.say(*parts)).partition(b"\r\n\r\n")
     return head.lower(), body, client.transport.closed
@@ -242,7 +242,7 @@ async def test_a_client_of_http_1_0_gets_no_100() -> None:
 
 
 async def test_a_response_instead_of_100_closes_the_connection() -> None:
-    """RFC 9110, 10.1.1: nobody knows whether the client still sends the body."""
+    """RFC 9110, 10.1.1: it is not known whether the client still sends the body."""
     client = Client(sending({**START, "status": 413}, part(b"", more=False)))
     await client.say(EXPECTING, GET)
     assert client.statuses == [413]

@@ -120,7 +120,7 @@ async def test_who_waits_too_long_makes_way() -> None:
 
 @pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
 async def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> None:
-    """Also when there was room just then, and nobody told it yet."""
+    """Also when room came just then, and the request was not told yet."""
     budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
     await budget.acquire(inside)
     waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))
@@ -150,12 +150,12 @@ async def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str)
     ],
 )
 def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: int) -> None:
-    """Of one whose length nobody knows, as much as a body may have: 6.25 MiB."""
+    """A body of unknown length needs as much as a body may have: 6.25 MiB."""
     assert bytes_to_reserve(headers) == size
 
 
 async def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
-    """Only who is there whole takes room where the work is done."""
+    """Only a complete request takes room where the work is done."""
     reading, working, rest = MemoryBudget(3 * WHOLE, 10), MemoryBudget(WHOLE, 10), asyncio.Event()
 
     async def slow() -> MutableMapping[str, Any]:
@@ -205,7 +205,7 @@ WHOLE_BODY = 640 * 1024
 
 
 async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
-    """A byte a second, as many as there are connections: nobody else waits for them."""
+    """A byte a second, as many as there are connections: no other request waits for them."""
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     tasks = []
     for n in range(20):
@@ -225,7 +225,7 @@ async def test_a_body_that_comes_slowly_makes_way_when_others_wait(bytes_a_secon
     held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", sender.receive)
     slow = asyncio.create_task(sender.be_read(held))
     await asyncio.sleep(2.5)
-    assert not slow.done()  # while nobody waits it may be slow
+    assert not slow.done()  # it may be slow while no other request waits
     good = Sender(WHOLE_BODY, 0)
     other = LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive)
     waiting = asyncio.create_task(good.be_read(other))

@@ -1,4 +1,4 @@
-"""What counts as a request, and what is refused. Source: RFC 9112; RFC 9110 where it is named."""
+"""Which bytes count as a request, and which are refused. Source: RFC 9112; RFC 9110 where it is named."""
 
 from collections.abc import Sequence
 
@@ -73,7 +73,7 @@ def bytes_of(text: bytes) -> list[bytes]:
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_what_is_not_http_is_400_and_the_last_on_its_connection(data: bytes, cut: bool) -> None:
-    """RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. What follows is no request: so nothing can be smuggled."""
+    """RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The rest is no request: so nothing can be smuggled."""
     application, client = await answered(*(bytes_of(data) if cut else [data]), NEXT)
     assert client.statuses == [400]
     assert b"connection: close\r\n" in client.transport.written
@@ -118,7 +118,7 @@ async def test_earlier_requests_are_answered_before_a_refusal() -> None:
     ],
 )
 async def test_a_head_beyond_64_kib_or_1000_headers_is_431(parts: Sequence[bytes]) -> None:
-    """RFC 6585, 5. As much may come of trailers and extensions, which nobody reads."""
+    """RFC 6585, 5. As much may come of trailers and extensions, which the server does not read."""
     _, client = await answered(*parts, b"a" * 66_000)
     assert client.statuses == [431]
     assert client.transport.closed
@@ -171,7 +171,7 @@ async def test_the_target_is_split_and_unescaped(
 @pytest.mark.parametrize("host", [b"other", b"other:8080", b"[::1]:9324", b"[1.2.3]", b"[::::]:1"])
 @pytest.mark.parametrize("after", [b"", b"/", b"/a?b", b"?b"])
 async def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None:
-    """RFC 9112, 3.2.2: whatever the header says, so that nobody is led past the check of hosts."""
+    """RFC 9112, 3.2.2: whatever the header says, so that no client gets past the check of hosts."""
     target = b"http://" + host + after
     application, client = await answered(b"GET " + target + b" HTTP/1.1\r\nA: 1\r\nHost: x\r\n\r\n")
     assert application.scopes[0]["headers"] == [(b"a", b"1"), (b"host", host)]

@@ -66,7 +66,7 @@ async def test_a_slow_reader_keeps_nobody_from_receiving() -> None:
 
 
 async def test_who_reads_nothing_is_hung_up_on() -> None:
-    """After a minute without a byte; who reads one in a minute goes on."""
+    """After a minute without a byte; a client that reads one in a minute goes on."""
     backpressure, client = WriteBackpressure(), SlowClient(1000)
     backpressure.add(client)
     await asyncio.sleep(STALLED_SECONDS - 1)

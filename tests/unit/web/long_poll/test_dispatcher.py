@@ -24,7 +24,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Database:
-    """Knows which queues are ready, and who asked for what, when. `commits`: how many there were.
+    """Knows which queues are ready, and the time of each call. `commits`: how many there were.
 
     `due_at`: when something becomes ready by time. `asked`: for how many queues each look was. `spared`: when one was
     not necessary.
@@ -88,7 +88,7 @@ async def test_who_found_nothing_goes_back_to_the_front() -> None:
 
 
 async def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
-    """Two receivers look in vain, one message comes meanwhile, and only then they begin to wait."""
+    """Two receivers find nothing, one message comes meanwhile, and only then they begin to wait."""
     long_polls = LongPollDispatcher(Database().call)
     long_polls.wait(ResolvedQueue(ORDERS), 0.5, long_polls.next_ticket())
     await asyncio.sleep(1)
@@ -173,7 +173,7 @@ async def test_a_notification_wakes_one_and_registers_again_while_others_wait() 
     long_polls.handle_notification(ORDERS)
     await settle()
     assert answers[1].done()
-    assert len(database.watched) == 2  # nobody waits: nobody registers
+    assert len(database.watched) == 2  # no receiver waits: no process registers
 
 
 async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
@@ -261,7 +261,7 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
     await asyncio.sleep(8.29)
     assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
     assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-    database.ready = {ORDERS}  # a delay is over: nobody commits anything
+    database.ready = {ORDERS}  # a delay is over: no session commits anything
     assert await answer == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(8.301)  # not at the check of the next second
     polling.cancel()
@@ -403,7 +403,7 @@ async def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
     long_polls = LongPollDispatcher(database.call)
     answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
     await asyncio.sleep(0.5)
-    database.ready = {ORDERS}  # sent while nobody listened
+    database.ready = {ORDERS}  # sent while no process listened
     long_polls.renew_registrations()
     assert await answer == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(0.5)
@@ -424,7 +424,7 @@ async def test_queues_that_nobody_waits_for_are_forgotten() -> None:
 async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thousands(
     begins_at: float, away: bool
 ) -> None:
-    """It is registered for a minute, but nobody waited there: what becomes visible by time is not known."""
+    """It is registered for a minute, but no receiver waited there: messages visible by time are not known."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)

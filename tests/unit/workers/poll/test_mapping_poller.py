@@ -184,7 +184,7 @@ async def test_nothing_is_received_while_the_process_has_no_place() -> None:
 
 
 async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
-    """Else each message of the queue would be received in vain, as often as its redrive policy lets it."""
+    """Otherwise each message of the queue would be received without effect, as often as its redrive policy lets it."""
     bodies = [str(n) for n in range(1000)]
     harness = await polled(
         10, lambda: Harness(Service(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))

@@ -1,4 +1,4 @@
-"""Who gets a place for an invocation."""
+"""Which mapping gets a place for an invocation."""
 
 from __future__ import annotations
 

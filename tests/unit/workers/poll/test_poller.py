@@ -47,7 +47,7 @@ async def looks(away_until: float, seconds: float) -> list[float]:
 
 
 async def test_a_look_that_failed_is_repeated_soon() -> None:
-    """Nobody polls for a mapping that has changed meanwhile."""
+    """No process polls for a mapping that has changed meanwhile."""
     first, *again = await looks(away_until=12, seconds=100)
     assert [at - first for at in again] == [5, 10, 15, 75]
 
