@@ -1,6 +1,6 @@
 """The fixture `sqs`: every scenario runs over {container, Lambda} x {JSON, Query}, on one installation a process.
 
-Tests share the installation and never a queue: `sqs.create()` makes one of its own.
+Tests share the installation and never a queue: `sqs.create()` makes a new one.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
 
 
 def difference(case: Case, expected_text: str | None, answer: Received) -> str:
-    """What is not as expected; empty when nothing is."""
+    """The difference from the expected answer; empty without one."""
     code = case.expected.code
     if (answer.status, answer.code) != (status_of(case), code):
         return f"{status_of(case)} {code or 'OK'} expected, {answer.status} {answer.code} {answer.text[:300]}"

@@ -89,7 +89,7 @@ def test_a_presigned_address(owner: Sqs) -> None:
 
 @pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
 def test_without_credentials(raw: Raw, settings: dict[str, str]) -> None:
-    """Whatever else is wrong with it: nobody learns that without credentials."""
+    """A caller without credentials does not learn what else is wrong."""
     deployment = raw._replace(sqs=raw.sqs.with_settings(settings))
     missing = refused("MissingAuthenticationToken", 403)
     assert error(deployment.json("ListQueues", {})) == missing

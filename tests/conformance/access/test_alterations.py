@@ -2,7 +2,7 @@
 both
 deployments: none is accepted, and none is read.
 
-Which there are, and what is right: `tests/support/hostile/signatures`. A refusal must be one of the errors of
+The list of them, and the valid forms: `tests/support/hostile/signatures`. A refusal must be one of the errors of
 credentials, and the queue must hold what it held before.
 """
 

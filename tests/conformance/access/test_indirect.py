@@ -39,7 +39,7 @@ class Setup(NamedTuple):
 
 
 class Way(NamedTuple):
-    """`principal`: who has to be allowed; a service acts for the partner's `name`. `reach`: what the partner does."""
+    """`principal`: the caller to allow; a service acts for the partner's `name`. `reach`: what the partner does."""
 
     principal: str
     action: str

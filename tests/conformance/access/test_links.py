@@ -56,7 +56,7 @@ def test_whoever_follows_the_link_does_not_choose_the_next_one(
 
 
 def test_nor_does_a_publisher_by_the_name_that_it_signs(sns: Sns, keys: dict[str, tuple[str, str]]) -> None:
-    """The request is good, for a name that nobody has told the service."""
+    """The request is good, for a name that the service does not know."""
     owner = Sns(sns.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
     topic = owner.create()
     url, _ = owner.queue(topic)

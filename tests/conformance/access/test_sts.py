@@ -120,7 +120,7 @@ def test_members_that_cannot_be(sqs: Sqs, parameters: dict[str, str], shown: str
 
 
 def test_with_access_keys(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
-    """Who is calling is said; there are no roles and tokens, and the refusal says what to set."""
+    """The answer names the caller; there are no roles and tokens, and the refusal says what to set."""
     owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
     answer = client(owner, "sts").get_caller_identity()
     answer.pop("ResponseMetadata")

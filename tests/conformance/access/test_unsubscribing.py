@@ -1,4 +1,4 @@
-"""Who may end a subscription where requests are signed, in both deployments. Sources: Unsubscribe ("If the subscription
+"""Rights to end a subscription if requests are signed, in both deployments. Sources: Unsubscribe ("If the subscription
 requires authentication for deletion, only the owner of the subscription or the topic's owner can unsubscribe, and an
 Amazon Web Services signature is required"), ConfirmSubscription, AuthenticateOnUnsubscribe (SNS API reference).
 """

@@ -115,7 +115,7 @@ def test_policies_of_user_and_queue_together(owner: Sqs, user: MakeUser) -> None
     named = user(name=name)
     operate = user("operate")
     denied(named, "send_message", **send)
-    allow(owner, url, "sqs:SendMessage", principal=OWNER)  # the account: its users need a policy of their own
+    allow(owner, url, "sqs:SendMessage", principal=OWNER)  # the account: its users need their own policy
     denied(named, "send_message", **send)
     allow(owner, url, "sqs:SendMessage", principal=f"arn:aws:iam::{OWNER}:user/{name}")
     named.client.send_message(**send)
@@ -196,7 +196,7 @@ def test_endpoints_of_mobile_apps_are_their_accounts(
 
 
 def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Database) -> None:
-    """What a message says is not for who may only look."""
+    """A user who may only look does not see what a message says."""
     to = "+15550144444"
     Sns(owner).client.publish(PhoneNumber=to, Message="m")
     found = []

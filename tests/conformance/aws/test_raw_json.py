@@ -209,7 +209,7 @@ def test_unsigned_and_badly_signed(raw: Raw) -> None:
 
 @pytest.mark.parametrize("region", ["", "US-EAST-1", "a' or true --", "%00", "x" * 33, "ä"])
 def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
-    """The default region stands in: the text never reaches an ARN."""
+    """The default region is taken: the text never reaches an ARN."""
     url = raw.sqs.create()
     header = f"AWS4-HMAC-SHA256 Credential=key/20250101/{region}/sqs/aws4_request, Signature=x"
     body = {"QueueUrl": url, "AttributeNames": ["QueueArn"]}

@@ -82,7 +82,7 @@ def texts(shape: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def with_text(given: Any, path: Path, text: str) -> Any:
-    """The members with this text; what must be around it is made."""
+    """The members with this text; the structure around it is made."""
     if not path:
         return text
     first, *rest = path
@@ -104,7 +104,7 @@ def with_attribute(given: Members, action: str, name: str, text: str) -> Members
 
 
 def tried_texts(where: Path) -> tuple[str, ...]:
-    """What is put into a member: documents into those that may be one."""
+    """The texts to put into a member: documents into those that may be one."""
     last = where[-1]
     may_be_document = last in {VALUE, "AttributeValue", "Message", "Input"} or str(last).endswith("Policy")
     return (*UNSTORABLE, *DOCUMENTS) if may_be_document else UNSTORABLE

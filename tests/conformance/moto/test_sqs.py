@@ -138,7 +138,7 @@ def attribute(name: str, kind: str, value: str) -> dict[str, dict[str, str]]:
 
 
 class Case(NamedTuple):
-    """What is done, and where moto answers otherwise, its answer and why."""
+    """A call, and where moto answers otherwise, its answer and why."""
 
     name: str
     action: Callable[[Any, str], None]
@@ -161,7 +161,7 @@ CASES = (
          "ok", "moto stores attributes that it does not know"),
     Case("create with a value out of range", create("", DelaySeconds="901"),
          "ok", "moto checks no ranges of queue attributes"),
-    Case("redrive to nobody", redrive_to_nobody,
+    Case("redrive to no queue", redrive_to_nobody,
          LEGACY + "NonExistentQueue", "AWS speaks of the parameter: `Reason: Dead letter target does not exist.`"),
     Case("delete no queue", on("delete_queue", missing=True)),
     Case("purge twice", purge_twice),

@@ -1,5 +1,5 @@
 """Every action of EventBridge Scheduler by every deployment: the good call is answered 200 with the members it should
-have; a required member that is absent, a body that is none and a path that leads nowhere are refused.
+have; a required member that is absent, an invalid body and a path that leads nowhere are refused.
 
 Which members these are: "Response Elements" of each action in the API reference. botocore's model judges the shape, and
 its serializer writes the requests.
@@ -137,7 +137,7 @@ BY_LAMBDA = Response(413, [], b"")
 
 @pytest.fixture
 def scheduler(deployments: Deployments, clock: Clock) -> Scheduler:
-    """Who prepares; the container alone, since what is prepared is in the database."""
+    """The client for preparations: the container alone, since they are in the database."""
     return Scheduler(Sqs(deployments, clock, "container", "json"))
 
 

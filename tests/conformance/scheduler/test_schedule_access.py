@@ -62,7 +62,7 @@ def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> No
     ("method", "path"), [("GET", "/schedules"), ("POST", "/schedules/a"), ("PUT", "/tags")]
 )
 def test_without_credentials(scheduler: Scheduler, settings: dict[str, str], method: str, path: str) -> None:
-    """Whatever else is wrong with it: nobody learns that without credentials."""
+    """A caller without credentials does not learn what else is wrong."""
     url = scheduler.sqs.with_settings(settings).endpoint_url
     answer = plain_http.request(method, url + path, content=b"not json")
     assert answer.status_code == 403

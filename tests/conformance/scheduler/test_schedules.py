@@ -80,7 +80,7 @@ def test_everything_reads_back_as_it_was_set(scheduler: Scheduler) -> None:
 
 
 def test_an_update_replaces_everything(scheduler: Scheduler) -> None:
-    """UpdateSchedule: what is not said is back at its default (API reference)."""
+    """UpdateSchedule: members that are left out return to their defaults (API reference)."""
     given = everything(scheduler)
     scheduler.client.create_schedule(**given)
     name, group = given["Name"], given["GroupName"]
@@ -340,7 +340,7 @@ LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
 def test_limits_of_the_model(
     scheduler: Scheduler, members: dict[str, Any], shown: str, path: str, reason: str
 ) -> None:
-    """In the words of AWS's services; what is quoted is cut after 512 characters."""
+    """In the words of AWS's services; a quoted value is cut after 512 characters."""
     refusal = scheduler.refusal("create_schedule", **scheduler.given(**members))
     assert (refusal.code, refusal.status) == INVALID
     constraint = f"failed to satisfy constraint: Member must {reason}"

@@ -95,7 +95,7 @@ def many_subscriptions(sns: Sns) -> Members:
     return {"TopicArn": _crowded[deployments]}
 
 
-# By installation, since it takes a second: nobody changes this topic.
+# By installation, since it takes a second: no test changes this topic.
 _crowded: dict[Deployments, str] = {}
 
 
@@ -230,7 +230,7 @@ REFUSED = {"PutDataProtectionPolicy": (403, "AuthorizationError")}
 
 @pytest.fixture
 def sns(deployments: Deployments, clock: Clock) -> Sns:
-    """Who prepares; the container alone, since what is prepared is in the database."""
+    """The client for preparations: the container alone, since they are in the database."""
     return Sns(Sqs(deployments, clock, "container", "query"))
 
 
@@ -251,7 +251,7 @@ def test_the_good_call(sns: Sns, send: Send, action: str, asked: str) -> None:
         assert (answer.status, code_of(protocol, answer)) == REFUSED[action]
         return
     assert answer.status == 200, answer.body
-    if action == "ListOriginationNumbers":  # there are none: a list that is empty
+    if action == "ListOriginationNumbers":  # the list is empty
         assert b"PhoneNumbers" in answer.body
         return
     assert members(protocol, action, answer.body, "sns") - PAGED == set(good.answered) - PAGED
@@ -312,6 +312,6 @@ def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
 
 
 def test_attributes_are_maps_of_texts(sns: Sns) -> None:
-    """In XML they are entries of key and value; nothing in them is empty but a DisplayName that nobody gave."""
+    """In XML they are entries of key and value; nothing in them is empty but a DisplayName that was not given."""
     found = sns.attributes(sns.create(Policy=json.dumps({"Statement": []})))
     assert [name for name, value in found.items() if not value] == ["DisplayName"]

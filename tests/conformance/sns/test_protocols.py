@@ -1,6 +1,6 @@
-"""Subscriptions of every protocol, and what becomes of the messages for those that nothing carries.
+"""Subscriptions of every protocol, and the messages of those that nothing carries.
 
-Sources: Subscribe (SNS API reference); recorded answers of AWS for who has to confirm, for the order of checks and for
+Sources: Subscribe (SNS API reference); recorded answers of AWS for the need to confirm, for the order of checks and for
 the principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` is ours (docs/topics.md).
 """
 

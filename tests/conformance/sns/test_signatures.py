@@ -127,7 +127,7 @@ def test_the_certificate_may_be_said_to_be_at_a_host_of_aws(sns: Sns) -> None:
     assert message["UnsubscribeURL"].startswith(f"{there.sqs.endpoint_url}/?Action=Unsubscribe&")
 
 
-# --- where nobody wants a signature ----------------------------------------------------------------------------------
+# --- where no subscription wants a signature --------------------------------------------------------------------------
 def test_a_subscription_that_wants_envelopes_gets_signed_ones_at_once(sns: Sns) -> None:
     """Raw delivery to queues has no envelope; a process that knows a topic as such learns what has changed."""
     topic = sns.create(SignatureVersion="2")
@@ -165,7 +165,7 @@ def test_raw_with_too_many_attributes_is_enveloped_where_nobody_else_is(sns: Sns
 
 
 def test_a_fifo_topic_of_raw_subscriptions_keeps_its_order_when_one_wants_envelopes(sns: Sns) -> None:
-    """What has to be published once more, with envelopes, is no duplicate of itself."""
+    """A message published once more, with envelopes, is no duplicate of itself."""
     topic = sns.create_fifo(ContentBasedDeduplication="true")
     url, arn = sns.queue(topic, ".fifo", RawMessageDelivery="true")
     for text in ("1", "2"):

@@ -1,7 +1,7 @@
 """Subscriptions. Sources: Subscribe, ConfirmSubscription, Unsubscribe, ListSubscriptions, Get/SetSubscriptionAttributes
 (SNS API reference,
 https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html).
-What is sent to a URL is read where it waits for its delivery.
+A message to a URL is read where it waits for its delivery.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def hidden(sqs: Sqs) -> Members:
 
 
 def batch_of(needs: Callable[[Sqs], Members]) -> Callable[[Sqs], Members]:
-    """A good entry and one with a handle that is none."""
+    """A good entry and one with an invalid handle."""
 
     def entries(sqs: Sqs) -> Members:
         entry = needs(sqs)
@@ -205,7 +205,7 @@ WRITER = RequestWriter("sqs")
 
 @pytest.fixture
 def sqs(deployments: Deployments, clock: Clock) -> Sqs:
-    """Who prepares; the container alone, since what is prepared is in the database."""
+    """The client for preparations: the container alone, since they are in the database."""
     return Sqs(deployments, clock, "container", "json")
 
 

@@ -177,7 +177,7 @@ def test_a_source_that_was_deleted_fails_the_task(sqs: Sqs) -> None:
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
 def test_what_is_listed_of_a_task(sqs: Sqs) -> None:
-    """The handle while it runs; what was not in the request is not in the answer; milliseconds since 1970."""
+    """The handle while it runs; members not in the request are not in the answer; milliseconds since 1970."""
     dead, url = dead_queue(sqs, "")
     assert listed(sqs, dead) == []
     poison(sqs, url, "1", "2")

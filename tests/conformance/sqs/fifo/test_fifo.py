@@ -94,7 +94,7 @@ def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
 
 
 def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
-    """Developer Guide, "Delay queues": on FIFO queues the setting is retroactive; for what nobody has received."""
+    """Developer Guide, "Delay queues": on FIFO queues the setting is retroactive; for messages not yet received."""
     url = fifo(sqs, DelaySeconds="60")
     sqs.send(url, "a", MessageGroupId="a")
     sqs.clock.advance(30)

@@ -23,7 +23,7 @@ def send(sqs: Sqs, url: str, body: str, group: str = "g", key: str | None = None
 
 
 def bury(sqs: Sqs, url: str, number: int) -> None:
-    """So many messages, received once, move to the dead-letter queue."""
+    """Moves `number` messages, received once, to the dead-letter queue."""
     assert len(sqs.poll(url, number, VisibilityTimeout=0)) == number
     sqs.poll(url)
 

@@ -135,7 +135,7 @@ def test_the_group_goes_on_when_the_whole_batch_is_deleted(sqs: Sqs) -> None:
 
 
 def test_a_deleted_first_message_does_not_free_the_second(sqs: Sqs) -> None:
-    """One deleted, one shown, one in flight: only what is before the one in flight comes."""
+    """One deleted, one shown, one in flight: only messages before the one in flight come."""
     url = queue(sqs, a="1234")
     first, second, _ = sqs.receive(url, 3)
     sqs.delete(url, first)

@@ -62,7 +62,7 @@ def test_after_somebody_else_received_it(sqs: Sqs, use: Use) -> None:
     sqs.delete(url, new)
     sqs.client.delete_message(
         QueueUrl=url, ReceiptHandle=old
-    )  # what is gone is gone: deleting again succeeds
+    )  # a deleted message stays deleted: deleting again succeeds
     assert sqs.counts(url) == (0, 0, 0)
 
 

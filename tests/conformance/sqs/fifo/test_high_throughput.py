@@ -14,7 +14,7 @@ NEITHER = {"DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue"}
 
 
 def change(sqs: Sqs, url: str, **attributes: str) -> dict[str, str]:
-    """What is read back after the change."""
+    """The attributes that are read back after the change."""
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes=attributes)
     return sqs.attributes(url, *BOTH)
 

@@ -16,7 +16,7 @@ ATTEMPT: dict[str, Any] = {"ReceiveRequestAttemptId": "attempt-1"}
 
 
 def queue(sqs: Sqs, *bodies: str, group: str | None = None) -> str:
-    """A queue with these messages, each in a group of its own unless one is named."""
+    """A queue with these messages, each in a different group unless one is named."""
     url = sqs.create_fifo(ContentBasedDeduplication="true", VisibilityTimeout="60")
     for body in bodies:
         sqs.send(url, body, MessageGroupId=group or f"group of {body}".replace(" ", "-"))
@@ -152,7 +152,7 @@ def test_five_minutes_from_the_receive(sqs: Sqs) -> None:
 
 
 def test_an_empty_receive_can_be_repeated(sqs: Sqs) -> None:
-    """There is nothing to return again: it looks again."""
+    """There is nothing to return again: the receive reads the queue once more."""
     url = queue(sqs)
     assert sqs.poll(url, **ATTEMPT) == []
     sqs.send(url, "a", MessageGroupId="g")
@@ -175,7 +175,7 @@ def test_queues_do_not_share_their_ids(sqs: Sqs) -> None:
 
 
 def test_a_dead_letter_is_not_repeated(sqs: Sqs) -> None:
-    """What left for the dead-letter queue was modified."""
+    """A message moved to the dead-letter queue was modified."""
     dead = sqs.create_fifo()
     policy = f'{{"deadLetterTargetArn":"{sqs.arn(dead)}","maxReceiveCount":1}}'
     url = queue(sqs, "a")

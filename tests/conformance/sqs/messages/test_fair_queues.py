@@ -6,19 +6,19 @@ from tests.support.conformance.sqs import Sqs
 
 
 def test_quiet_tenants_come_before_the_backlog_of_a_noisy_one(sqs: Sqs) -> None:
-    """The noisy one has far more than a tenth of what is in flight, and more than 30 messages."""
+    """The noisy one has far more than a tenth of the messages in flight, and more than 30 messages."""
     url = sqs.create()
     sqs.send_all(url, *(f"noisy {n}" for n in range(200)), MessageGroupId="noisy")
     sqs.receive(url, 40)
     sqs.send_all(url, "quiet", "quiet", MessageGroupId="quiet")
-    sqs.send_all(url, "on its own")  # no group: a tenant of its own
-    sqs.clock.advance(1)  # who is noisy is looked at four times a second
+    sqs.send_all(url, "on its own")  # no group: a separate tenant
+    sqs.clock.advance(1)  # noisy tenants are determined four times a second
     bodies = [message["Body"].split()[0] for message in sqs.poll(url, 10)]
     assert (sorted(bodies[:3]), bodies[3:]) == (["on", "quiet", "quiet"], ["noisy"] * 7)
 
 
 def test_noisy_tenants_lose_nothing(sqs: Sqs) -> None:
-    """What was set back is received once, as soon as nobody else waits, and its group is read back."""
+    """A message set back is received once, as soon as no other tenant waits, and its group is read back."""
     url = sqs.create()
     sent = [f"noisy {n}" for n in range(100)]
     sqs.send_all(url, *sent, MessageGroupId="noisy")

@@ -66,7 +66,7 @@ def test_a_deleted_message_makes_room(limited: Sqs, group: str | None) -> None:
 
 @pytest.mark.parametrize("group", [None, "g"], ids=["standard", "fifo"])
 def test_a_long_poll_ends_when_there_is_room(limited: Sqs, group: str | None) -> None:
-    """It looks again, within the time that it waits, and gets what was left: any message of a standard queue."""
+    """It reads the queue once more, within its wait, and gets what was left: any message of a standard queue."""
     url, received = full(limited, group)
     (left,) = {"0", "1", "2", "3"} - {message["Body"] for message in received}
     sign = "queue.receive_(messages|answer)"

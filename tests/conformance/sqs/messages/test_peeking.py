@@ -79,9 +79,7 @@ def test_json(peek: Raw) -> None:
     attributes = {"a": {"DataType": "String", "StringValue": "v"}}
     peek.sqs.send(url, "hello", MessageAttributes=attributes)
     peek.sqs.send(url, "world")
-    first, second = sorted(
-        look(peek, url), key=lambda message: str(message["Body"])
-    )  # in no order of their own
+    first, second = sorted(look(peek, url), key=lambda message: str(message["Body"]))  # in no defined order
     assert (first["Body"], second["Body"]) == ("hello", "world")
     assert first["MessageAttribute"] == {"Name": "a", "Value": {"DataType": "String", "StringValue": "v"}}
     assert first["Attribute"].keys() == {

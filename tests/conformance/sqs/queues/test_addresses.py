@@ -64,7 +64,7 @@ def test_addresses_of_no_queue(sqs: Sqs, address: str) -> None:
     "address", ["", "http://x", "http://x/", "http://x/queue", "http://x/1/q", "x/\x00/y"]
 )
 def test_addresses_without_an_account(sqs: Sqs, address: str) -> None:
-    """Recorded at AWS: what cannot be a QueueUrl is one of no queue."""
+    """Recorded at AWS: an impossible QueueUrl is one of no queue."""
     refusal = sqs.refusal("send_message", QueueUrl=address, MessageBody="x")
     assert (refusal.code, refusal.status) == (GONE, 400)
 

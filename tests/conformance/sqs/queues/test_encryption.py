@@ -1,4 +1,4 @@
-"""Attributes of server-side encryption: which exclude each other, and what is read back.
+"""Attributes of server-side encryption: which exclude each other, and which are read back.
 
 Sources: SetQueueAttributes; AWS as Terraform's provider records it (its acceptance tests of aws_sqs_queue) and as it
 answered in community.aws issue 2433; where they are silent, the choice is said.
@@ -20,7 +20,7 @@ UNENCRYPTED = {"SqsManagedSseEnabled": "false"}
 
 
 def change(sqs: Sqs, url: str, **attributes: str) -> dict[str, str]:
-    """What is read back after the change."""
+    """The attributes that are read back after the change."""
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes=attributes)
     return sqs.attributes(url, *ALL)
 
