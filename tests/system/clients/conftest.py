@@ -1,7 +1,7 @@
 """One installation for all clients of a test process, in the deployment of PENSTOCK_DEPLOYMENT (see `make clients`).
 
 container   `penstock up --ephemeral`: everything that a newcomer has (the default)
-lambda      `make lambda`: what `sam build` made, by the load balancer's rules: each JSON action its own function
+lambda      `make lambda`: the output of `sam build`, by the load balancer's rules: each JSON action its own function
 http-api    the same, behind the routes of the HTTP API: one function for all that is not told by the path
 sam-local   `sam local start-api`, in containers; needs a Docker engine
 """
@@ -46,7 +46,7 @@ def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
         case ("lambda" | "http-api") as deployment:
             build = ROOT / ".aws-sam/build"
             assert build.is_dir(), "the functions are not built: run `make clients DEPLOYMENT=lambda`"
-            # Nobody waits a minute for a delivery; all functions stay warm, but for a new environment now and then.
+            # No test waits a minute for a delivery; all functions stay warm, but for a new environment now and then.
             options = ("--ephemeral", "--most", "40", "--recycle", "100", "--schedules-pause", "0.2")
             with running_gateway(build, *options, DATABASE_URL="") as gateway:
                 yield Functions(gateway.balancer if deployment == "lambda" else gateway.http_api)

@@ -1,7 +1,7 @@
 """The scaler of KEDA for SQS (tests/support/clients/keda, which `make clients` builds), as its operator asks it.
 
-Source: KEDA's page "AWS SQS Queue": the length is ApproximateNumberOfMessages, with what is in flight by default and
-what is delayed on demand; it scales from zero when the length is above activationQueueLength.
+Source: KEDA's page "AWS SQS Queue": the length is ApproximateNumberOfMessages, with messages in flight by default and
+delayed ones on demand; it scales from zero when the length is above activationQueueLength.
 
 In docs/recipes, keda.md has the settings.
 """

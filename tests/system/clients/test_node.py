@@ -18,7 +18,7 @@ MODULES = ROOT / ".tools/clients/node"
 SCRIPTS = ROOT / "tests/support/clients/node"
 
 _LONG = "AWS.SimpleQueueService."
-# What was done wrong: the class of the error in version 3, its code in version 2.
+# By mistake: the class of the error in version 3, its code in version 2.
 ERRORS = {
     "unknownQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
     "deletedQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),

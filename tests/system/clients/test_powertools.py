@@ -1,6 +1,6 @@
 """Batch processing of Powertools for AWS Lambda, fed from ReceiveMessage as Lambda's poller feeds it.
 
-The poller deletes what the function does not report as failed. What failed is left to the visibility timeout, which is
+The poller deletes what the function does not report as failed. The others are left to the visibility timeout, which is
 set to 0 here. Events have the form that the Lambda developer guide shows under "Using Lambda with Amazon SQS".
 """
 

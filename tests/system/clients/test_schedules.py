@@ -95,7 +95,7 @@ def test_what_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: 
 
 
 def test_a_schedule_of_the_rest_api_fires(up: Deployment, sqs: Any) -> None:
-    """Also with curl, or what is like it."""
+    """Also with curl, or a similar client."""
     url = sqs.create_queue(QueueName="rest-fired")["QueueUrl"]
     at = (datetime.now(UTC) + SOON).replace(microsecond=0)
     schedule = {

@@ -1,6 +1,6 @@
 """Topics with boto3 and with the SDK for JavaScript: queues, filters, FIFO, batches, and an endpoint that confirms.
 
-What is expected is in the SNS developer guide and API reference; the endpoint is on this machine.
+The expected results are in the SNS developer guide and API reference; the endpoint is on this machine.
 """
 
 from __future__ import annotations

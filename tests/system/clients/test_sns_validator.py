@@ -23,7 +23,7 @@ BATCH = 10
 ALTERED = 8  # four of each version, with and without a subject
 OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
 
-# What Publish accepts: of all planes, and what JSON and the string to sign treat in ways of their own.
+# What Publish accepts: of all planes, and those that JSON and the string to sign treat differently.
 _SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
 _PLANES = (
     (0x20, 0x7E),
@@ -63,7 +63,7 @@ def entries(random: Random) -> list[dict[str, Any]]:
 
 
 def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
-    """So many random messages, half of each version, as they arrive in a queue."""
+    """Yields `number` random messages, half of each version, as they arrive in a queue."""
     options = {"endpoint_url": up.address, "region_name": "us-east-1"}
     options |= {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
     sns, sqs = boto3.client("sns", **options), boto3.client("sqs", **options)

@@ -88,7 +88,7 @@ def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
 
 @pytest.fixture(scope="module")
 def changed(made: Terraform) -> Terraform:
-    """All that can change has changed, and a queue was made anew under its name.
+    """All that can change has changed, and a queue was replaced under its name.
 
     For that, the provider tries again until SQS allows it, 60 seconds later.
     """

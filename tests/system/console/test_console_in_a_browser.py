@@ -54,7 +54,7 @@ HIDE = """value => {
 
 @contextmanager
 def opened(browser: Any, **options: Any) -> Iterator[Any]:
-    """A page in a context of its own. At its end no error of a script, no dialog and no report of the CSP came."""
+    """A page in a new context. At its end no error of a script, no dialog and no report of the CSP came."""
     context = browser.new_context(**options)
     page = context.new_page()
     seen: list[str] = []
@@ -141,7 +141,7 @@ def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: 
 
 
 def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
-    """1,000 bodies and attributes in lists, every twentieth on a page of its own and in the form of a copy, every tenth
+    """1,000 bodies and attributes in lists, every twentieth on a separate page and in the form of a copy, every tenth
     in the address."""
     shown = 0
     with opened(browser) as page:

@@ -1,4 +1,4 @@
-"""A dead-letter queue is triaged by keyboard alone, in a real browser: what failed, why, one back, then the others."""
+"""A dead-letter queue is triaged by keyboard alone, in a real browser: failures, reasons, one back, the others."""
 
 from __future__ import annotations
 

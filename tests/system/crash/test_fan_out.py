@@ -104,7 +104,7 @@ class Newspaper:
 
 
 def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
-    """Publishes and kills, so many times; what became of it."""
+    """Publishes and kills, `rounds` times; returns the outcomes."""
     rng = random.Random(4)
     with ExitStack() as stack:
         paper = Newspaper(Installation(state, stack), queues, set(), set(), Counter())

@@ -23,7 +23,7 @@ SOURCE = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
 CLOCKS_SECONDS = (3600, -3600, 0, 1800)
 
 # A third each of one-shots, cron expressions with catch-up, and rates of EventBridge Scheduler. Half of what they are
-# to do was missed already, the other half is in the future. What is expected are pairs of a name and a time.
+# to do was missed already, the other half is in the future. The expected rows are pairs of a name and a time.
 _EXPECTED = """
 create table public.expected as
 select n, format('s%%s', n) as name, n %% 3 as kind, t as at
@@ -60,7 +60,7 @@ from (
         else 'rate(1 minute)' end as canonical
     from public.expected x group by x.n, x.name, x.kind) e
 """
-# What is in the queue, read from its table: nobody receives.
+# The messages of the queue, read from its table: no consumer receives.
 _SENT = """
 select coalesce(a.h ->> 'name', split_part(split_part(m.body, ' ', 1), '/', 3)) as name,
     coalesce(a.h ->> 'scheduled_for', split_part(m.body, ' ', 2))::timestamptz as at

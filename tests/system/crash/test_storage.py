@@ -1,4 +1,4 @@
-"""What was acknowledged survives kill -9 of the whole server; what was deleted stays deleted."""
+"""An acknowledged message survives kill -9 of the whole server; a deleted one stays deleted."""
 
 from __future__ import annotations
 

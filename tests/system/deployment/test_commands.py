@@ -28,7 +28,7 @@ pytestmark = pytest.mark.tools
 PAGE = (ROOT / "docs/deployment.md").read_text()
 PYTHON = f"python3.{sys.version_info.minor}"
 PROCESSOR = "x86_64" if platform.machine() == "x86_64" else "arm64"
-# What is built for AWS has the template's defaults; this machine has another Python, perhaps another processor.
+# The build for AWS has the template's defaults; this machine has another Python, perhaps another processor.
 HERE = (
     "--parameter-overrides "
     f"ParameterKey=Runtime,ParameterValue={PYTHON} ParameterKey=Architecture,ParameterValue={PROCESSOR}"
@@ -62,7 +62,7 @@ class Parsed:
 
 
 How = Run | Refused | Elsewhere | Parsed
-# `sudo` is none here; a machine's own folders are below the test's.
+# `sudo` is left out here; a machine's own folders are below the test's.
 MACHINE = {"sudo ": "", "/opt/": "opt/", "/etc/": "etc/"}
 NO_REGISTRY = Parsed("images come from a registry")
 NO_CLUSTER = Parsed("there is no cluster")
@@ -126,7 +126,7 @@ def changed(command: str, instead: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone, with what is not committed yet, and an empty home beside it."""
+    """A clone, with uncommitted changes, and an empty home beside it."""
     base = tmp_path_factory.mktemp("deployment")
     folder = base / "clone"
     clone_to(folder)
@@ -135,7 +135,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home.mkdir()
     (programs / "sam").symlink_to(ROOT / ".tools/python/bin/sam")
     (programs / "aws").symlink_to(ROOT / ".venv/bin/aws")
-    (folder / ".venv").symlink_to(ROOT / ".venv")  # what `make setup` makes
+    (folder / ".venv").symlink_to(ROOT / ".venv")  # as `make setup` makes it
     return folder
 
 

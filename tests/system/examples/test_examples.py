@@ -35,7 +35,7 @@ def up() -> Iterator[Up]:
 
 @pytest.fixture(scope="module")
 def programs(up: Up) -> dict[str, Program]:
-    """What became of each example. They run side by side, since they wait and start more than they work."""
+    """The result of each example. They run side by side, since they wait and start more than they work."""
     with ThreadPoolExecutor() as pool:
         return dict(zip(NAMES, pool.map(lambda name: run(up, name), NAMES), strict=True))
 

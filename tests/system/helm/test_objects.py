@@ -1,7 +1,7 @@
 """The rendered objects of infra/helm are what Kubernetes takes, and lead to each other.
 
 Sources: Kubernetes' own schemas; "Pod Security Standards" (kubernetes.io), profile Restricted; "Labels and Selectors"
-(kubernetes.io). What is expected of values is what docs/deployment.md says.
+(kubernetes.io). The expectations of values are those of docs/deployment.md.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ OF_PROCESSES = {
 
 
 class Arena(NamedTuple):
-    """An installation of its own, with something to be attacked in each deployment."""
+    """A new installation, with something to attack in each deployment."""
 
     deployments: Deployments
     clock: Clock
@@ -110,7 +110,7 @@ LONGEST_MS = 50.0
 # One that took longer than this is tried again, and its best time counts: other programs share the machine.
 SUSPICIOUS_MS = 20.0
 TRIES = 8
-# On a machine that is never quiet the CPU time of the service counts; then nobody else may have taken longer than this.
+# On a machine that is never quiet the CPU time of the service counts; then this is the limit for other requests.
 BUSY_MS = 500.0
 
 

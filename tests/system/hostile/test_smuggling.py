@@ -16,14 +16,14 @@ from tests.support.hostile import smuggled_requests as cases
 from tests.support.hostile.smuggled_requests import HEADS, PRIZE, PRIZE_QUEUE, Case
 from tests.support.programs.penstock_service import running_service
 
-# What ends the conversation, if the service has not.
+# A request that ends the conversation, if the service has not.
 NEXT = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 REFUSALS = {400, 431, 501, 505}
 PATIENCE_SECONDS = 20
 
 
 class Answers(NamedTuple):
-    """What came back until the service closed the connection: the statuses but 100."""
+    """The answers until the service closed the connection: the statuses but 100."""
 
     name: str
     statuses: tuple[int, ...]

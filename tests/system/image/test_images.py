@@ -186,7 +186,7 @@ def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
 
 @pytest.mark.parametrize("image", ["localhost/penstock:alone", "localhost/penstock"])
 def test_with_a_database(image: str, database: str, volume: Path) -> None:
-    """It uses that one alone. The image for production is migrated as a step of its own."""
+    """It uses that one alone. The image for production is migrated in a separate step."""
     key = b64encode(secrets.token_bytes(32)).decode()
     variables = {"DATABASE_URL": database, "QUEUE_ENCRYPTION_KEY": key}
     if image.endswith("penstock"):

@@ -1,7 +1,7 @@
 """The package from `make dist`, as README.md and docs/install.md install it: `make test-wheel`.
 
-By pip with each interpreter that is here, in a path that has spaces; by uvx and pipx, as the user nobody, and on a
-machine without PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C leaves nothing. The
+By pip with each interpreter that is here, in a path that has spaces; by uvx and pipx, as a user without rights, and on
+a machine without PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C leaves nothing. The
 fixtures of pytest work in such an environment.
 """
 
@@ -60,7 +60,7 @@ def uv() -> str:
 
 
 def interpreter(version: str) -> str:
-    """Of this version, on the path or pyenv's; the test is skipped where there is none."""
+    """Of this version, on the path or pyenv's; the test is skipped if it is missing."""
     path = ":".join([os.environ["PATH"], *map(str, Path.home().glob(".pyenv/versions/*/bin"))])
     found = subprocess.run(
         [uv(), "python", "find", "--no-project", "--system", version],
@@ -92,7 +92,7 @@ def run(*command: str | Path, **options: object) -> str:
 
 @contextmanager
 def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Iterator[str]:
-    """What `penstock up` has written to standard error when it was ready, as it was started by this command."""
+    """Starts `penstock up` by this command; yields its standard error until it was ready."""
     port = free_port()
     arguments = [*map(str, command), "up", "--ephemeral", "--port", str(port)]
     with (

@@ -57,7 +57,7 @@ def test_topics_and_rest(address: str) -> None:
 
 
 def test_paths_of_queues(address: str) -> None:
-    """The forms of conformance/aws/test_raw_query.py get through what stands in front of the functions, too."""
+    """The forms of conformance/aws/test_raw_query.py get through the fronts of the functions, too."""
     name = f"paths-{address.rpartition(':')[2]}"
     client("sqs", address).create_queue(QueueName=name)
     queue = f"/000000000000/{name}"

@@ -1,6 +1,6 @@
-"""AWS's limits, in real processes of awslambdaric: what is just allowed works, and what is just not is refused.
+"""AWS's limits, in real processes of awslambdaric: a size at the limit works, and one just above is refused.
 
-What is expected is what AWS documents.
+The expected results are those that AWS documents.
 
 "Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
     6 MB of a synchronous invocation each way; 512 MB of /tmp
@@ -170,7 +170,7 @@ async def test_only_tmp_can_be_written_to(code: Path, path: str, error: int) -> 
     path = path.format(code=code, name=f"penstock-test-{uuid4()}")
     async with running(function(code, "writes")) as fleet:
         assert await call(fleet, "writes", {"path": path}) == error
-    assert not exists(path)  # each environment has a /tmp of its own
+    assert not exists(path)  # each environment has its own /tmp
 
 
 @needs_namespaces

@@ -1,6 +1,6 @@
 """An application's transaction that stays open keeps its locks; the service goes on with everything else.
 
-What waits for such a lock is told so, with 503 and Retry-After. What does not need it is not delayed for long.
+A request that waits for such a lock gets 503 and Retry-After. Requests that do not need it are not delayed for long.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def call(service: Service) -> Iterator[Caller]:
 
 @pytest.fixture
 def application(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """In a transaction that nobody ends."""
+    """In a transaction that stays open."""
     with psycopg.connect(database.dsn) as connection:
         yield connection
         connection.rollback()

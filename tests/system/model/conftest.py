@@ -1,4 +1,4 @@
-"""Fixtures of the model: an installation of its own, whose clock only it moves."""
+"""Fixtures of the model: a new installation, whose clock only the model moves."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ CAREFULLY = settings(
 
 @pytest.fixture(params=["container", "lambda"])
 def pair(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Callable[[], Pair]:
-    """Both sides at a deployment, with queues of their own each time."""
+    """Both sides at a deployment, with new queues each time."""
     url = deployments.endpoint_url(request.param, ONE_LANE)
     clients = {name: make_client(name, url, account, validates=False) for name, account in ACCOUNTS.items()}
 

@@ -197,7 +197,7 @@ class Ear:
         self.renewed += 1
 
     def wake_workers(self) -> None:
-        """There are none."""
+        """Does nothing: the test has no workers."""
 
 
 async def test_the_listener_notices_and_listens_again(

@@ -36,7 +36,7 @@ ACCOUNT = SystemAccount.choose()
 
 
 class Deployment(NamedTuple):
-    """A service on one of the databases: a client of its own key, and the key."""
+    """A service on one of the databases: a client with a key of the service, and the key."""
 
     sqs: Any
     key: tuple[str, str]

@@ -1,4 +1,4 @@
-"""Who migrates a database: a superuser, a role that may make roles, or its plain owner. On both versions of PostgreSQL.
+"""Migrations by a superuser, a role that may make roles, or its plain owner. On both versions of PostgreSQL.
 
 Roles belong to a whole cluster, so each case begins with a cluster that has none of ours.
 """

@@ -1,4 +1,4 @@
-"""The programs of docs/your_database.md that need packages of their own: Django, and node-postgres."""
+"""The programs of docs/your_database.md that need additional packages: Django, and node-postgres."""
 
 from __future__ import annotations
 

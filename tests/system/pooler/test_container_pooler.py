@@ -114,7 +114,7 @@ def test_other_roles_are_looked_up(server: Postgres) -> None:
 
 
 def test_without_the_password_only_the_service_comes_in(server: Postgres) -> None:
-    """As on RDS, where nobody may read secrets."""
+    """As on RDS, where no role may read secrets."""
     with psycopg.connect(server.superuser_dsn(DATABASE), autocommit=True) as connection:
         connection.execute("create role other login password 'first'")
     with pooler(server) as port:

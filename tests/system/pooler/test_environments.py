@@ -37,7 +37,7 @@ _BUSY = "select count(*) from pg_stat_activity where usename = 'penstock' and ba
 
 @dataclass(frozen=True)
 class Plan:
-    """Environments are spread over processes, each with a queue of its own."""
+    """Environments are spread over processes, each with a separate queue."""
 
     processes: int
     environments: int
@@ -79,7 +79,7 @@ class Process:
 
 @dataclass
 class Stage:
-    """Everything that runs, and what was seen. `outages`: when each began, and when what had gone took calls again."""
+    """Everything that runs, and its results. `outages`: when each began, and when the service took calls again."""
 
     server: Postgres
     stack: ExitStack
@@ -180,7 +180,7 @@ def survive(plan: Plan, report: Callable[[str], None]) -> None:
 
 
 def check(stage: Stage, seen: list[dict[str, Any]], report: Callable[[str], None]) -> None:
-    """Nothing lost, nobody waited too long, and the server never had more than its ten connections."""
+    """Nothing lost, no request waited too long, and the server never had more than its ten connections."""
     assert [each["unexpected"] for each in seen] == [[]] * len(seen)
     assert [each["violations"] for each in seen] == [{}] * len(seen)
     assert 1 < stage.most_connections <= MOST_CONNECTIONS

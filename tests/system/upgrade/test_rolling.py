@@ -123,7 +123,7 @@ def subscribe(customers: Customers, topic: str) -> list[str]:
 
 
 def administer(customers: Customers, topic: str, subscriptions: list[str]) -> None:
-    """What changed its SQL functions since the previous release, and must do what it did with the code of either."""
+    """Calls actions whose SQL functions changed since the last release: they must work with the code of either."""
     sns: Any = customers.client("sns")
     assert subscribe(customers, topic) == subscriptions
     sns.set_topic_attributes(TopicArn=topic, AttributeName="DisplayName", AttributeValue="News")

@@ -1,7 +1,7 @@
 """Events of mappings and of subscriptions, as the event types of AWS for Java and Go read them.
 
 aws-lambda-java-events by the serializer of Lambda's runtime for Java (aws-lambda-java-serialization), and the package
-events of aws-lambda-go. What handlers see is compared with what was sent.
+events of aws-lambda-go. What handlers see is compared with the messages sent.
 
 In tests/support/clients, java/events and go/events have the programs; `make clients` fetches their libraries.
 """
