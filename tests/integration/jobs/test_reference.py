@@ -335,8 +335,8 @@ def test_webhooks_and_schedules(db: Connection) -> None:
     )
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
     assert latency(db, MINUTE, "queue_id, measure, starts_at, count, p50_us, max_us") == [
-        (0, "fire", at("05-10T00:01"), 1, 250_000, 250_000),
         (0, "delivery", at("05-10T00:01"), 2, SECOND, 2 * SECOND),
+        (0, "fire", at("05-10T00:01"), 1, 250_000, 250_000),
     ]
 
 

@@ -17,11 +17,11 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from penstock.testing.servers import shared_server
+from penstock.testing.servers import find_server
 
 @pytest.fixture
 def clock_database(penstock_clock):
-    with closing(shared_server()) as server:
+    with closing(find_server()) as server:
         superuser = server.databases["superuser"]
     with psycopg.connect(superuser) as connection:
         name, = connection.execute("select datname from pg_database where datname like 'clock_%'").fetchone()

@@ -18,8 +18,8 @@ from tests.support.testing.projects import left, servers, temporary_files
 from tests.support.wait import wait_until
 
 USER = """
-from penstock.testing.servers import shared_server
-server = shared_server()
+from penstock.testing.servers import find_server
+server = find_server()
 print(server.endpoint_url, flush=True)
 input()
 """
