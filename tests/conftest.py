@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected lives until the end: the garbage collector need not look at it, again and again."""
+    """Collected tests live until the end, so the garbage collector does not examine them again and again."""
     gc.disable()
     try:
         return (yield)
