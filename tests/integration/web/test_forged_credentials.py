@@ -1,8 +1,7 @@
 """Credentials that were never issued: ids of no key, and bearer keys that are almost right.
 
-A separate service answers, since an address that fails 50 times in ten seconds is told to wait (429),
-and what it then
-does with good keys is asked in test_access.py. To wait is to be refused.
+A separate service answers, since an address that fails 50 times in ten seconds is told to wait (429);
+test_access.py tests its good keys. A request that is told to wait is refused.
 """
 
 from __future__ import annotations

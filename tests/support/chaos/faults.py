@@ -59,7 +59,7 @@ class Scene:
         return self.rig.sandbox
 
     def database_is_back(self) -> None:
-        """It was killed, and takes connections again: PostgreSQL's own start ends here."""
+        """The database was killed and takes connections again: later delays are not due to PostgreSQL's own start."""
         self.database_back_at.append(time.time())
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:

@@ -34,7 +34,7 @@ Actor = Callable[["Customers"], None]
 
 @dataclass
 class Customers:
-    """What they share. `generation`: a client that sees another number makes new connections."""
+    """The state that they share. `generation`: a client that sees another number makes new connections."""
 
     address: str
     ledgers: dict[str, Ledger] = field(default_factory=lambda: {name: Ledger() for name in QUEUES})

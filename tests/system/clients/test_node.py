@@ -18,7 +18,7 @@ MODULES = ROOT / ".tools/clients/node"
 SCRIPTS = ROOT / "tests/support/clients/node"
 
 _LONG = "AWS.SimpleQueueService."
-# By mistake: the class of the error in version 3, its code in version 2.
+# By the mistake of the client: the class of the error in version 3, its code in version 2.
 ERRORS = {
     "unknownQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
     "deletedQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),

@@ -110,7 +110,7 @@ LONGEST_MS = 50.0
 # One that took longer than this is tried again, and its best time counts: other programs share the machine.
 SUSPICIOUS_MS = 20.0
 TRIES = 8
-# On a machine that is never quiet the CPU time of the service counts; then this is the limit for other requests.
+# On a machine that is never quiet the CPU time of the service counts; then this limits the wall time.
 BUSY_MS = 500.0
 
 

@@ -102,7 +102,7 @@ def test_a_mib_goes_in_and_out(deployments: dict[str, Any], deployment: str, cha
 
 
 def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> None:
-    """With 413, as "Use Lambda functions as targets" says of bodies over 1 MB; other messages are not received."""
+    """With 413, as "Use Lambda functions as targets" says of bodies over 1 MB; one sent elsewhere is not received."""
     sqs = deployments["balancer"]
     url = sqs.create_queue(QueueName="mib-balancer")["QueueUrl"]
     with pytest.raises(ClientError) as caught:

@@ -1,4 +1,4 @@
-"""Names, pictures and the page: the documents name exactly those that exist."""
+"""Names, pictures and the page: the documents name exactly the ones that exist."""
 
 import json
 import platform

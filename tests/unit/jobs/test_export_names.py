@@ -59,7 +59,7 @@ def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.
 
 
 def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 4 rows here, whatever the batches; replaced files are removed, except those of others."""
+    """Of 4 rows here, whatever the batches; replaced files are removed, except those of other programs."""
     monkeypatch.setattr(write, "ROWS", 4)
     place = Place.of(str(tmp_path))
     job = Job(

@@ -238,7 +238,7 @@ async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() ->
 
 @pytest.mark.virtual_time
 async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
-    """Cancels some rounds of the event loop after its queue has got messages."""
+    """Cancels the receive a few rounds of the event loop after its queue has got messages."""
 
     async def cancelled_after(rounds: int) -> tuple[int, int]:
         queue = Queue(stored=0)

@@ -1,6 +1,6 @@
 """Messages and invocations that are not tried any more.
 
-Source: RetryPolicy (EventBridge Scheduler API Reference). The rule which caller may have a function invoked is ours.
+Source: RetryPolicy (EventBridge Scheduler API Reference). We chose which callers may have a function invoked.
 """
 
 from __future__ import annotations

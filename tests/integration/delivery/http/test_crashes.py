@@ -28,7 +28,7 @@ LEASE_SECONDS = 30
 
 
 class Workers:
-    """Runs `number` worker processes and replaces a killed one."""
+    """Runs WORKERS worker processes and replaces a killed one."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn

@@ -376,7 +376,7 @@ def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
 
 
 def changed(db: Connection, rows: int) -> None:
-    """Makes the statistics collector believe that so many rows changed since the table was analyzed."""
+    """Makes the statistics collector count `rows` changed rows since the table was analyzed."""
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, %s) n", (rows,))
     db.execute("select pg_stat_force_next_flush()")
     db.execute("select 1")
