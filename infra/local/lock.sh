@@ -3,7 +3,7 @@
 # them can be installed together. No index address and no path of this machine is written into them.
 set -euo pipefail
 compile=("$UV" pip compile --quiet --universal --python-version 3.11 --generate-hashes
-  --no-emit-index-url --no-emit-find-links --no-header "$@")
+  --no-emit-index-url --no-emit-find-links --no-header --no-annotate "$@")
 locks=requirements
 
 "${compile[@]}" --extra dev --output-file $locks/dev.lock pyproject.toml
@@ -19,6 +19,6 @@ done
 # Each Lambda layer names the packages it imports; the versions are those of the service. pip, as `sam build` calls it,
 # compares the hashes of what it downloads for this machine; wheels for another processor it fetches by version alone.
 for layer in core web; do
-  "${compile[@]}" --no-annotate --no-strip-extras --constraints $locks/service.lock \
+  "${compile[@]}" --no-strip-extras --constraints $locks/service.lock \
     --output-file layers/$layer/requirements.txt layers/$layer/requirements.in
 done
