@@ -1,4 +1,4 @@
-"""Generates infra/terraform/settings.tf: what the variable `settings` takes, which variables_settings.tf checks."""
+"""Generates modules/settings/known_settings.tf of infra/terraform: the settings that a plan accepts, with bounds."""
 
 import json
 from collections.abc import Iterable

@@ -394,7 +394,7 @@ def _check_region(region: str, settings: Settings) -> None:
     if settings.queue_regions and not settings.serves(region):
         raise SignatureDoesNotMatch(
             f"Credential should be scoped to a valid region, not '{region}'.",
-            f"The setting QUEUE_REGIONS has those that this installation serves: {settings.queue_regions}.",
+            f"This installation serves these regions (QUEUE_REGIONS): {settings.queue_regions}.",
         )
 
 

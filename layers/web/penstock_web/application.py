@@ -29,6 +29,7 @@ from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.settings import SettingError
+from penstock_web.http.asgi_request import serve_request
 from penstock_web.http.aws_protocols import AwsApplication, names_action
 from penstock_web.http.health import health_router
 from penstock_web.http.request_memory import (
@@ -39,7 +40,6 @@ from penstock_web.http.request_memory import (
     MemoryBudget,
     bytes_to_reserve,
 )
-from penstock_web.http.slow_path import serve_request
 from penstock_web.metrics.page import metrics_router
 from penstock_web.metrics.scraping import admit_scraper
 from penstock_web.rest.api import bearer_key

@@ -27,7 +27,7 @@ from penstock.management.transactions import read_transaction
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
-from penstock_web.http import slow_path
+from penstock_web.http import asgi_request
 from tests.support.web.fake_database import FakeDatabase
 from tests.unit.web.test_driver import resources_on
 
@@ -191,7 +191,7 @@ async def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
         threads.append(threading.current_thread().name)
         raise RejectedRequest(InvalidParameterValue("seen"), Protocol.JSON, "id", "sqs")
 
-    monkeypatch.setattr(slow_path, "decode", decode)
+    monkeypatch.setattr(asgi_request, "decode", decode)
     assert await ask("POST", "/", body) == 400
     assert [thread.startswith("compute") for thread in threads] == [is_long]
 

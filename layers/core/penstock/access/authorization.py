@@ -306,7 +306,7 @@ def source_of_task(task_handle: str) -> str:
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 
 
-def list_topics(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
+def list_topics(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of list_queues
     """ARNs of a request's topic, subscription, platform application or endpoint.
 
     The operation refuses other texts.

@@ -113,7 +113,7 @@ def _check_regions(target: Target, settings: Settings) -> None:
                 arn,
                 path,
                 "be in a region of this installation",
-                f"The setting QUEUE_REGIONS has those that it serves: {settings.queue_regions}.",
+                f"This installation serves these regions (QUEUE_REGIONS): {settings.queue_regions}.",
             )
 
 

@@ -1,10 +1,9 @@
 """The console: pages at /console for people, made on the server, over the same operations as the REST API.
 
     console.py     adds the routes to an application, unless QUEUE_CONSOLE is off
-    rights.py      the right that each route asks for
+    screen.py      `@screen`: path, right, title and place of a page; `@act`: the right of a form
     console_route.py  admits a request: host, origin, session, rights
     sign_in.py     keys, sessions and cookies
-    audit.py       notes who did what
     readings.py    one reading for all viewers of a process
     rendering.py   templates and their filters; assets.py: styles and scripts
     screens/       a module a screen

@@ -239,9 +239,7 @@ class ConsoleRoute(APIRoute):
                     exc_info=error,
                     extra={"request_id": request_id, "path": request.url.path},
                 )
-                return error_page(
-                    page, InternalFailure(f"This failed for a reason of ours. Request id: {request_id}")
-                )
+                return error_page(page, InternalFailure(f"Internal error. Request id: {request_id}"))
             count_answer(page.context, len(response.body))
             return response
 

@@ -4,7 +4,7 @@
                                         (OperationRun)  └─ error ─┘
 
 The operation goes on in the callbacks of its effects' futures (`driver`). A request is told about a disconnect and
-about the end of the process; `Deadlines` treats it as a `PendingRequest`. What ASGI brings is a `SlowPathRequest`: it
+about the end of the process; `Deadlines` treats it as a `PendingRequest`. What ASGI brings is a `AsgiRequest`: it
 is read first, and then goes the same way.
 """
 

@@ -60,7 +60,7 @@ SERVER_SETTINGS: Final = {
     "autovacuum_naptime": "30s",
     "jit": "off",
     "log_line_prefix": "%m [%p] ",
-    # Should somebody log statements: without their parameters, in which bodies of messages are.
+    # If statements are logged, omit their parameters, which contain message bodies.
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
     "timezone": "UTC",

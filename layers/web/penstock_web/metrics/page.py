@@ -1,4 +1,4 @@
-"""GET /metrics, in Prometheus's text format or as OpenMetrics. `rest.scraping` decides who may read it.
+"""GET /metrics, in Prometheus's text format or as OpenMetrics. `metrics.scraping` decides who may read it.
 
 The response contains the names of queues, but nothing of their messages. Each of several processes on one port answers
 with the metrics of all of them.

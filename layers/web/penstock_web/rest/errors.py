@@ -82,7 +82,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         request_id = get_request_id(request.scope, environment)
         known = {"request_id": request_id, "method": request.method, "path": request.url.path}
         _log.error("request failed", exc_info=error, extra=known)
-        message = f"The request failed for a reason of ours. Request id: {request_id}"
+        message = f"Internal error. Request id: {request_id}"
         return JSONResponse(error_body("internal_error", message), 500, {"x-request-id": request_id})
 
 

@@ -19,7 +19,7 @@ class Traces:
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer
         self._spans: dict[Key, Span | None] = {}
-        self._report_failure: set[int] = set()
+        self._failed_ids: set[int] = set()
 
     @contextmanager
     def record_spans(self) -> Iterator[None]:
@@ -31,9 +31,9 @@ class Traces:
         finally:
             for (row_id, _, _), span in self._spans.items():
                 if span is not None:
-                    span.end(error or ("failed" if row_id in self._report_failure else None))
+                    span.end(error or ("failed" if row_id in self._failed_ids else None))
             self._spans.clear()
-            self._report_failure.clear()
+            self._failed_ids.clear()
 
     def begin(
         self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
@@ -54,7 +54,7 @@ class Traces:
 
     def failed(self, row_id: int) -> None:
         """Marks the spans of this schedule, or of this retry, as failed: its target did not accept the message."""
-        self._report_failure.add(row_id)
+        self._failed_ids.add(row_id)
 
 
 def span_attributes(kind: str, key: Key) -> dict[str, Value]:

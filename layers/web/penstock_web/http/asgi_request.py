@@ -38,7 +38,7 @@ class HeldResponse:
         self.response = response
 
 
-class SlowPathRequest(AwsRequest):
+class AsgiRequest(AwsRequest):
     """One request of an ASGI server, answered in the current task. `tracing/requests.py` ends its span."""
 
     __slots__ = ("_held", "_receive", "_scope", "_task", "_watch")
@@ -175,7 +175,7 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
 
 async def serve_request(application: AwsApplication, scope: Scope, receive: Receive, send: Send) -> None:
     """Answers one request of an ASGI server, unless its client disconnects."""
-    response = await SlowPathRequest(application, scope, receive).answer()
+    response = await AsgiRequest(application, scope, receive).answer()
     if response is not None:
         await send_response(send, response)
 
