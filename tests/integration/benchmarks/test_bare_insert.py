@@ -1,13 +1,24 @@
-"""The bare INSERT that CPU is compared with, on a real server."""
+"""The bare INSERT that CPU is compared with, on a real server.
+
+The benchmark of the pytest fixtures, as docs/testing.md names it, on a few tests.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import psycopg
+import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks.bare_insert import FIGURES, measure_bare_insert, own_database
 from benchmarks.postgres import administrator_dsn, postmaster_of
 from tests.support.database import Database
+from tests.support.testing.projects import temporary_files
 
 
 def databases(dsn: str) -> set[str]:
@@ -35,3 +46,25 @@ def test_it_has_a_database_of_its_own_although_the_services_role_may_make_none(d
 
 def test_a_role_that_may_make_databases_is_taken_as_it_is(database: Database) -> None:
     assert administrator_dsn(database.dsn) == database.dsn
+
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.slow
+def test_each_kind_is_measured_once_a_round() -> None:
+    with temporary_files() as temporary:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.fixtures", "--tests", "2", "--rounds", "1"],
+            cwd=ROOT,
+            env={**os.environ, "TMPDIR": str(temporary)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    lines = done.stdout.splitlines()
+    assert [re.sub(r"\s+[\d.]+ s$", "", line) for line in lines] == [
+        "round 1 penstock",
+        "round 1 moto",
+        "round 1 moto, one session of boto3",
+    ]

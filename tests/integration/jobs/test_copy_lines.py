@@ -13,7 +13,7 @@ from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, Piece, lines, 
 from penstock_metrics.database.write import join_pieces
 from penstock_metrics.span import HOUR, Span
 from tests.integration.jobs.conftest import rows_of
-from tests.support.jobs.frames import at
+from tests.support.jobs.reference import at
 
 pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 

@@ -1,20 +1,30 @@
-"""Depth, waiting and the oldest message at moments; against a count of every message, too."""
+"""Depth, waiting and the oldest message at moments; against a count of every message, too.
+
+Durations as Spark makes them of messages, and its part in putting days together.
+
+The rows that are new since the last run, on frames of a few messages.
+"""
 
 from __future__ import annotations
 
+import math
 import random
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
-from penstock_metrics.span import MINUTE, Span, moment
-from penstock_metrics.transforms import occupancy
+from penstock_metrics.span import HOUR, MINUTE, Span, moment
+from penstock_metrics.transforms import deltas, latency, occupancy
+from penstock_metrics.transforms.deltas import Change
+from penstock_metrics.transforms.durations import FEW
 from penstock_metrics.transforms.events import group_by_minutes
+from penstock_metrics.transforms.keys import MEASURES
+from penstock_metrics.transforms.sketch import PERCENTILES
 from penstock_metrics.transforms.windows import calendar
 from tests.integration.jobs.conftest import rows_of
-from tests.support.jobs.frames import at, message, messages
+from tests.support.jobs.reference import BASE, at, message, messages
 
 pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 
@@ -108,3 +118,160 @@ def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> No
     ]
     assert rows_of(found.where("window_seconds = 86400"), "ends_us") == [(span.end_us,)]
     assert span.end_us - span.start_us == 1440 * MINUTE
+
+
+WAIT, PROCESSING, LAG, FIRE, _ = range(len(MEASURES))
+
+
+def test_what_is_measured_of_a_message(spark: SparkSession) -> None:
+    rows = messages(
+        spark,
+        message(0, 1, 3),
+        message(0, None, 5),
+        message(0, 2, 6, "dead_lettered"),
+        message(0, 4),
+        message(10, 9, 12),
+    )
+    assert rows_of(rows.transform(latency.durations), "measure", "at_us", "us") == sorted(
+        [
+            (WAIT, at(1), MINUTE),
+            (PROCESSING, at(3), 2 * MINUTE),
+            (LAG, at(3), 3 * MINUTE),
+            (LAG, at(5), 5 * MINUTE),
+            (WAIT, at(2), 2 * MINUTE),
+            (WAIT, at(4), 4 * MINUTE),
+            (WAIT, at(9), -MINUTE),
+            (PROCESSING, at(12), 3 * MINUTE),
+            (LAG, at(12), 2 * MINUTE),
+        ],
+        key=repr,
+    )
+
+
+def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
+    rows = spark.sql(
+        "select 'fire' as measure, timestamp '2026-03-29 01:00:00' as began_at,"
+        " timestamp '2026-03-29 01:00:01.5' as ended_at"
+    )
+    found = rows.transform(latency.of_installation)
+    assert rows_of(found, "queue_id", "group_id", "measure", "us") == [(0, "", FIRE, 1_500_000)]
+
+
+@pytest.mark.parametrize("parts", [0, 3])
+def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: int) -> None:
+    """More than travel, of two hours: n seconds for n up to 6 FEW, each twice; and a group with two.
+
+    An hour is in one partition, or in three.
+    """
+    number = 6 * FEW
+    span = Span((BASE, BASE + 24 * HOUR), BASE + 24 * HOUR)
+    many = spark.range(2, 2 * number + 2).selectExpr(
+        "1 as queue_id",
+        "if(id > 3, '', 'group') as group_id",
+        "cast(0 as tinyint) as measure",
+        f"{BASE} + (id div 2 % 2) * {HOUR} as at_us",
+        "(id div 2) * 1000000 as us",
+    )
+    busy = [(1, BASE + hour * HOUR, parts) for hour in (0, 1)] if parts else []
+    found = latency.summaries(many, span, number, busy).localCheckpoint()
+    windows = latency.complete(found, many, span, number, lambda rows: rows.localCheckpoint()).collect()
+    days = {row["group_id"]: row for row in windows if row["window_seconds"] == 86400}
+    check_ranks(days[""], [value for value in range(1, number + 1) for _ in range(2)])
+    check_ranks(days["group"], [1, 1])
+    for seconds in (60, 3600):
+        first, second = (row for row in windows if (row["window_seconds"], row["group_id"]) == (seconds, ""))
+        for row in (first, second):
+            even = (row["starts_us"] - BASE) // HOUR == 0
+            check_ranks(row, [v for v in range(1, number + 1) if (v % 2 == 0) == even for _ in range(2)])
+
+
+def check_ranks(row: Row, seconds: list[int]) -> None:
+    assert (row["count"], row["max_us"]) == (len(seconds), seconds[-1] * 1_000_000)
+    ranks = [seconds[math.ceil(percent * len(seconds) / 100) - 1] * 1_000_000 for percent in PERCENTILES]
+    assert [row[f"p{percent}_us"] for percent in PERCENTILES] == ranks
+
+
+def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
+    """By durations: first receives, and two of each deleted message."""
+    columns = (
+        "window_seconds int, queue_id int, group_id string, starts_us bigint, deliveries bigint, redeliveries bigint,"
+        " deletions bigint"
+    )
+    rows = [
+        (3600, 1, "", BASE, 60, 10, 25),
+        (3600, 1, "g", BASE, 60, 10, 25),
+        (60, 1, "", BASE, 60, 10, 25),
+        (3600, 2, "", BASE, 60, 10, 24),
+    ]
+    assert latency.busy_hours(spark.createDataFrame(rows, columns), 98) == [(1, BASE, 2)]
+
+
+Rows = list[tuple[object, ...]]
+
+
+def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows) -> list[Change]:
+    """The run at minute 200, after one at minute 100."""
+
+    def contributions(rows: Rows, now: float) -> DataFrame:
+        return messages(spark, *rows).transform(deltas.contributions(at(now)))
+
+    then = contributions(open_then, 100).transform(as_stored)
+    return sorted(
+        deltas.find_changed(contributions(recorded, 200), contributions(open_now, 200), then),
+        key=lambda change: change.queue_id,
+    )
+
+
+def as_stored(rows: DataFrame) -> DataFrame:
+    """What PostgreSQL gives back of the lines that are written for it."""
+    columns = rows.transform(deltas.lines("UTC", 7)).selectExpr("split(line, '\\t') as cells")
+    return columns.selectExpr(
+        "cast(cells[1] as int) as queue_id", "to_timestamp(cells[2]) as minute_at", "cells[4] as counts"
+    ).transform(deltas.read_stored)
+
+
+def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> None:
+    """Its arrival, its receive and its presence are known already, as are those of open messages."""
+    then = [message(-3000, -50), message(-2000), message(-10)]
+    assert changed(spark, [message(-3000, -50, 150)], [message(-2000), message(-10)], then) == [
+        Change(1, at(150), is_open=True, changed=True)
+    ]
+
+
+def test_what_the_last_run_could_not_see_is_new_from_its_first_minute(spark: SparkSession) -> None:
+    """Sent and ended before that run, or sent only; the transactions committed after it."""
+    then = [message(-10)]
+    late = changed(spark, [message(-3000.5, -90, -40)], then, then)
+    assert late == [Change(1, at(-3001), is_open=True, changed=False)]
+    assert changed(spark, [], [*then, message(-70)], then) == [Change(1, at(-70), is_open=True, changed=True)]
+
+
+def test_what_has_ended_and_is_then_recorded_is_not_new(spark: SparkSession) -> None:
+    ended = message(10, 20, 30)
+    assert changed(spark, [ended], [], [ended]) == [Change(1, None, is_open=False, changed=True)]
+    assert changed(spark, [], [ended], [ended]) == [Change(1, None, is_open=True, changed=False)]
+
+
+def test_queues_are_told_apart(spark: SparkSession) -> None:
+    now = [message(-10), of_another_queue(-10)]
+    found = changed(spark, [of_another_queue(120, 130, 140)], now, now)
+    assert found == [
+        Change(1, None, is_open=True, changed=False),
+        Change(2, at(120), is_open=True, changed=False),
+    ]
+
+
+def of_another_queue(
+    entered: float, received: float | None = None, finished: float | None = None
+) -> tuple[object, ...]:
+    return (2, *message(entered, received, finished, group="g")[1:])
+
+
+def test_a_receive_is_new(spark: SparkSession) -> None:
+    """The second one when it was, or, if that is not known, in the minute of the run."""
+    assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [
+        Change(1, at(110), is_open=True, changed=True)
+    ]
+    for known, minute in (((150,), 150), (None, 200)):
+        again = changed(spark, [], [message(-10, -5, count=2, again=known)], [message(-10, -5)])
+        assert again == [Change(1, at(minute), is_open=True, changed=True)]

@@ -13,7 +13,7 @@ from penstock_metrics.transforms import events
 from penstock_metrics.transforms.columns import COUNTS, select_messages, with_whole_queues
 from penstock_metrics.transforms.windows import calendar, in_windows
 from tests.integration.jobs.conftest import rows_of
-from tests.support.jobs.frames import at, message, messages
+from tests.support.jobs.reference import at, message, messages
 
 pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 KEY = ("window_seconds", "queue_id", "group_id", "starts_us", "ends_us")

@@ -1,6 +1,10 @@
 """Until release 0.1.0 the baseline changes in place, and nothing in sql/ is about an earlier release; then it is fixed.
 
 CHANGELOG declares the release by the commit in the heading of its section.
+
+Every folder of sql/functions is read, and the database has exactly the functions that lie there.
+
+The dump of the schema is the same on every version of PostgreSQL, and shows tables and functions.
 """
 
 from __future__ import annotations
@@ -8,12 +12,19 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from penstock.postgres.migrations import sql_directory
+from penstock.postgres.migrations import migrate, read_functions, sql_directory
+from penstock.postgres.schema_dump import schema_dump
+from penstock_web.local.postgres import running_postgres
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import SystemAccount
+from tests.support.database import Database
 
 ROOT = Path(__file__).parents[3]
 BASELINE = "migrations/0001_baseline.sql"
@@ -101,3 +112,49 @@ def test_after_the_release_the_baseline_does_not_change(directory: Path) -> None
 )
 def test_the_heading_declares_the_release(heading: str, commit: str) -> None:
     assert released_commit(f"# Changelog\n\n{heading}\n\nThe first release.\n") == commit
+
+
+FUNCTIONS = sql_directory() / "functions"
+# A migration made it, because an index uses it.
+MADE_BY_MIGRATION = ["time_key"]
+DEFINED = re.compile(r"^create or replace (?:function|procedure) queue\.([a-z_]+)", re.MULTILINE)
+
+
+def files() -> list[Path]:
+    return [*FUNCTIONS.glob("*/*.sql"), *(sql_directory() / "former").glob("*.sql")]
+
+
+def test_the_catalogue_has_the_functions_of_the_files(database: Database) -> None:
+    """A folder that the migration runner does not read would be missing here."""
+    with psycopg.connect(database.dsn) as connection:
+        found = connection.execute(
+            "select proname from pg_proc where pronamespace = 'queue'::regnamespace"
+        ).fetchall()
+    expected = [name for path in files() for name in DEFINED.findall(path.read_text())] + MADE_BY_MIGRATION
+    assert sorted(name for (name,) in found) == sorted(expected)
+
+
+def test_functions_are_read_in_the_order_of_their_names_across_folders() -> None:
+    names = [script.name for script in read_functions(sql_directory())]
+    functions = sorted(path.name for path in FUNCTIONS.glob("*/*.sql"))
+    assert names[: len(functions)] == functions
+    assert len(set(functions)) == len(functions)
+
+
+def test_a_folder_holds_at_most_20_files() -> None:
+    """`api` may hold more; no function lies beside the folders."""
+    held = Counter(path.parent.name for path in FUNCTIONS.rglob("*.sql"))
+    assert {folder: count for folder, count in held.items() if folder != "api" and count > 20} == {}
+    assert FUNCTIONS.name not in held
+
+
+def test_the_dump_shows_tables_and_functions(database: Database) -> None:
+    dump = schema_dump(database.api_dsn)
+    for text in ("create table queue.log (", "\nfunction queue.send(name text"):
+        assert text in dump
+
+
+def test_the_dump_is_the_same_on_the_newest_postgresql(database: Database) -> None:
+    with ephemeral_state() as state, running_postgres(state, SystemAccount.choose(), "wheel") as newest:
+        migrate(newest.service_dsn())
+        assert schema_dump(newest.service_dsn()) == schema_dump(database.api_dsn)

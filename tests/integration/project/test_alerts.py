@@ -12,7 +12,7 @@ import yaml
 
 from penstock.verdicts import Facts
 from tests.support.metric_names import exposed, named
-from tests.support.promtool import check
+from tests.support.metrics_page import check
 from tests.support.verdicts.days import SCENARIOS
 from tests.support.verdicts.paging import series_of, verdicts_of
 from tests.support.verdicts.simulation import Plan, simulate

@@ -17,8 +17,7 @@ import yaml
 
 from tests.support.database import Database
 from tests.support.metric_names import exposed, labels_of, named
-from tests.support.metrics_page import families
-from tests.support.promtool import check
+from tests.support.metrics_page import check, families
 
 ROOT = Path(__file__).parents[3]
 GRAFANA = ROOT / "infra/container/grafana"

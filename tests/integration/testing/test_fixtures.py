@@ -1,10 +1,16 @@
-"""The fixtures in a project of a user's: one server for all processes of a run, an account for each test."""
+"""The fixtures in a project of a user's: one server for all processes of a run, an account for each test.
+
+The example project of examples/pytest_project, as a user runs it.
+"""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.support.testing.projects import left, run_tests, servers, temporary_files
 from tests.support.wait import wait_until
@@ -68,3 +74,16 @@ def test_pytest_loads_neither_boto3_nor_the_service() -> None:
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "penstock" in loaded
     assert not loaded & {"boto3", "botocore", "psycopg", "penstock_web", "msgspec", "asyncio"}
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples/pytest_project"
+
+
+@pytest.mark.slow
+def test_its_tests_pass(tmp_path: Path) -> None:
+    for file in EXAMPLE.glob("*.py"):
+        shutil.copy(file, tmp_path)
+    with temporary_files() as temporary:
+        done = run_tests(tmp_path, temporary)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "3 passed" in done.stdout

@@ -1,9 +1,13 @@
-"""The summary of long runs, docs/reliability/runs.jsonl: a line each, good or bad, written by the checker alone."""
+"""The summary of long runs, docs/reliability/runs.jsonl: a line each, good or bad, written by the checker alone.
+
+What a run says of itself on the terminal.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,3 +45,23 @@ def _git(*arguments: str) -> str:
     return subprocess.run(
         ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
+
+
+def say(text: str) -> None:
+    """At once: the output of a run that was cut off says what happened last."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def show(report: Report) -> None:
+    """A table of recoveries, and the findings."""
+    say(f"{report.acknowledged} acknowledged, {report.deliveries} delivered, faults {report.faults}")
+    say(f"{'':36}times   half in  all in (s)   schedules half in  all in")
+    for name, times in sorted(report.recovery.items()):
+        half, worst = sorted(times)[len(times) // 2], max(times)
+        fires = sorted(report.background[name])
+        say(f"{name:36}{len(times):5}{half:10.2f}{worst:8.2f}{fires[len(fires) // 2]:25.2f}{fires[-1]:8.2f}")
+    say(f"{report.tally}")
+    for detail in report.details:
+        say(detail)
+    say(f"excused {report.excused}, violations {report.violations}, errors {report.errors}")

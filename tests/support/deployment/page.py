@@ -1,9 +1,17 @@
-"""The commands of a page: its blocks of `sh`, line by line, without comments and with their here-documents."""
+"""The commands of a page: its blocks of `sh`, line by line, without comments and with their here-documents.
+
+A clone of this repository, with the changes that are not committed yet.
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.functions.server import ROOT
 
 _comment = re.compile(r"\s{2,}#\s.*$")
 _here_document = re.compile(r"<<(\w+)")
@@ -26,3 +34,19 @@ def commands(block: list[str]) -> Iterator[str]:
             while command.splitlines()[-1] != found[1]:
                 command += f"\n{next(lines)}"
         yield command
+
+
+def clone_to(folder: Path) -> None:
+    """Clones this checkout, and copies what differs from its last commit."""
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+    difference = subprocess.run(
+        ["git", "diff", "--binary", "HEAD"], cwd=ROOT, capture_output=True, check=True
+    ).stdout
+    if difference:
+        subprocess.run(["git", "apply"], cwd=folder, input=difference, check=True)
+    others = ["git", "ls-files", "--others", "--exclude-standard"]
+    for name in subprocess.run(
+        others, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)

@@ -16,9 +16,9 @@ from starlette.routing import Route
 from tests.support.functions.fleet import running
 from tests.support.functions.server import ROOT
 from tests.support.local_lambda.__main__ import serving
-from tests.support.local_lambda.errors import FunctionError, TooManyRequestsError
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.idle_network import HOST
+from tests.support.local_lambda.limits import FunctionError, TooManyRequestsError
 from tests.support.local_lambda.template import Function, read_stack
 from tests.support.programs.local_lambda import from_sources
 

@@ -1,4 +1,7 @@
-"""Runs reference.sql: the tables of metrics as plain SQL computes them."""
+"""Runs reference.sql: the tables of metrics as plain SQL computes them.
+
+Small frames of messages for the tests of transforms. Times are minutes after BASE, which is a full hour.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock_metrics.span import HOUR, MINUTE
 
 Connection = psycopg.Connection[Any]
 _SCRIPT = Path(__file__).with_name("reference.sql")
@@ -35,3 +41,43 @@ def compute(connection: Connection, from_at: datetime, to_at: datetime, timezone
     ):
         connection.execute("select set_config(%s, %s, true)", (f"oracle.{name}", value))
     connection.execute(_SCRIPT.read_bytes())
+
+
+BASE = 490_000 * HOUR  # 2025-11-24 16:00 UTC
+MESSAGE = (
+    "queue_id int, group_id string, entered_us bigint, received_us bigint, finished_us bigint,"
+    " redelivered_us array<bigint>, receive_count int, outcome string"
+)
+
+
+def at(minutes: float) -> int:
+    """A moment: whole microseconds."""
+    return BASE + round(minutes * MINUTE)
+
+
+def message(
+    entered: float,
+    received: float | None = None,
+    finished: float | None = None,
+    outcome: str | None = None,
+    *,
+    group: str = "",
+    count: int = 1,
+    again: tuple[float, ...] | None = None,
+) -> tuple[object, ...]:
+    """A row of queue 1. `outcome`: deleted when it has ended, unless said. `again`: the known redeliveries."""
+    times = (None if m is None else at(m) for m in (received, finished))
+    known = None if again is None else [at(minute) for minute in again]
+    return (
+        1,
+        group,
+        at(entered),
+        *times,
+        known,
+        count,
+        outcome or (None if finished is None else "deleted"),
+    )
+
+
+def messages(spark: SparkSession, *rows: tuple[object, ...]) -> DataFrame:
+    return spark.createDataFrame(list(rows), MESSAGE)

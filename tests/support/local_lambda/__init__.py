@@ -8,8 +8,7 @@
     read_only.py     lets these processes write to /tmp alone; mount_read_only.py does it
     runtime_api.py   the Lambda Runtime API, from which these processes request invocations
     fleet.py         chooses an idle environment or starts one, within the limits of concurrency
-    limits.py        AWS's limits of size and time, and their pages
-    errors.py        why an invocation has no result
+    limits.py        AWS's limits of size and time, and their pages; why an invocation has no result
     idle_network.py  the network to the database, which forgets idle connections
     front.py         HTTP front ends: the HTTP API and the load balancer
     schedules.py     invokes the scheduled functions at their rates

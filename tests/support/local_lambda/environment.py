@@ -15,7 +15,7 @@ from time import time
 from typing import NamedTuple
 from uuid import uuid4
 
-from .errors import FunctionError, ResultTooLargeError
+from .limits import FunctionError, ResultTooLargeError
 from .read_only import command_prefix, is_possible
 from .template import Function
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .environment import ExecutionEnvironment
-from .errors import RequestTooLargeError, TooManyRequestsError
-from .limits import INVOCATION_BYTES
+from .limits import INVOCATION_BYTES, RequestTooLargeError, TooManyRequestsError
 from .runtime_api import RuntimeApi
 from .template import Function
 

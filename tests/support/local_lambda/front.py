@@ -30,7 +30,6 @@ from starlette.responses import Response as HttpResponse
 from starlette.routing import Route as HttpRoute
 
 from .balancer import Rule
-from .errors import InvocationError, RequestTooLargeError
 from .events import EventForm, Request, Response, event_of, response_of
 from .limits import (
     BALANCER_ANSWER_BYTES,
@@ -38,6 +37,8 @@ from .limits import (
     HTTP_API_REQUEST_BYTES,
     HTTP_API_SECONDS,
     INVOCATION_BYTES,
+    InvocationError,
+    RequestTooLargeError,
 )
 from .template import DEFAULT_ROUTE, Route
 

@@ -15,6 +15,16 @@ https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp
     A connection without traffic for 350 seconds is forgotten; whoever sends on it then gets a RST
 
 The sizes are those of the texts that are passed on: the event and the result as JSON, in which a body may be in base64.
+
+Why an invocation has no result.
+
+InvocationError
+    FunctionError          the function raised an error, exceeded its time or its memory, or its process ended
+        ResultTooLargeError    the result is larger than that of a synchronous invocation may be
+    TooManyRequestsError   all environments that the function may have are busy: 429 of Lambda's Invoke
+    RequestTooLargeError   the event is larger than a synchronous invocation may have: 413
+
+Source: Lambda API Reference, "Invoke", https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors
 """
 
 from typing import Final
@@ -32,3 +42,23 @@ BALANCER_REQUEST_BYTES: Final = MIB
 BALANCER_ANSWER_BYTES: Final = MIB
 
 IDLE_CONNECTION_SECONDS: Final = 350.0
+
+
+class InvocationError(Exception):
+    """The invocation has no result."""
+
+
+class FunctionError(InvocationError):
+    """The function was invoked and failed."""
+
+
+class ResultTooLargeError(FunctionError):
+    """The caller does not get the result; AWS's runtime ends its process when the Runtime API refuses one."""
+
+
+class TooManyRequestsError(InvocationError):
+    """The function was not invoked: its concurrency, or that of the account, is exhausted."""
+
+
+class RequestTooLargeError(InvocationError):
+    """The function was not invoked: the event is too large."""

@@ -10,8 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from .environment import REGION, ExecutionEnvironment, Invocation
-from .errors import FunctionError, ResultTooLargeError
-from .limits import INVOCATION_BYTES
+from .limits import INVOCATION_BYTES, FunctionError, ResultTooLargeError
 
 VERSION = "2018-06-01"
 ACCEPTED, TOO_LARGE = 202, 413

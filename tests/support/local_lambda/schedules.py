@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from .errors import InvocationError
 from .front import Invoke
+from .limits import InvocationError
 from .template import Schedule
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import note, reject
 
-from tests.support.conformance.md5_digests import md5_of_attributes, md5_of_body
+from tests.support.conformance.raw_requests import md5_of_attributes, md5_of_body
 from tests.support.conformance.sqs import ACCOUNT, REGION, Refusal
 from tests.support.model import generators as g
 from tests.support.model.model import ACCEPTED, Codes, Counts, Model, Moved

@@ -1,9 +1,16 @@
-"""A connection to an HTTP server without sockets: what a client sends, and what the server writes."""
+"""A connection to an HTTP server without sockets: what a client sends, and what the server writes.
+
+A client that reads slowly, as the transport sees it.
+
+Answers of the REST API.
+"""
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+
+import httpx
 
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.http.aws_protocols import AwsApplication
@@ -128,3 +135,22 @@ async def answer(send: Send, body: bytes, *headers: tuple[bytes, bytes], status:
     """A whole response."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+class SlowClient:
+    """`unread`: the number of written bytes that the client has not read."""
+
+    def __init__(self, unread: int) -> None:
+        self.unread = unread
+        self.aborted = False
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def error_code(answer: httpx.Response) -> tuple[int, str]:
+    """Status and code of an error."""
+    return answer.status_code, answer.json()["error"]["code"]

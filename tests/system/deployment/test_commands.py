@@ -19,8 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.deployment.clone import clone_to
-from tests.support.deployment.page import blocks, commands
+from tests.support.deployment.page import blocks, clone_to, commands
 from tests.support.functions.server import ROOT
 
 pytestmark = pytest.mark.tools

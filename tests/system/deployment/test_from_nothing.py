@@ -15,8 +15,7 @@ import boto3
 import psycopg
 import pytest
 
-from tests.support.deployment.clone import clone_to
-from tests.support.deployment.page import blocks, commands
+from tests.support.deployment.page import blocks, clone_to, commands
 from tests.support.functions.server import ROOT
 from tests.support.programs.penstock_service import free_port
 from tests.support.wait import wait_until

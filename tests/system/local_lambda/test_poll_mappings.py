@@ -16,9 +16,9 @@ import pytest
 from tests.support.database import Database
 from tests.support.functions.fleet import running_stack
 from tests.support.functions.invocations import json_request
-from tests.support.local_lambda.errors import FunctionError
 from tests.support.local_lambda.events import Request, event_of, response_of
 from tests.support.local_lambda.fleet import Fleet
+from tests.support.local_lambda.limits import FunctionError
 from tests.support.mappings.functions import Functions, running_functions
 from tests.support.wait import wait_until
 

@@ -1,4 +1,9 @@
-"""Summaries of runs: the parts of a raw file that are kept, and their small size."""
+"""Summaries of runs: the parts of a raw file that are kept, and their small size.
+
+The table of a noisy neighbour: ratios of the same round, missing arrivals, and the order of the phases.
+
+What checks cost: the policy of the study, and the quotients of its table.
+"""
 
 import json
 from pathlib import Path
@@ -7,7 +12,13 @@ from typing import Any
 import pytest
 
 from benchmarks.catalogue import STUDIES
+from benchmarks.neighbours.clients import local_address
+from benchmarks.neighbours.noise import Done
+from benchmarks.neighbours.probe import LATE_SECONDS, Sample
+from benchmarks.neighbours.study import PHASES, QUIET, Phase, order, row_of
 from benchmarks.report import summary
+from benchmarks.revisions import Cost
+from benchmarks.studies.checks import STATEMENTS, Variant, policy_for, rows_of
 
 SETTINGS = {"fsync": "on", "max_connections": "100"}
 OTHER = {"fsync": "on", "max_connections": "450"}
@@ -107,3 +118,57 @@ def test_the_repository_holds_a_small_summary_for_each_scenario(scenario: str) -
 
 def test_the_repository_holds_no_raw_run() -> None:
     assert "/benchmarks/raw/" in (summary.RESULTS.parents[1] / ".gitignore").read_text().splitlines()
+
+
+CORES = {"server": 1.0, "probe": 0.1, "noises": 0.5, "others": 0.0}
+
+
+def phase(seconds: float, **missing: int) -> Phase:
+    """All calls took so long."""
+    calls = [seconds] * 100
+    return Phase(Sample(calls, calls, calls, missing), {"polls": Done(1000, 3, 1.0)}, CORES)
+
+
+def test_a_ratio_is_one_of_the_same_round() -> None:
+    pairs = [(phase(0.010), phase(0.015)), (phase(0.020), phase(0.030)), (phase(0.002), phase(0.020))]
+    row = row_of("polls", pairs)
+    assert (row["send p99 ms"], row["send : quiet"], row["goal (2)"]) == (20.0, 1.5, "reached")
+    assert row["noises did"] == "polls 1,000 (3 refused)"
+
+
+@pytest.mark.parametrize("kind", ["fires", "webhooks"])
+def test_what_does_not_come_counts_as_late(kind: str) -> None:
+    sample = phase(0.01, **{kind: 2}).sample
+    assert sample.p99_ms(kind) == LATE_SECONDS * 1000
+    assert row_of("polls", [(phase(0.01), phase(0.01, **{kind: 2}))])["goal (2)"] == "MISSED"
+
+
+def test_every_round_has_every_phase_in_another_order() -> None:
+    orders = [order(number) for number in range(4)]
+    assert all(sorted(names) == sorted(PHASES) for names in orders)
+    assert len({tuple(names) for names in orders}) == 4
+    assert orders[0][0] == QUIET
+
+
+def test_clients_have_addresses_of_their_own() -> None:
+    found = {local_address(number)[0] for number in range(10_000)}
+    assert len(found) == 10_000
+    assert all(address.startswith("127.1.") and max(map(int, address.split("."))) < 255 for address in found)
+
+
+def test_the_last_statement_lets_the_caller_in() -> None:
+    """As long as AWS allows: 20 statements and 8,192 bytes ("Amazon SQS policy quotas")."""
+    text = policy_for("111122223333")
+    statements = json.loads(text)["Statement"]
+    assert len(statements) == STATEMENTS == 20
+    assert len(text) <= 8_192
+    callers = [statement["Principal"]["AWS"] for statement in statements]
+    assert callers.index("111122223333") == STATEMENTS - 1
+
+
+def test_quotients_are_of_the_same_round() -> None:
+    known = [Variant("unsigned", {}), Variant("signed", {"QUEUE_ACCESS": "sigv4"})]
+    rounds = [[Cost(cpu, 1, 2), Cost(cpu * 1.5, 2, 3)] for cpu in (1.0, 2.0, 3.0)]
+    base, signed = rows_of("send_1", known, rounds)
+    assert base[": unsigned"] == "1.00 (1.00 to 1.00)"
+    assert (signed["CPU s/1000"], signed[": unsigned"]) == (3.0, "1.50 (1.50 to 1.50)")

@@ -1,14 +1,23 @@
-"""Which errors of a run lead to another attempt, and how many there are."""
+"""Which errors of a run lead to another attempt, and how many there are.
+
+A run again each interval.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
 
+from penstock_metrics import continuous
 from penstock_metrics.attempts import ATTEMPTS, LostError, is_lost, run_with_retries
 from penstock_metrics.database.runs import reason
+from penstock_metrics.run import RequestedDays
 
 LOST = psycopg.errors.IdleInTransactionSessionTimeout(
     "terminating connection due to idle-in-transaction timeout"
@@ -68,3 +77,32 @@ def test_a_stop_is_a_reason_also_behind_the_error_that_it_caused() -> None:
     broken.__context__ = KeyboardInterrupt()
     assert reason(broken) == "interrupted"
     assert reason(RuntimeError("x")) == "x"
+
+
+@dataclass
+class DoneRun:
+    run_id: int
+    rows_read: int = 3
+    rows_written: int = 4
+
+
+def test_what_was_asked_for_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then each run computes what is new; it waits for the rest of the interval, and ends with the error of a run."""
+    asked: list[tuple[object, str]] = []
+    waits: list[float] = []
+    texts: list[str] = []
+
+    def compute(database: Any, requested: RequestedDays, mode: str, report: object) -> DoneRun:
+        asked.append((requested, mode))
+        if len(asked) == 3:
+            raise ConnectionError
+        return DoneRun(len(asked))
+
+    monkeypatch.setattr(continuous, "compute", compute)
+    day = datetime(2026, 3, 29, tzinfo=UTC)
+    requested = RequestedDays(ZoneInfo("UTC"), day)
+    with pytest.raises(ConnectionError):
+        continuous.follow(cast("Any", None), requested, 60, texts.append, waits.append)
+    assert asked == [(requested, "continuous"), *[(RequestedDays(ZoneInfo("UTC")), "continuous")] * 2]
+    assert texts == [f"run {n}: 3 messages read, 4 rows changed" for n in (1, 2)]
+    assert all(0 < wait <= 60 for wait in waits)

@@ -15,7 +15,7 @@ from penstock_metrics.span import HOUR, Span
 from penstock_metrics.transforms.durations import MEASURED, PARTED, make_summarizer
 from penstock_metrics.transforms.pieces import WANTED, candidates_in, merge_pieces
 from penstock_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, find_bucket
-from tests.support.jobs.frames import BASE, at
+from tests.support.jobs.reference import BASE, at
 
 DAY = 24 * HOUR
 SPAN = Span((BASE, BASE + DAY, BASE + 2 * DAY), BASE + 2 * DAY)

@@ -25,13 +25,13 @@ import pytest
 from starlette.requests import Request as HttpRequest
 
 from tests.support.local_lambda.environment import process_variables
-from tests.support.local_lambda.errors import (
+from tests.support.local_lambda.front import BALANCER, HTTP_API, FrontEnd, FrontKind
+from tests.support.local_lambda.limits import (
     FunctionError,
     InvocationError,
     RequestTooLargeError,
     TooManyRequestsError,
 )
-from tests.support.local_lambda.front import BALANCER, HTTP_API, FrontEnd, FrontKind
 from tests.support.local_lambda.template import read_stack
 from tests.support.local_lambda.values import TemplateError
 

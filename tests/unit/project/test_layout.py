@@ -143,7 +143,7 @@ SERVERS = ("tests.support.database", "tests.support.programs", "pyspark.sql")
 WITH_INTERPRETER = {
     "access/test_secret_encryption.py",
     "project/test_deployment_files.py",
-    "scheduler/expressions/test_imports.py",
+    "scheduler/expressions/test_aws_forms.py",
     "test_telemetry.py",
 }
 

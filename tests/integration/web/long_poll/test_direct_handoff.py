@@ -26,7 +26,7 @@ from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service, until_row
 from tests.support.web.fake_database import RowT
 from tests.support.web.fake_queue import HEADER, ORDERS, message, take
-from tests.support.web.slow_client import SlowClient
+from tests.support.web.http_connection import SlowClient
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time

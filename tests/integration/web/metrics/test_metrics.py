@@ -15,9 +15,9 @@ import pytest
 
 from tests.support import plain_http
 from tests.support.database import Database
+from tests.support.metrics_page import check
 from tests.support.programs.penstock_service import Service, running_service, until_row
 from tests.support.programs.penstock_up import running
-from tests.support.promtool import check
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import Scrape, scrape
 

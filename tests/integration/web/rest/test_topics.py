@@ -12,7 +12,7 @@ import pytest
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
-from tests.support.web.requests import error_code
+from tests.support.web.http_connection import error_code
 
 pytestmark = pytest.mark.shared
 

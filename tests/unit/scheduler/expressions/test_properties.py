@@ -1,8 +1,14 @@
-"""Properties of every expression, the definitions of reference_minutes.py as the reference."""
+"""Properties of every expression, the definitions of reference_minutes.py as the reference.
+
+next_after against a walk over the minutes of 28 zones, ten years with all their changes of the clock.
+
+next_after where calendars and clocks have edges.
+"""
 
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +20,7 @@ from penstock.scheduler.expressions.expression import (
     parse_aws,
     read_stored,
 )
+from tests.support.schedules.calendar_edges import AWS_DAYS, CALENDAR, CLOCKS, RATES
 from tests.support.schedules.expression_texts import (
     crons,
     days,
@@ -23,7 +30,17 @@ from tests.support.schedules.expression_texts import (
     texts,
     years,
 )
-from tests.support.schedules.reference_minutes import DAY, ZONES, matcher, names_day, names_weekday, values
+from tests.support.schedules.reference_minutes import (
+    DAY,
+    YEARS,
+    ZONES,
+    changes,
+    matcher,
+    minutes_of,
+    names_day,
+    names_weekday,
+    values,
+)
 
 SECOND = timedelta(seconds=1)
 
@@ -128,3 +145,107 @@ def test_any_text_is_read_or_refused_with_a_place(form: str, text: str) -> None:
     assert found.examples
     if found.suggestion is not None:
         read(form, found.suggestion)
+
+
+EXPRESSIONS = (
+    "* * * * *", "*/7 * * * *", "30 1 * * *", "30 2 * * *", "0 0 * * *", "15 0-3 * * *", "45 23 * * *",
+    "59 */2 31 * 0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_around_every_change_of_the_clock(name: str) -> None:
+    zone = ZoneInfo(name)
+    matchers = {expression: matcher(expression) for expression in EXPRESSIONS}
+    seen = 0
+    for change in changes(zone):
+        seen += 1
+        start = change - timedelta(hours=1)
+        minutes = list(minutes_of(zone, start, change + timedelta(hours=3)))
+        for expression, matches in matchers.items():
+            expected = [instant for instant, local in minutes if matches(local)]
+            parsed = parse(cron=expression, timezone=name)
+            before = start - timedelta(seconds=1)
+            assert occurrences(parsed, before, len(expected)) == expected, (expression, change)
+    assert seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ZONES)
+def test_every_minute_of_ten_years(name: str) -> None:
+    zone = ZoneInfo(name)
+    start, end = (datetime(year, 1, 1, tzinfo=UTC) for year in YEARS)
+    wanted = {expression: matcher(expression) for expression in EXPRESSIONS[2:]}
+    expected: dict[str, list[datetime]] = {expression: [] for expression in wanted}
+    for instant, local in minutes_of(zone, start, end):
+        for expression, matches in wanted.items():
+            if matches(local):
+                expected[expression].append(instant)
+    for expression, moments in expected.items():
+        parsed = parse(cron=expression, timezone=name)
+        found = occurrences(parsed, start - timedelta(seconds=1), len(moments))
+        assert found == moments, expression
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def check(expression: Expression, after: str, expected: list[str], anchor: str | None = None) -> None:
+    """The first instants after a time; one more is asked for when fewer than two are expected: there is no more."""
+    count = max(2, len(expected))
+    found = occurrences(expression, utc(after), count, utc(anchor) if anchor else None)
+    assert [f"{instant:%Y-%m-%d %H:%M:%S}" for instant in found] == expected
+
+
+@pytest.mark.parametrize(("cron", "zone", "after", "expected"), CLOCKS)
+def test_changes_of_the_clock(cron: str, zone: str, after: str, expected: list[str]) -> None:
+    check(parse(cron=cron, timezone=zone), after, expected)
+
+
+@pytest.mark.parametrize(("cron", "after", "expected"), CALENDAR)
+def test_edges_of_the_calendar(cron: str, after: str, expected: list[str]) -> None:
+    check(parse(cron=cron), after, expected)
+
+
+@pytest.mark.parametrize(("expression", "after", "expected"), AWS_DAYS)
+def test_days_and_years_of_aws(expression: str, after: str, expected: list[str]) -> None:
+    check(parse_aws(expression), after, expected)
+
+
+@pytest.mark.parametrize(("expression", "after", "anchor", "expected"), RATES)
+def test_rates(expression: str, after: str, anchor: str, expected: list[str]) -> None:
+    check(parse_aws(expression, "America/New_York"), after, expected, anchor)
+
+
+def test_a_rate_without_an_anchor_counts_from_the_time_itself() -> None:
+    check(parse_aws("rate(2 hours)"), "2026-01-01 00:30", ["2026-01-01 02:30:00", "2026-01-01 04:30:00"])
+
+
+def test_an_anchor_counts_in_whole_seconds() -> None:
+    expression = parse_aws("rate(1 minute)")
+    anchor = datetime(2026, 1, 1, 0, 0, 0, 750_000, tzinfo=UTC)
+    assert expression.next_after(anchor, anchor) == utc("2026-01-01 00:01:00")
+
+
+def test_fractions_of_a_second_do_not_matter() -> None:
+    """Strictly after, and never a fraction."""
+    expression = parse(cron="*/10 * * * * *")
+    assert expression.next_after(datetime(2026, 1, 1, 0, 0, 9, 999_999, UTC)) == utc("2026-01-01 00:00:10")
+    assert expression.next_after(datetime(2026, 1, 1, 0, 0, 10, 1, UTC)) == utc("2026-01-01 00:00:20")
+
+
+@pytest.mark.parametrize(
+    ("expression", "zone", "instant"),
+    [
+        ("at(2022-11-20T13:00:00)", "America/New_York", "2022-11-20 18:00"),
+        ("at(2026-11-01T01:30:00)", "America/New_York", "2026-11-01 05:30"),
+        ("at(2026-07-01T00:00:00)", "UTC", "2026-07-01"),
+    ],
+)
+def test_one_time_schedules(expression: str, zone: str, instant: str) -> None:
+    """The first is the example of "One-time schedules" (EventBridge Scheduler User Guide)."""
+    parsed = parse_aws(expression, zone)
+    assert parsed.is_one_shot
+    assert parsed.next_after(utc("2020-01-01")) == utc(instant)
+    assert parsed.next_after(utc(instant)) is None

@@ -25,7 +25,7 @@ from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from tests.support.web.fake_database import FakeDatabase
 from tests.support.web.fake_queue import ORDERS, Queue, bodies, empty, entries, stored, take
-from tests.support.web.slow_client import SlowClient
+from tests.support.web.http_connection import SlowClient
 
 pytestmark = pytest.mark.virtual_time
 

@@ -1,13 +1,28 @@
-"""An unknown value is a dash that screen readers read as words, and never 0; every value is escaped."""
+"""An unknown value is a dash that screen readers read as words, and never 0; every value is escaped.
+
+The templates of the console can be read: their lines have a limit.
+
+Styles and scripts: how much they weigh, and that htmx is the one that its README names.
+
+When a page waits for the queues to be measured.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
+import penstock_web.console
 from penstock.verdicts import Minute
+from penstock_web.console import refreshing
+from penstock_web.console.assets import TYPES, asset_path, read_asset
 from penstock_web.console.differences import mark_lines
+from penstock_web.console.refreshing import Refresher
 from penstock_web.console.rendering import (
     NOT_KNOWN,
     age,
@@ -72,3 +87,111 @@ def test_lines_that_differ() -> None:
         [False, False, False],
     ]
     assert not any(line.differs for lines in mark_lines([one]) for line in lines)
+
+
+TEMPLATES = Path(__file__).parents[4] / "layers/web/penstock_web/console/templates"
+LONGEST_LINE = 145
+
+
+def test_lines_are_short() -> None:
+    files = list(TEMPLATES.glob("*.html"))
+    assert files
+    long = {
+        f"{file.name}:{number}"
+        for file in files
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if len(line) > LONGEST_LINE
+    }
+    assert long == set()
+
+
+STATIC = Path(penstock_web.console.__file__).parent / "static"
+ASSETS = [path for path in STATIC.iterdir() if path.suffix in TYPES]
+README = (STATIC / "README.md").read_text()
+
+
+def test_all_together_are_light() -> None:
+    assert len(ASSETS) == 4
+    assert sum(path.stat().st_size for path in ASSETS) <= 120_000
+
+
+def test_what_is_of_others_is_unchanged() -> None:
+    rows = re.findall(r"^\| (\S+) \|.*npm: `htmx.org@([0-9.]+)`.*`([0-9a-f]{64})` \|$", README, re.MULTILINE)
+    ((name, version, digest),) = rows
+    content = (STATIC / name).read_bytes()
+    assert sha256(content).hexdigest() == digest
+    assert f'this.version="{version}"'.encode() in content
+    assert "Zero-Clause BSD" in README
+
+
+def test_every_file_is_named() -> None:
+    assert {path.name for path in ASSETS} == set(re.findall(r"[a-z.]+\.(?:js|css|svg)(?= \||, )", README))
+
+
+def test_addresses_change_with_the_content() -> None:
+    for path in ASSETS:
+        assert sha256(path.read_bytes()).hexdigest()[:12] in asset_path(path.name)
+    assert read_asset("README.md") is None
+    assert read_asset("../console.py") is None
+
+
+FOREVER = 1e9
+AT_ONCE = 0.0
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A page that waits without an end: a test hangs if its page never changes."""
+    monkeypatch.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
+    return monkeypatch
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_page_waits_for_the_measurements() -> None:
+    measured: list[int] = []
+
+    async def refresh() -> None:
+        await asyncio.sleep(0)
+        measured.append(1)
+
+    refresher = Refresher(refresh)
+    await refresher.wait()
+    await refresher.wait()
+    assert measured == [1, 1]
+
+
+async def test_after_one_that_waited_in_vain_no_page_waits(patient: pytest.MonkeyPatch) -> None:
+    """The read under way goes on, and does not begin a second time."""
+    begun, end = 0, asyncio.Event()
+
+    async def refresh() -> None:
+        nonlocal begun
+        begun += 1
+        await end.wait()
+
+    refresher = Refresher(refresh)
+    patient.setattr(refreshing, "REFRESH_SECONDS", AT_ONCE)
+    await refresher.wait()
+    patient.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
+    await refresher.wait()
+    end.set()
+    assert begun == 1
+
+
+async def test_pages_wait_again_after_a_while(patient: pytest.MonkeyPatch) -> None:
+    happened: list[str] = []
+    end = asyncio.Event()
+
+    async def refresh() -> None:
+        await end.wait()
+        happened.append("measured")
+
+    refresher = Refresher(refresh)
+    patient.setattr(refreshing, "REFRESH_SECONDS", AT_ONCE)
+    patient.setattr(refreshing, "SLOW_SECONDS", AT_ONCE)
+    await refresher.wait()
+    happened.append("page")
+    patient.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
+    asyncio.get_running_loop().call_soon(end.set)
+    await refresher.wait()
+    assert happened == ["page", "measured"]
