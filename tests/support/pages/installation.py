@@ -18,7 +18,9 @@ from psycopg import sql
 
 from penstock.postgres.roles import ROLES
 from penstock_web.local.binaries import find_binaries
+from penstock_web.local.pgbouncer import find_pgbouncer
 from penstock_web.local.postgres import DATABASE, ROLE, Postgres, free_port
+from penstock_web.system_account import SystemAccount
 from tests.support.database import TestServer, new_cluster
 from tests.support.pages.blocks import ROOT, Block
 from tests.support.pages.script import printed, starts_a_service, write_script
@@ -118,6 +120,22 @@ def _environment(folder: Path, own: Path) -> dict[str, str]:
     kept = {
         name: os.environ[name] for name in ("LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE") if name in os.environ
     }
-    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}:{find_binaries().directory}"
+    pgbouncer = find_pgbouncer(SystemAccount.choose())
+    folders = (
+        Path(sys.executable).parent,
+        os.environ["PATH"],
+        find_binaries().directory,
+        pgbouncer.path.parent,
+    )
+    programs = ":".join(map(str, folders))
     aws = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_PAGER": ""}
-    return kept | aws | {"HOME": str(folder), "PATH": programs, "PAGE_FOLDER": str(own)}
+    return (
+        kept
+        | aws
+        | {
+            "HOME": str(folder),
+            "PATH": programs,
+            "PAGE_FOLDER": str(own),
+            "PGBOUNCER_LIBRARIES": pgbouncer.libraries,
+        }
+    )

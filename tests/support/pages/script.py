@@ -12,9 +12,10 @@ from tests.support.pages.blocks import Block
 PRELUDE = """\
 set -euo pipefail
 trap 'for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; wait' EXIT
-# PgBouncer refuses to run as root.
+# PgBouncer refuses to run as root, and the unpacked one needs its libraries.
 pgbouncer() {
-    if [ "$(id -u)" = 0 ]; then command pgbouncer -u nobody "$@"; else command pgbouncer "$@"; fi
+    local user=(); [ "$(id -u)" != 0 ] || user=(-u nobody)
+    LD_LIBRARY_PATH=$PGBOUNCER_LIBRARIES command pgbouncer "${user[@]}" "$@"
 }
 # A file of the page stays in the page's own folder: the folders of the checkout are links to the real ones.
 place() {
