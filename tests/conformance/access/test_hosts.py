@@ -1,4 +1,9 @@
-"""Whose name a request has in Host, in both deployments and in each API's form of errors. 421: RFC 9110, 15.5.20."""
+"""Whose name a request has in Host, in both deployments and in each API's form of errors. 421: RFC 9110, 15.5.20.
+
+QUEUE_REGIONS: an installation that serves some regions only. An endpoint of AWS answers a request that was signed
+for another region with SignatureDoesNotMatch ("Troubleshoot Signature Version 4 signing for AWS API requests", IAM User
+Guide, "Credential scope"); that a schedule's target is refused when it is set is our choice.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,10 @@ from botocore.credentials import Credentials
 
 from tests.support.conformance.access_keys import OWNER, PRESENCE, SIGV4
 from tests.support.conformance.raw_requests import FORM, Raw
+from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sdk_clients import REGION
+from tests.support.conformance.sns import Sns
+from tests.support.conformance.sqs import Sqs
 
 EVIL = {"host": "rebind.evil.example:9324"}
 JSON = {"x-amz-target": "AmazonSQS.ListQueues", "content-type": "application/x-amz-json-1.0"}
@@ -82,3 +90,93 @@ def test_a_signature_vouches_for_the_name(raw: Raw, keys: dict[str, tuple[str, s
     SigV4Auth(Credentials(*keys[OWNER]), "sqs", REGION).add_auth(signed)
     answer = raw.http.post(url, content=b"{}", headers={**dict(signed.headers.items()), **EVIL})
     assert answer.status_code == 200, json.dumps(answer.json())
+
+
+SERVED = {
+    "QUEUE_REGION": "eu-west-1",
+    "QUEUE_REGIONS": "eu-west-1, eu-central-1",
+    "QUEUE_PEEK_ENDPOINT": "true",
+}
+BODY = {"QueueNamePrefix": "none"}
+
+
+def scope(region: str) -> str:
+    return f"AWS4-HMAC-SHA256 Credential=test/20250101/{region}/sqs/aws4_request, Signature=0"
+
+
+def test_requests(sqs: Sqs) -> None:
+    name = sqs.name()
+    served = [sqs.with_settings(SERVED).caller(region=region) for region in ("eu-west-1", "eu-central-1")]
+    url = ""
+    for caller in served:
+        url = caller.client.create_queue(QueueName=name)["QueueUrl"]
+        assert caller.arn(url).split(":")[3] == caller.region
+        caller.send(url, caller.region)
+    assert [caller.one(caller.client.get_queue_url(QueueName=name)["QueueUrl"])["Body"] for caller in served] == [
+        "eu-west-1", "eu-central-1",
+    ]  # fmt: skip
+    stranger = sqs.with_settings(SERVED).caller(region="us-east-1")
+    for refusal in (
+        stranger.refusal("create_queue", QueueName=name),
+        stranger.refusal("send_message", QueueUrl=url, MessageBody="m"),
+    ):
+        assert (refusal.code, refusal.status) == ("SignatureDoesNotMatch", 403)
+        assert refusal.message == "Credential should be scoped to a valid region, not 'us-east-1'."
+    gone = "AWS.SimpleQueueService.NonExistentQueue"  # a URL of a region that is not served is of no queue
+    assert served[0].code("purge_queue", QueueUrl=f"http://h/us-east-1/000000000000/{name}") == gone
+    assert Sns(stranger).refusal("create_topic", Name=name)[:2] == ("SignatureDoesNotMatch", 403)
+    assert (
+        sqs.code("get_queue_url", QueueName=name) == "AWS.SimpleQueueService.NonExistentQueue"
+    )  # nothing was made
+
+
+def test_signed_requests(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
+    served = sqs.with_settings({**SERVED, **SIGV4}).with_key(*keys[OWNER])
+    assert served.caller(region="eu-central-1").client.list_queues(QueueNamePrefix="none")
+    assert served.caller(region="us-east-1").code("list_queues") == "SignatureDoesNotMatch"
+
+
+def test_who_names_no_region(raw: Raw) -> None:
+    """A request without a scope belongs to QUEUE_REGION."""
+    here = Raw(raw.sqs.with_settings(SERVED), raw.http)
+    assert here.json("ListQueues", BODY).status_code == 200
+    assert here.json("ListQueues", BODY, authorization=scope("eu-west-1")).status_code == 200
+    assert here.json("ListQueues", BODY, authorization=scope("eu-west-2")).status_code == 403
+    for region, status in (("eu-west-1", 200), ("eu-west-2", 403)):
+        credential = f"X-Amz-Credential=test%2F20250101%2F{region}%2Fsqs%2Faws4_request"
+        assert here.get("/", f"Action=ListQueues&QueueNamePrefix=none&{credential}").status_code == status
+
+
+def test_the_peek_endpoint(raw: Raw) -> None:
+    here = raw.sqs.with_settings(SERVED)
+    answers = [
+        raw.http.get(f"{here.endpoint_url}/_aws/sqs/messages/{region}/000000000000/none").status_code
+        for region in ("eu-west-1", "us-east-1")
+    ]
+    assert answers == [400, 403]  # no such queue; no such region
+
+
+def test_arns_of_other_regions(sqs: Sqs) -> None:
+    here = sqs.with_settings(SERVED).caller(region="eu-west-1")
+    sns, name = Sns(here), here.name()
+    topic = sns.client.create_topic(Name=name)["TopicArn"]
+    foreign = topic.replace("eu-west-1", "us-east-1")
+    subscription = {"TopicArn": topic, "Protocol": "sqs", "Endpoint": foreign.replace(":sns:", ":sqs:")}
+    assert sns.refusal("subscribe", **subscription)[:2] == ("InvalidParameter", 400)
+    assert sns.refusal("publish", TopicArn=foreign, Message="m")[:2] == ("InvalidParameter", 400)
+
+
+@pytest.mark.parametrize("foreign", ["target", "dead letters"])
+def test_schedules(scheduler: Scheduler, foreign: str) -> None:
+    here = scheduler.of(scheduler.sqs.with_settings(SERVED).caller(region="eu-west-1"))
+    own = f"arn:aws:sqs:eu-central-1:{'0' * 12}:jobs"
+    other = own.replace("eu-central-1", "us-east-1")
+    target: dict[str, Any] = {"Arn": own, "RoleArn": ROLE, "DeadLetterConfig": {"Arn": own}}
+    given = here.given(Name=here.name(), Target=target)
+    changed = {**target, **({"Arn": other} if foreign == "target" else {"DeadLetterConfig": {"Arn": other}})}
+    refusal = here.refusal("create_schedule", **{**given, "Target": changed})
+    assert (refusal.code, refusal.status) == ("ValidationException", 400)
+    path = "target.arn" if foreign == "target" else "target.deadLetterConfig.arn"
+    assert refusal.message.startswith(f"1 validation error detected: Value '{other}' at '{path}' ")
+    assert here.refused("get_schedule", Name=given["Name"])[0] == "ResourceNotFoundException"
+    here.client.create_schedule(**given)

@@ -14,7 +14,7 @@ from penstock.verdicts import Facts
 from tests.support.metric_names import exposed, named
 from tests.support.metrics_page import check
 from tests.support.verdicts.days import SCENARIOS
-from tests.support.verdicts.paging import series_of, verdicts_of
+from tests.support.verdicts.score import series_of, verdicts_of
 from tests.support.verdicts.simulation import Plan, simulate
 
 ROOT = Path(__file__).parents[3]

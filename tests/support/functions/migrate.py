@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.support.functions.fleet import running
+from tests.support.functions.invocations import running
 from tests.support.functions.server import ROOT
 from tests.support.local_lambda.__main__ import serving
 from tests.support.local_lambda.fleet import Fleet

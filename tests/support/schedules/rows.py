@@ -1,12 +1,17 @@
-"""Schedules as tests write and read them: through the SQL functions that both APIs call."""
+"""Schedules as tests write and read them: through the SQL functions that both APIs call.
+
+Schedules as the REST API takes and shows them.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, LiteralString, TypeVar
 
+import httpx
 import psycopg
 
 from penstock import effects
@@ -120,3 +125,30 @@ def pass_time(db: Connection, seconds: float) -> None:
         " expires_at = expires_at - %(by)s::interval",
         {"by": by[0]},
     )
+
+
+SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
+MILLISECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch
+TARGET = {"queue": "orders", "message": {"do": "it"}}
+NEW = {"name": "nightly", "cron": "0 3 * * *", "target": TARGET}
+
+
+def create(http: httpx.Client, **changes: Any) -> dict[str, Any]:
+    answer = http.post("/v1/schedules", json={**NEW, **changes})
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def refused(answer: httpx.Response) -> tuple[int, str]:
+    problem = answer.json()["error"]
+    assert problem["message"]
+    return answer.status_code, problem["code"]
+
+
+def names(http: httpx.Client, **query: str) -> list[str]:
+    return [one["name"] for one in http.get("/v1/schedules", params=query).json()["schedules"]]
+
+
+def moments(texts: list[str]) -> list[datetime]:
+    assert all(SECONDS(text) for text in texts)
+    return [datetime.fromisoformat(text) for text in texts]

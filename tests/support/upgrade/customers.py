@@ -1,10 +1,15 @@
 """boto3 clients that use queues and topics without a pause while the service below them is upgraded.
 
 They have what every SDK has, retries, and nothing else: an error that gets through to them is a failure.
+
+What the statements of a release call in SQL, and what they get. Nothing is called.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,12 +18,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import boto3
+import psycopg
 from botocore.config import Config
 
 from tests.support.ledger import Ledger
+from tests.support.upgrade import release
 
 VISIBILITY_SECONDS = 20
 _BATCH = 5
@@ -187,3 +195,43 @@ def is_empty(sqs: Any, address: str) -> bool:
     """No message waits, is in flight or delayed."""
     found = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=COUNTS)["Attributes"]
     return all(value == "0" for value in found.values())
+
+
+_LIST = """
+import importlib, json, pkgutil, re, sys
+from penstock.effects import Statement
+from penstock.postgres import statements
+names = [m.name for m in pkgutil.iter_modules(statements.__path__)]
+modules = [importlib.import_module(f"{statements.__name__}.{name}") for name in names]
+every = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Statement)}.values()
+calls = [re.sub("[$][0-9]+", "null", s.text) for s in every]
+sys.stdout.write(json.dumps(calls))
+"""
+
+
+def called_by(folder: Path) -> list[str]:
+    """What the statements of an unpacked release say."""
+    command = [sys.executable, "-c", _LIST]
+    done = subprocess.run(
+        command, env=release.environment_of(folder), capture_output=True, text=True, check=True
+    )
+    return list(json.loads(done.stdout))
+
+
+def results(connection: psycopg.Connection[Any], calls: list[str]) -> Iterator[tuple[str, list[str] | None]]:
+    """Each call and its columns as the caller gets them; None when there is no such function or
+    column. Nothing is called."""
+    for call in calls:
+        try:
+            with connection.transaction():
+                described = connection.execute(f"{call} where false".encode()).description or []
+        except (psycopg.errors.UndefinedFunction, psycopg.errors.UndefinedColumn):
+            yield call, None
+        else:
+            yield call, [f"{column.name} {type_name(connection, column.type_code)}" for column in described]
+
+
+def type_name(connection: psycopg.Connection[Any], oid: int) -> str:
+    row = connection.execute("select format_type(%s, null)", (oid,)).fetchone()
+    assert row is not None
+    return str(row[0])

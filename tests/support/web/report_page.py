@@ -1,11 +1,21 @@
-"""Reads the HTML of a report: its pictures, its tables, and what keeps people from reading it."""
+"""Reads the HTML of a report: its pictures, its tables, and what keeps people from reading it.
+
+A browser without a screen: cookies, forms with their origin, and nothing else of what a browser does.
+
+Texts that do harm where a page does not escape them, or a script reads them.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from itertools import islice, product
 from xml.etree import ElementTree as ET
+
+import httpx
+
+from tests.support.programs.penstock_service import Service
 
 
 def pictures(page: str) -> dict[str, ET.Element]:
@@ -78,3 +88,71 @@ def barriers(page: str) -> list[str]:
     if page.count("<main>") != 1:
         reader.found.append("not one main")
     return reader.found
+
+
+class ConsoleClient:
+    """A client of one service, as one browser would be."""
+
+    def __init__(self, service: Service) -> None:
+        self.url = service.url
+        # No connection is kept, so a test need not close any.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self.http = httpx.Client(base_url=service.url, timeout=60, verify=False, limits=limits)
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """A page, as it comes: redirects are not followed."""
+        return self.http.get(path, headers={"accept": "text/html", **headers})
+
+    def post(self, path: str, origin: str | None = None, **form: object) -> httpx.Response:
+        """Sends a form from a page of this origin; None: of the service's own."""
+        return self.http.post(path, data=form, headers={"origin": self.url if origin is None else origin})
+
+    def sign_in(self, key: str, secret: str = "") -> httpx.Response:
+        """Signs in; the cookie is kept."""
+        return self.post("/console/sign-in", key=key, secret=secret)
+
+
+SINKS = ("window.pwned=1", "alert(1)", "fetch('//example.com')")
+FORMS = (
+    "<script>{0}</script>",
+    '"><script>{0}</script>',
+    "'><img src=x onerror={0}>",
+    "<svg/onload={0}>",
+    "javascript:{0}",
+    "</title><script>{0}</script>",
+    "</textarea><script>{0}</script>",
+    "</pre><script>{0}</script>",
+    '<a href="javascript:{0}">x</a>',
+    '<iframe srcdoc="<script>{0}</script>">',
+    "[[constructor.constructor('{0}')()]]",
+    "$[{0}]",
+    "[% raw %][[7*7]]{0}",
+    '<img src=x style="x:expression({0})">',
+    "<style>*[background:url(//x)]</style>{0}",
+    "<link rel=stylesheet href=//example.com/x.css>{0}",
+    "<base href=//example.com/>{0}",
+    "<meta http-equiv=refresh content=0>{0}",
+    "<form action=//example.com><button>{0}</form>",
+    "<div hx-get=/console hx-trigger=load>{0}</div>",
+    '<div hx-on:click={0} hx-vals="js:[x:{0}]">',
+    "<template shadowrootmode=open>{0}</template>",
+    "\u202e{0}\u202c",
+    "&lt;{0}&#x3c;",
+    "]]><!--{0}-->",
+    "`{0}`",
+    '\\"{0}\\"',
+    "%3Cscript%3E{0}",
+)
+"""Brackets stand for braces."""
+AROUND = ("{0}", '["a": "{0}"]', "a\n{0}", "x" * 300 + "{0}", "{0}{0}{0}", "\t {0} ", '("{0}",1)', "\u00e9{0}\u6f22",
+          "{0}\r\n", "'{0}", '"{0}', "<{0}")  # fmt: skip
+
+
+def hostile_texts(number: int) -> list[str]:
+    """Returns `number` different texts, none with a character that no message may have."""
+    texts = [
+        around.replace("{0}", form.replace("{0}", sink)).replace("[", "{").replace("]", "}")
+        for around, form, sink in islice(product(AROUND, FORMS, SINKS), number)
+    ]
+    assert len(set(texts)) == number
+    return texts

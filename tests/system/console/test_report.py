@@ -11,7 +11,7 @@ from penstock_web.cli import main
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.wait import wait_until
-from tests.support.web.hostile_texts import hostile_texts
+from tests.support.web.report_page import hostile_texts
 
 pytestmark = pytest.mark.browser
 

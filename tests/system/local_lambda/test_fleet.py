@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.functions.fleet import function, running
+from tests.support.functions.invocations import function, running
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.limits import FunctionError
 from tests.support.local_lambda.schedules import run_schedules

@@ -17,8 +17,7 @@ import pytest
 
 from penstock_web.server import listening_socket
 from tests.support.database import Database
-from tests.support.functions.fleet import running
-from tests.support.functions.invocations import json_request
+from tests.support.functions.invocations import json_request, running
 from tests.support.local_lambda.events import event_of, response_of
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.idle_network import HOST, IdleNetwork, Loss, address_of, through

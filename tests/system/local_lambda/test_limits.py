@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.functions.fleet import PYTHON, function, running
+from tests.support.functions.invocations import PYTHON, function, running
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.limits import FunctionError, RequestTooLargeError, TooManyRequestsError
 from tests.support.local_lambda.read_only import is_possible

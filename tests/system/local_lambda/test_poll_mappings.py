@@ -14,8 +14,7 @@ import psycopg
 import pytest
 
 from tests.support.database import Database
-from tests.support.functions.fleet import running_stack
-from tests.support.functions.invocations import json_request
+from tests.support.functions.invocations import json_request, running_stack
 from tests.support.local_lambda.events import Request, event_of, response_of
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.limits import FunctionError

@@ -2,10 +2,15 @@
 
 ReceiveMessage: "if a consumer whose message processing time is longer than the visibility timeout tries to delete the
 processed messages, the action fails with an error".
+
+Dead-letter queues of FIFO queues. Sources: Developer Guide, "Using dead-letter queues in Amazon SQS", "Setting-up
+dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -132,3 +137,119 @@ def test_changing_after_deletion(sqs: Sqs) -> None:
     assert refusal.message.endswith(
         "Message does not exist or is not available for visibility timeout change."
     )
+
+
+def pair(sqs: Sqs, maximum: int = 1, **attributes: str) -> tuple[str, str]:
+    """A source and its dead-letter queue."""
+    dead = sqs.create_fifo()
+    policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": maximum})
+    return sqs.create_fifo(RedrivePolicy=policy, **attributes), dead
+
+
+def send(sqs: Sqs, url: str, body: str, group: str = "g", key: str | None = None) -> dict[str, Any]:
+    return sqs.send(url, body, MessageGroupId=group, MessageDeduplicationId=key or body)
+
+
+def bury(sqs: Sqs, url: str, number: int) -> None:
+    """Moves `number` messages, received once, to the dead-letter queue."""
+    assert len(sqs.poll(url, number, VisibilityTimeout=0)) == number
+    sqs.poll(url)
+
+
+def attributes(message: dict[str, Any]) -> dict[str, str]:
+    return dict(message["Attributes"])
+
+
+def test_the_message_stays_itself(sqs: Sqs) -> None:
+    """The group goes on with the next message; MessageId, body and group id stay."""
+    url, dead = pair(sqs)
+    sent = send(sqs, url, "poison")
+    send(sqs, url, "next")
+    sqs.hide(url, sqs.one(url), 0)
+    assert sqs.one(url)["Body"] == "next"
+    moved = sqs.one(dead, AttributeNames=["All"])
+    assert (moved["MessageId"], moved["Body"]) == (sent["MessageId"], "poison")
+    assert attributes(moved)["MessageGroupId"] == "g"
+    assert attributes(moved)["DeadLetterQueueSourceArn"] == sqs.arn(url)
+
+
+def test_the_message_id_becomes_the_deduplication_id(sqs: Sqs) -> None:
+    """ "The original message's deduplication ID will be replaced with the original message's ID"."""
+    url, dead = pair(sqs)
+    sent = send(sqs, url, "poison", key="mine")
+    bury(sqs, url, 1)
+    moved = sqs.one(dead, AttributeNames=["MessageDeduplicationId"])
+    assert attributes(moved) == {"MessageDeduplicationId": sent["MessageId"]}
+
+
+def test_messages_that_share_a_deduplication_id_all_arrive(sqs: Sqs) -> None:
+    """ "The DLQ deduplication will not prevent storing of two independent messages that happen to share" one."""
+    url, dead = pair(sqs, DeduplicationScope="messageGroup")
+    for group in ("a", "b"):
+        send(sqs, url, f"of {group}", group, "same")
+    send(sqs, dead, "sent there", "a", "same")
+    bury(sqs, url, 2)
+    assert sorted(message["Body"] for message in sqs.receive(dead, 3)) == ["of a", "of b", "sent there"]
+
+
+def test_the_time_starts_anew(sqs: Sqs) -> None:
+    """ "For FIFO queues, the enqueue timestamp resets when the message is moved"."""
+    url, dead = pair(sqs)
+    send(sqs, url, "poison")
+    before = attributes(sqs.one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"]))
+    sqs.clock.advance(60)
+    sqs.poll(url)
+    after = attributes(sqs.one(dead, AttributeNames=["SentTimestamp"]))
+    assert int(after["SentTimestamp"]) > int(before["SentTimestamp"])
+
+
+def test_the_order_of_a_group_stays(sqs: Sqs) -> None:
+    """In the dead-letter queue as well it is a group, with sequence numbers that rise."""
+    url, dead = pair(sqs)
+    for body in ("1", "2", "3"):
+        send(sqs, url, body)
+    bury(sqs, url, 3)
+    moved = sqs.receive(dead, 3, AttributeNames=["SequenceNumber"])
+    assert [message["Body"] for message in moved] == ["1", "2", "3"]
+    numbers = [attributes(message)["SequenceNumber"] for message in moved]
+    assert numbers == sorted(set(numbers))
+    assert sqs.poll(dead) == []
+
+
+def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
+    """maxReceiveCount is counted for each message; the others of its group stay, and come in order."""
+    url, dead = pair(sqs, 2)
+    for body in ("1", "2", "3"):
+        send(sqs, url, body)
+    assert len(sqs.poll(url, 1, VisibilityTimeout=0)) == 1
+    assert len(sqs.poll(url, 2, VisibilityTimeout=0)) == 2
+    assert [message["Body"] for message in sqs.poll(url)] == ["2", "3"]
+    assert sqs.one(dead)["Body"] == "1"
+
+
+def test_what_is_in_flight_holds_up_what_follows(sqs: Sqs) -> None:
+    """A message that was received too often moves when it is its turn, not past an earlier one in flight."""
+    url, dead = pair(sqs)
+    for body in ("1", "2"):
+        send(sqs, url, body)
+    first, second = sqs.receive(url, 2)
+    sqs.hide(url, second, 0)
+    assert (sqs.poll(url), sqs.counts(dead)) == ([], (0, 0, 0))
+    sqs.delete(url, first)
+    assert (sqs.poll(url), sqs.counts(dead)) == ([], (1, 0, 0))
+
+
+def test_a_redriven_message_is_a_new_one_of_its_group(sqs: Sqs) -> None:
+    """ "All redriven messages are considered new messages with a new messageID". Of the deduplication id the guide says
+    nothing: it stays what it was in the dead-letter queue, and is not looked at (our choice)."""
+    url, dead = pair(sqs)
+    sent = send(sqs, url, "poison", "g", "mine")
+    bury(sqs, url, 1)
+    sqs.client.start_message_move_task(SourceArn=sqs.arn(dead))
+    assert sqs.clock.move(sqs.arn(dead)) == 1
+    again = sqs.one(url, AttributeNames=["All"])
+    found = attributes(again)
+    assert again["MessageId"] != sent["MessageId"]
+    assert (found["MessageGroupId"], found["MessageDeduplicationId"]) == ("g", sent["MessageId"])
+    assert (found["ApproximateReceiveCount"], found["SequenceNumber"] > sent["SequenceNumber"]) == ("1", True)
+    assert "DeadLetterQueueSourceArn" not in found

@@ -1,8 +1,18 @@
-"""ReceiveMessage. Sources: its API reference; Developer Guide, "Short and long polling", "Visibility timeout"."""
+"""ReceiveMessage. Sources: its API reference; Developer Guide, "Short and long polling", "Visibility timeout".
+
+Messages of up to 1 MiB, and receives of several. ReceiveMessage: "fewer messages might be returned".
+
+SendMessage: "The minimum size is one character. The maximum size is 1 MiB". A message that no answer carried was not
+received: its ApproximateReceiveCount is "the number of times a message has been received across all queues but not
+deleted".
+
+Fair queues. Source: SQS Developer Guide, "Amazon SQS fair queues" and "How Amazon SQS fair queues work".
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from contextlib import suppress
 
@@ -235,3 +245,62 @@ def test_handles_are_new_on_every_receive(sqs: Sqs) -> None:
     sqs.send(url)
     handles = [sqs.one(url, VisibilityTimeout=0)["ReceiptHandle"] for _ in range(4)]
     assert all(first != second for first, second in itertools.combinations(handles, 2))
+
+
+MIB = 1_048_576
+LONGEST_ANSWER = 6 * MIB  # what SDKs and proxies have to hold; functions may answer no more ("Lambda quotas")
+
+
+@pytest.mark.parametrize(
+    "fifo", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["standard", "fifo"]
+)
+def test_ten_long_messages_are_all_received_once(sqs: Sqs, fifo: bool) -> None:
+    create = sqs.create_fifo if fifo else sqs.create
+    dead = create()
+    policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": "1"})
+    url = create(RedrivePolicy=policy)
+    for number in range(10):
+        ids = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)} if fifo else {}
+        sqs.send(url, str(number) * 700_000, **ids)
+    found = []
+    while messages := sqs.poll(url, AttributeNames=["ApproximateReceiveCount"]):
+        assert sum(len(message["Body"]) for message in messages) < LONGEST_ANSWER
+        found += [
+            (message["Body"][0], message["Attributes"]["ApproximateReceiveCount"]) for message in messages
+        ]
+    assert sorted(found) == [(str(number), "1") for number in range(10)]
+    assert (sqs.counts(url), sqs.counts(dead)) == ((0, 10, 0), (0, 0, 0))
+
+
+@pytest.mark.parametrize("character", ["漢", "\n"], ids=["three bytes", "escaped"])
+def test_a_mib_goes_in_and_out(sqs: Sqs, character: str) -> None:
+    url = sqs.create()
+    body = character * (MIB // len(character.encode()))
+    sqs.send(url, body)
+    (message,) = sqs.poll(url)
+    assert message["Body"] == body
+
+
+def test_quiet_tenants_come_before_the_backlog_of_a_noisy_one(sqs: Sqs) -> None:
+    """The noisy one has far more than a tenth of the messages in flight, and more than 30 messages."""
+    url = sqs.create()
+    sqs.send_all(url, *(f"noisy {n}" for n in range(200)), MessageGroupId="noisy")
+    sqs.receive(url, 40)
+    sqs.send_all(url, "quiet", "quiet", MessageGroupId="quiet")
+    sqs.send_all(url, "on its own")  # no group: a separate tenant
+    sqs.clock.advance(1)  # noisy tenants are determined four times a second
+    bodies = [message["Body"].split()[0] for message in sqs.poll(url, 10)]
+    assert (sorted(bodies[:3]), bodies[3:]) == (["on", "quiet", "quiet"], ["noisy"] * 7)
+
+
+def test_noisy_tenants_lose_nothing(sqs: Sqs) -> None:
+    """A message set back is received once, as soon as no other tenant waits, and its group is read back."""
+    url = sqs.create()
+    sent = [f"noisy {n}" for n in range(100)]
+    sqs.send_all(url, *sent, MessageGroupId="noisy")
+    taken = sqs.receive(url, 40)
+    sqs.send(url, "quiet", MessageGroupId="quiet")
+    taken += sqs.receive(url, 61, AttributeNames=["All"])
+    assert sorted(message["Body"] for message in taken) == sorted([*sent, "quiet"])
+    assert {m["Attributes"]["MessageGroupId"] for m in taken[41:]} == {"noisy"}
+    assert sqs.counts(url) == (0, 101, 0)

@@ -1,9 +1,15 @@
-"""CreateQueue, GetQueueUrl, ListQueues, DeleteQueue. Sources: the API reference of each action, unless one is named."""
+"""CreateQueue, GetQueueUrl, ListQueues, DeleteQueue. Sources: the API reference of each action, unless one is named.
+
+What AWS allows only once a minute: PurgeQueue, and a name again after DeleteQueue; and the settings that lift it.
+
+Tags of queues. Sources: TagQueue, UntagQueue, ListQueueTags (API reference); Developer Guide, "Tags": 50 a queue.
+"""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.support.conformance.deployments import NO_WAITING_PERIODS
 from tests.support.conformance.sqs import Sqs
 
 
@@ -168,3 +174,142 @@ def test_tags_may_be_given_at_creation(sqs: Sqs) -> None:
     assert sqs.client.create_queue(QueueName=sqs.name(), tags={"team": "billing"})["QueueUrl"]
     many = {f"tag-{number}": "x" for number in range(51)}
     assert sqs.code("create_queue", QueueName=sqs.name(), tags=many) == "InvalidParameterValue"
+
+
+def test_purge_takes_every_message(sqs: Sqs) -> None:
+    """PurgeQueue: "Deletes available messages in a queue (including in-flight messages)"; delayed ones too."""
+    url = sqs.create()
+    sqs.send_all(url, "a", "b")
+    sqs.send(url, "later", DelaySeconds=900)
+    sqs.receive(url, 1)
+    sqs.client.purge_queue(QueueUrl=url)
+    assert sqs.counts(url) == (0, 0, 0)
+    assert sqs.poll(url) == []
+    sqs.send(url, "new")
+    assert sqs.one(url)["Body"] == "new"
+
+
+def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
+    """PurgeQueue: of any type. A group is free again afterwards."""
+    url = sqs.create_fifo(ContentBasedDeduplication="true")
+    sqs.send_all(url, "a", "b", MessageGroupId="g")
+    sqs.receive(url, 1)
+    sqs.client.purge_queue(QueueUrl=url)
+    assert sqs.counts(url) == (0, 0, 0)
+    sqs.send(url, "new", MessageGroupId="g")
+    assert sqs.one(url)["Body"] == "new"
+
+
+def test_purge_once_in_60_seconds(sqs: Sqs) -> None:
+    """PurgeQueue, PurgeQueueInProgress: again within 60 seconds."""
+    url = sqs.create()
+    sqs.client.purge_queue(QueueUrl=url)
+    sqs.send(url)
+    refusal = sqs.refusal("purge_queue", QueueUrl=url)
+    assert (refusal.code, refusal.status) == ("AWS.SimpleQueueService.PurgeQueueInProgress", 403)
+    assert sqs.counts(url) == (1, 0, 0)
+    sqs.clock.advance(61)
+    sqs.client.purge_queue(QueueUrl=url)
+    assert sqs.counts(url) == (0, 0, 0)
+
+
+def test_purge_at_once_again_by_setting(sqs: Sqs) -> None:
+    """Switchable off by a setting (QUEUE_PURGE_INTERVAL_SECONDS=0)."""
+    hurried = sqs.with_settings(NO_WAITING_PERIODS)
+    url = hurried.create()
+    hurried.client.purge_queue(QueueUrl=url)
+    hurried.send(url)
+    hurried.client.purge_queue(QueueUrl=url)
+    assert hurried.counts(url) == (0, 0, 0)
+
+
+def test_a_deleted_name_again_after_60_seconds(sqs: Sqs) -> None:
+    """CreateQueue, QueueDeletedRecently: "You must wait 60 seconds after deleting a queue"."""
+    url = sqs.create()
+    name = url.rpartition("/")[2]
+    sqs.send(url, "old")
+    sqs.client.delete_queue(QueueUrl=url)
+    assert sqs.code("create_queue", QueueName=name) == "AWS.SimpleQueueService.QueueDeletedRecently"
+    sqs.clock.advance(61)
+    assert sqs.client.create_queue(QueueName=name)["QueueUrl"] == url
+    assert (sqs.counts(url), sqs.poll(url)) == ((0, 0, 0), [])
+
+
+def test_a_deleted_name_at_once_again_by_setting(sqs: Sqs) -> None:
+    """Switchable off by a setting (QUEUE_RECREATE_INTERVAL_SECONDS=0). Old handles are of no use."""
+    hurried = sqs.with_settings(NO_WAITING_PERIODS)
+    url = hurried.create()
+    hurried.send_all(url, "old", "older")
+    received = hurried.one(url)
+    hurried.client.delete_queue(QueueUrl=url)
+    assert hurried.client.create_queue(QueueName=url.rpartition("/")[2])["QueueUrl"] == url
+    assert (hurried.counts(url), hurried.poll(url)) == ((0, 0, 0), [])
+    handle = {"QueueUrl": url, "ReceiptHandle": received["ReceiptHandle"]}
+    assert hurried.code("delete_message", **handle) == "ReceiptHandleIsInvalid"
+    assert (
+        hurried.code("change_message_visibility", **handle, VisibilityTimeout=0) == "ReceiptHandleIsInvalid"
+    )
+    entries = [{"Id": "a", "ReceiptHandle": received["ReceiptHandle"]}]
+    (failed,) = hurried.client.delete_message_batch(QueueUrl=url, Entries=entries)["Failed"]
+    assert (failed["Id"], failed["Code"]) == ("a", "ReceiptHandleIsInvalid")
+
+
+def tags(sqs: Sqs, url: str) -> dict[str, str]:
+    return dict(sqs.client.list_queue_tags(QueueUrl=url).get("Tags", {}))
+
+
+def test_tags_are_added_replaced_and_removed(sqs: Sqs) -> None:
+    """A new tag with a key identical to that of an existing tag overwrites the existing tag."""
+    url = sqs.create()
+    assert tags(sqs, url) == {}
+    sqs.client.tag_queue(QueueUrl=url, Tags={"team": "blue", "stage": "test", "empty": ""})
+    sqs.client.tag_queue(QueueUrl=url, Tags={"team": "green", "größe": "☃"})
+    assert tags(sqs, url) == {"team": "green", "stage": "test", "empty": "", "größe": "☃"}
+    sqs.client.untag_queue(QueueUrl=url, TagKeys=["team", "not there"])
+    assert tags(sqs, url) == {"stage": "test", "empty": "", "größe": "☃"}
+
+
+def test_keys_are_case_sensitive(sqs: Sqs) -> None:
+    url = sqs.create()
+    sqs.client.tag_queue(QueueUrl=url, Tags={"Key": "1", "key": "2"})
+    sqs.client.untag_queue(QueueUrl=url, TagKeys=["key"])
+    assert tags(sqs, url) == {"Key": "1"}
+
+
+def test_a_queue_is_created_with_tags(sqs: Sqs) -> None:
+    url = sqs.client.create_queue(QueueName=sqs.name(), tags={"team": "blue"})["QueueUrl"]
+    assert tags(sqs, url) == {"team": "blue"}
+
+
+def test_tags_do_not_change_the_attributes(sqs: Sqs) -> None:
+    """Terraform compares attributes and tags apart."""
+    url = sqs.create(DelaySeconds="3")
+    before = sqs.attributes(url)
+    sqs.client.tag_queue(QueueUrl=url, Tags={"team": "blue"})
+    assert sqs.attributes(url) == before
+
+
+def test_fifty_tags_are_the_most(sqs: Sqs) -> None:
+    url = sqs.create()
+    many = {f"key-{number}": "value" for number in range(50)}
+    sqs.client.tag_queue(QueueUrl=url, Tags=many)
+    sqs.client.tag_queue(QueueUrl=url, Tags={"key-0": "another"})
+    assert sqs.code("tag_queue", QueueUrl=url, Tags={"one more": ""}) == "InvalidParameterValue"
+    assert tags(sqs, url) == {**many, "key-0": "another"}
+
+
+@pytest.mark.parametrize("bad", [{"k" * 129: "v"}, {"k": "v" * 257}, {"": "v"}])
+def test_long_and_empty_tags_are_refused(sqs: Sqs, bad: dict[str, str]) -> None:
+    """A key of 1-128 characters, value of at most 256."""
+    url = sqs.create()
+    assert sqs.code("tag_queue", QueueUrl=url, Tags=bad) == "InvalidParameterValue"
+    assert tags(sqs, url) == {}
+
+
+def test_a_queue_that_is_not_there_has_no_tags(sqs: Sqs) -> None:
+    url = sqs.create()
+    sqs.client.delete_queue(QueueUrl=url)
+    missing = "AWS.SimpleQueueService.NonExistentQueue"
+    assert sqs.code("tag_queue", QueueUrl=url, Tags={"a": "b"}) == missing
+    assert sqs.code("untag_queue", QueueUrl=url, TagKeys=["a"]) == missing
+    assert sqs.code("list_queue_tags", QueueUrl=url) == missing

@@ -95,7 +95,7 @@ def release(db: Connection) -> int:
 @pytest.mark.slow
 def test_ten_thousand_deliveries(db: Connection, database: Database) -> None:
     """At least 1,000 a second on one core: by the processor time of this process, which has the worker alone."""
-    command = [sys.executable, "-m", "tests.support.delivery.fast_receiver"]
+    command = [sys.executable, "-m", "tests.support.delivery.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())

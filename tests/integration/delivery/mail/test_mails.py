@@ -13,8 +13,7 @@ import pytest
 
 from tests.integration.delivery.mail.conftest import Deliver
 from tests.support.delivery.rows import deliveries, due_in_seconds, number, pass_time
-from tests.support.mail.server import REPLIES, MailServer
-from tests.support.mail.subscribers import LINK, make_topic, publish, states, subscribe
+from tests.support.mail.server import LINK, REPLIES, MailServer, make_topic, publish, states, subscribe
 from tests.support.sql.calls import ACCOUNT, REGION, Connection, create, receive
 
 ATTRIBUTES = {"a": {"DataType": "String", "StringValue": "b"}}

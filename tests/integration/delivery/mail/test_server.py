@@ -23,8 +23,7 @@ from penstock.workers.deliver import Deliverer
 from tests.integration.delivery.mail.conftest import SENDER, Deliver
 from tests.support.database import Database
 from tests.support.delivery.rows import deliveries, due_in_seconds, number, pass_time
-from tests.support.mail.server import MailServer, running_mail_server
-from tests.support.mail.subscribers import make_topic, publish, states, subscribe
+from tests.support.mail.server import MailServer, make_topic, publish, running_mail_server, states, subscribe
 from tests.support.sql.calls import Connection
 from tests.support.tls.certificates import Authority
 from tests.support.wait import wait_until

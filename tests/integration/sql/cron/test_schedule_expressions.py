@@ -19,8 +19,18 @@ from penstock.scheduler.expressions.expression import (
     parse,
     parse_aws,
 )
-from tests.support.schedules.calendar_edges import AWS_DAYS, CALENDAR, CLOCKS, RATES
-from tests.support.schedules.expression_texts import crons, days, fields, instants, texts, years
+from tests.support.schedules.calendar_edges import (
+    AWS_DAYS,
+    CALENDAR,
+    CLOCKS,
+    RATES,
+    crons,
+    days,
+    fields,
+    instants,
+    texts,
+    years,
+)
 from tests.support.schedules.reference_minutes import ZONES
 from tests.support.sql.calls import Connection, value
 

@@ -1,4 +1,7 @@
-"""queue.minute: the calls to a queue in each minute, and the messages it held."""
+"""queue.minute: the calls to a queue in each minute, and the messages it held.
+
+The input of verdicts: minutes of a page of queues in one call, and other facts about the queues.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from datetime import timedelta
 import pytest
 
 from penstock.postgres.statements.installation import STORE_MEASUREMENTS, STORE_MINUTES
+from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.verdicts import Minute
 from tests.support.sql.calls import (
     Connection,
+    arn_of,
     call,
     create,
     delete,
@@ -19,6 +25,8 @@ from tests.support.sql.calls import (
     send,
     value,
 )
+from tests.support.sql.metric_rows import add_window
+from tests.support.sql.minute_rows import add_minutes, current_minute
 
 SUFFIXES = pytest.mark.parametrize("suffix", ["", ".fifo"])
 COUNTS = "sum(sent), sum(received), sum(redelivered), sum(deleted), sum(dead_lettered)"
@@ -147,3 +155,134 @@ def test_minutes_are_kept_for_25_hours(db: Connection) -> None:
 def test_all_processes_share_the_pause(db: Connection) -> None:
     assert len(call(db, STORE_MINUTES, 1000, 100, 3_600_000)) == 1
     assert call(db, STORE_MINUTES, 1000, 100, 3_600_000) == []
+
+
+MINUTE = timedelta(minutes=1)
+ENDPOINT = "https://example.com/hook"
+
+
+def facts(db: Connection, *names: str) -> dict[str, VerdictFactsRow]:
+    return {row.arn: row for row in call(db, READ_VERDICT_FACTS, [arn_of(name) for name in names])}
+
+
+def test_minutes_come_in_the_order_of_the_queues_and_of_time(db: Connection) -> None:
+    now = current_minute(db)
+    for name in ("a", "b"):
+        create(db, name)
+        add_minutes(
+            db, queue_id(db, arn_of(name)), [Minute(now - ago * MINUTE, sent=ago) for ago in (1, 3, 2, 4)]
+        )
+    arns = [arn_of("b"), arn_of("none"), arn_of("a")]
+    rows = call(db, READ_MINUTES, arns, now - 3 * MINUTE, now - MINUTE)
+    assert [(row.n, row.sent) for row in rows] == [(1, 3), (1, 2), (3, 3), (3, 2)]
+    assert (rows[0].visible, rows[0].oldest_at, rows[0].last_received_at) == (None, None, None)
+
+
+def test_of_too_many_minutes_the_last_ones(db: Connection) -> None:
+    create(db, "a")
+    db.execute(
+        "insert into queue.minute (queue_id, starts_at) select %s, timestamptz '2026-01-01Z' + n * interval '1 minute' "
+        "from generate_series(0, 1500) n",
+        (queue_id(db, arn_of("a")),),
+    )
+    far = current_minute(db)
+    rows = call(db, READ_MINUTES, [arn_of("a")], far - timedelta(days=3650), far)
+    assert len(rows) == 1500
+    assert rows[0].starts_at.minute == 1
+
+
+def test_at_most_200_queues(db: Connection) -> None:
+    create(db, "last")
+    arns = [arn_of(f"none-{n}") for n in range(199)]
+    assert len(call(db, READ_VERDICT_FACTS, [*arns, arn_of("last")])) == 1
+    assert call(db, READ_VERDICT_FACTS, [*arns, arn_of("none"), arn_of("last")]) == []
+
+
+def test_what_is_known_of_a_queue(db: Connection) -> None:
+    for name in ("a", "lost", "ordered.fifo"):
+        create(db, name)
+    redrive = f'{{"deadLetterTargetArn": "{arn_of("lost")}", "maxReceiveCount": 3}}'
+    db.execute(
+        "update queue.queues set attributes = attributes || jsonb_build_object('RedrivePolicy', %s::text) "
+        "where name = 'a'",
+        (redrive,),
+    )
+    hour = current_minute(db).replace(minute=0)
+    add_window(db, queue_id(db, arn_of("a")), hour, seconds=3600, top_group_share=0.75)
+    db.execute(
+        "insert into queue.measurement "
+        "(queue_id, measured_at, visible, in_flight, delayed, noisy_groups, dead_lettered) "
+        "values (%s, clock_timestamp(), 3, 2, 1, 4, 0)",
+        (queue_id(db, arn_of("a")),),
+    )
+    found = facts(db, "a", "lost", "ordered.fifo")
+    a, lost, ordered = (found[arn_of(name)] for name in ("a", "lost", "ordered.fifo"))
+    assert (a.fifo, a.dead_letters, a.noisy_groups, a.top_group_share) == (False, False, 4, 0.75)
+    assert (a.visible, a.in_flight, a.delayed, a.oldest_at) == (3, 2, 1, None)
+    assert (lost.dead_letters, lost.measured_at, lost.top_group_share) == (True, None, None)
+    assert ordered.fifo
+
+
+def test_what_the_metrics_job_has_foreseen_since_yesterday(db: Connection) -> None:
+    for name, warnings, age in (
+        ("soon", '{"retention_seconds": 7200, "fastest_rate": 1.5, "mean_rate": 2}', "1 hour"),
+        ("old", '{"retention_seconds": 7200}', "25 hours"),
+        ("fine", "{}", "1 hour"),
+    ):
+        create(db, name)
+        db.execute(
+            "insert into queue.metrics_forecast (queue_id, computed_at, arrival_rate, drain_rate, backlog, warnings)"
+            " values (%s, clock_timestamp() - %s::interval, 1, 1, 1, %s)",
+            (queue_id(db, arn_of(name)), age, warnings),
+        )
+    found = facts(db, "soon", "old", "fine")
+    soon = found[arn_of("soon")]
+    assert soon.retention_at is not None
+    assert 3500 < (soon.retention_at - soon.read_at).total_seconds() <= 3600
+    assert [found[arn_of(name)].never_catches_up for name in ("soon", "old", "fine")] == [True, False, False]
+    assert [found[arn_of(name)].retention_at for name in ("old", "fine")] == [None, None]
+
+
+def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connection) -> None:
+    create(db, "lost")
+    create(db, "other")
+    endpoint_key = f"000000000000 {ENDPOINT}"
+    db.execute(
+        "insert into queue.outgoing_delivery"
+        " (notice_id, account_id, endpoint, raw, dead_letter_arn, waiting, waits_for)"
+        " values (1, '000000000000', %s, true, %s, true, %s)",
+        (ENDPOINT, arn_of("lost"), endpoint_key),
+    )
+    db.execute(
+        "insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)"
+        " values (%s, clock_timestamp(), '000000000000', 'h')",
+        (endpoint_key,),
+    )
+    assert facts(db, "lost")[arn_of("lost")].paused_endpoints == 0
+    db.execute("update queue.delivery_endpoint set paused_until = clock_timestamp()")
+    found = facts(db, "lost", "other")
+    assert [found[arn_of(name)].paused_endpoints for name in ("lost", "other")] == [1, 0]
+
+
+def test_mappings_that_stand(db: Connection) -> None:
+    """The reason of one that was stopped, not by a person; and the one that has failed longest of those that work."""
+    for name in ("fine", "stands"):
+        create(db, name)
+    for name, function, enabled, reason, hours in (
+        ("fine", "a", True, "USER_INITIATED", None),
+        ("fine", "b", False, "USER_INITIATED", 1),
+        ("stands", "a", False, "no rights", None),
+        ("stands", "b", True, "USER_INITIATED", 1),
+        ("stands", "c", True, "USER_INITIATED", 2),
+    ):
+        db.execute(
+            "insert into queue.event_source_mapping (account_id, region, queue_arn, function_arn, options, enabled, "
+            "reason, failing_since, last_result) "
+            "values ('0', 'r', %s, %s, '{}', %s, %s, now() - %s * interval '1 hour', %s)",
+            (arn_of(name), function, enabled, reason, hours, f"PROBLEM: {function}"),
+        )
+    found = facts(db, "fine", "stands")
+    fine, stands = found[arn_of("fine")], found[arn_of("stands")]
+    assert (fine.stopped_mapping, fine.failing_since, fine.failing_result) == (None, None, None)
+    assert (stands.stopped_mapping, stands.failing_result) == ("no rights", "PROBLEM: c")
+    assert stands.failing_since is not None

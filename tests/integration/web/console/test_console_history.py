@@ -1,15 +1,21 @@
-"""A queue's 30 days on its page: the figures that the metrics job stored, and the text where it stored nothing."""
+"""A queue's 30 days on its page: the figures that the metrics job stored, and the text where it stored nothing.
+
+The calendar of schedules: those that fire in seven days, are late, or were missed.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
 
 from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import running_service
-from tests.support.web.console_client import ConsoleClient
+from tests.support.web.report_page import ConsoleClient
 
 pytestmark = pytest.mark.xdist_group("console")
 
@@ -115,3 +121,114 @@ def test_hours_that_were_not_stored_are_a_gap(history: History) -> None:
         history.hour(ago, 1, 1, 1_000_000)
     depth = history.page().partition("each hour: at most")[2].partition("</svg>")[0]
     assert depth.count('class="line first"') == 2
+
+
+NOON = (datetime.now(UTC) + timedelta(days=1)).replace(hour=12, minute=0, second=0, microsecond=0)
+"""Of tomorrow."""
+
+
+class Calendar:
+    """The page of an installation whose service fires nothing, and its table of schedules."""
+
+    def __init__(self, database: Database, browser: ConsoleClient) -> None:
+        self.database = database
+        self.browser = browser
+
+    def page(self) -> str:
+        response = self.browser.get("/console/schedules?view=calendar")
+        assert response.status_code == 200, response.text
+        return response.text
+
+    def schedule(self, name: str, cron: str, at: datetime, number: int = 1, **columns: Any) -> None:
+        """Schedules by SQL, since the REST API makes none that are late. Several: with their number in the name."""
+        with psycopg.connect(self.database.dsn) as connection:
+            connection.execute(
+                """
+                insert into queue.schedule (account_id, region, name, api, expression_kind,
+                    expression, canonical, timezone,
+                    target, next_fire_at, due_at, status)
+                select '000000000000', 'us-east-1',
+                    %(name)s || case when %(number)s > 1 then lpad(n::text, 5, '0') else '' end, 'rest', 'cron',
+                    %(cron)s, %(cron)s, 'UTC', '{"queue": "q", "message": {}}', %(at)s, %(at)s, %(status)s
+                from generate_series(1, %(number)s) n
+                """,
+                {"name": name, "cron": cron, "at": at, "number": number} | {"status": "active"} | columns,
+            )
+
+    def run(self, name: str, error: str) -> None:
+        """An occurrence of an hour ago that did not fire."""
+        with psycopg.connect(self.database.dsn) as connection:
+            connection.execute(
+                "insert into queue.schedule_run (schedule_id, scheduled_for, error)"
+                " select schedule_id, now() - interval '1 hour', %s from queue.schedule where name = %s",
+                (error, name),
+            )
+
+
+@pytest.fixture
+def calendar(postgres: TestServer) -> Iterator[Calendar]:
+    with postgres.database() as database, running_service(
+        database.api_dsn, QUEUE_CONSOLE="full", QUEUE_SCHEDULE_ENABLED="false"
+    ) as service:  # fmt: skip
+        yield Calendar(database, ConsoleClient(service))
+
+
+def days(page: str) -> list[str]:
+    """The days of the calendar, as HTML."""
+    return page.partition('<ol class="days">')[2].partition("</ol>")[0].split("<h3>")[1:]
+
+
+def test_an_empty_calendar_has_seven_days_on_which_nothing_fires(calendar: Calendar) -> None:
+    page = calendar.page()
+    assert len(days(page)) == 7
+    assert all("nothing" in day for day in days(page))
+    assert "None is late" in page
+    assert "Nothing was missed" in page
+
+
+def test_a_schedule_is_on_each_day_that_it_fires(calendar: Calendar) -> None:
+    calendar.schedule("daily", "0 12 * * *", NOON)
+    calendar.schedule("once-a-week", f"30 9 * * {(NOON + timedelta(days=2)).isoweekday() % 7}",
+                      (NOON + timedelta(days=2)).replace(hour=9, minute=30))  # fmt: skip
+    calendar.schedule("asleep", "0 12 * * *", NOON, status="paused")
+    shown = days(calendar.page())
+    assert ["daily" in day for day in shown][1:] == [True] * 6
+    assert ["once-a-week" in day for day in shown].index(True) == 3
+    assert sum("once-a-week" in day for day in shown) == 1
+    assert "asleep" not in "".join(shown)
+    assert ">12:00</time>" in shown[1]
+
+
+def test_a_schedule_of_each_minute_is_one_line(calendar: Calendar) -> None:
+    calendar.schedule("heartbeat", "* * * * *", datetime.now(UTC) + timedelta(seconds=50))
+    page = calendar.page()
+    assert page.count('href="/console/schedules/heartbeat"') == 1
+    assert "Every minute" in page
+    assert all("heartbeat" not in day for day in days(page))
+
+
+def test_ten_thousand_that_fire_together_are_one_line_a_day(calendar: Calendar) -> None:
+    calendar.schedule("s", "0 12 * * *", NOON, 10_050)
+    page = calendar.page()
+    assert "and 9,997 others" in days(page)[1]
+    assert "Of the 10,000 schedules that are due first" in page
+
+
+def test_more_times_of_a_day_than_it_has_room_for_are_counted(calendar: Calendar) -> None:
+    for minute in range(15):
+        calendar.schedule(f"m{minute}", f"{minute} 12 * * *", NOON + timedelta(minutes=minute))
+    assert "and 3 further times" in days(calendar.page())[1]
+
+
+def test_what_is_late_and_what_was_missed_is_said(calendar: Calendar) -> None:
+    calendar.schedule("late", "0 12 * * *", NOON - timedelta(days=3))
+    calendar.run("late", "there is no queue <x>")
+    page = calendar.page()
+    assert '<span class="badge warn">1 late</span>' in page
+    assert '<span class="badge warn">due</span>' in days(page)[0]
+    assert "there is no queue &lt;x&gt;" in page
+    listed = calendar.browser.get("/console/schedules").text
+    assert '<span class="badge warn">late</span>' in listed
+    assert "due for" in listed
+    found = calendar.browser.http.get("/v1/schedules").json()
+    assert json.dumps(found).count('"late"') == 1

@@ -15,7 +15,7 @@ import pytest
 from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
-from tests.support.web.console_client import ConsoleClient
+from tests.support.web.report_page import ConsoleClient
 
 pytestmark = pytest.mark.xdist_group("console")
 

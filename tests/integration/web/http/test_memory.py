@@ -1,5 +1,8 @@
 """Memory is bounded, however long the messages are and however many come at once, and no stranger takes all of it.
 Source: decision 14, 120 MB.
+
+GET /_localstack/health, for scripts that wait for it. LocalStack's page "Internal Endpoints" names the path; the
+states of services are those that such scripts look for ("running", "error").
 """
 
 import json
@@ -8,8 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from penstock import __version__
+from penstock.actions import SERVICES
+from tests.integration.web.test_service import set_read_only
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
 
@@ -63,3 +70,30 @@ def test_strangers_who_send_slowly_take_no_memory_from_others(database: Database
             client.send_message(QueueUrl=url, MessageBody=BODY[:100_000])
         counts = client.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
         assert counts["Attributes"]["ApproximateNumberOfMessages"] == "20"
+
+
+PATH = "/_localstack/health"
+
+
+def test_it_says_what_is_running_and_what_it_is(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_LOCALSTACK_HEALTH="true") as service, service.http() as http:
+        expected = {
+            "services": dict.fromkeys(SERVICES, "running"),
+            "edition": "penstock",
+            "version": __version__,
+        }
+        answer = http.get(PATH)
+        assert (answer.status_code, answer.json()) == (200, expected)
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            set_read_only(connection, database.name, "on")
+        answer = http.get(PATH)
+        assert (answer.status_code, set(answer.json()["services"].values())) == (200, {"error"})
+
+
+@pytest.mark.parametrize(("setting", "status"), [("true", 200), ("false", 404)])
+def test_it_needs_the_setting_and_no_credentials(database: Database, setting: str, status: int) -> None:
+    settings = {"QUEUE_LOCALSTACK_HEALTH": setting, "QUEUE_ACCESS": "presence"}
+    with running_service(database.api_dsn, **settings) as service, service.http() as http:
+        assert http.get(PATH).status_code == status
+        assert http.post(PATH, json={"action": "kill"}).status_code in {404, 405}
+        assert http.get("/livez").status_code == 200

@@ -1,14 +1,19 @@
 """The database of `penstock metrics run` and `report`, by one rule. docs/metrics_job.md says which it is.
 
 The encryption key of an installation that runs its own database.
+
+What a killed `penstock up --ephemeral` leaves behind: nothing.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from base64 import b64decode
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -21,7 +26,10 @@ from penstock_web.local import chosen_database as chosen
 from penstock_web.local.chosen_database import choose_database, display_database
 from penstock_web.local.encryption_key import with_encryption_key
 from penstock_web.local.postgres import forget_other_process, service_dsn
+from penstock_web.local.processes import command_line
 from tests.support.database import Database
+from tests.support.programs.penstock_up import running
+from tests.support.wait import wait_until
 
 POOLED, DIRECT = "postgresql://u:secret@pooler:6432/d", "postgresql://u:secret@db:5432/d"
 
@@ -111,3 +119,45 @@ def test_the_file_of_a_killed_server_goes_when_another_program_has_its_id(
     file.write_text({"self": str(os.getpid()), "nobody": str(2**22 + 1)}.get(pid, pid) + "\n/data\n")
     forget_other_process(file)
     assert file.exists() is stays
+
+
+@pytest.fixture
+def parent() -> Iterator[Path]:
+    """A folder that PostgreSQL's user can enter."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name)
+        path.chmod(0o755)
+        yield path
+
+
+def processes_of(folder: str) -> set[int]:
+    """Ids of processes whose command names the folder."""
+    numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return {number for number in numbers if folder in command_line(number)}
+
+
+def test_nothing_is_left_when_it_is_killed(parent: Path) -> None:
+    """Also where a shell has started it in the background, with SIGQUIT and SIGINT ignored."""
+    before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    try:
+        check_that_nothing_is_left(parent)
+    finally:
+        signal.signal(signal.SIGQUIT, before)
+
+
+def check_that_nothing_is_left(parent: Path) -> None:
+    with running("--ephemeral", TMPDIR=str(parent)) as up:
+        (folder,) = (path for path in parent.iterdir() if path.name.startswith("penstock-"))
+        started = processes_of(str(folder))
+        names = {command_line(number).partition("\0")[0].rpartition("/")[2] for number in started}
+        assert {"postgres", "pgbouncer"} <= names
+        up.end(signal.SIGKILL)
+        wait_until(lambda: not folder.exists() and not processes_of(str(folder)))
+
+
+def test_an_orderly_end_needs_no_guardian(parent: Path) -> None:
+    with running("--ephemeral", TMPDIR=str(parent)) as up:
+        (folder,) = (path for path in parent.iterdir() if path.name.startswith("penstock-"))
+        assert up.end(signal.SIGTERM) == 0
+        assert not folder.exists()
+        assert processes_of(str(folder)) == set()

@@ -20,8 +20,11 @@ from penstock.scheduler.expressions.expression import (
     parse_aws,
     read_stored,
 )
-from tests.support.schedules.calendar_edges import AWS_DAYS, CALENDAR, CLOCKS, RATES
-from tests.support.schedules.expression_texts import (
+from tests.support.schedules.calendar_edges import (
+    AWS_DAYS,
+    CALENDAR,
+    CLOCKS,
+    RATES,
     crons,
     days,
     fields,
