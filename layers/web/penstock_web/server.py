@@ -43,9 +43,9 @@ from penstock_web.workers.polling import polling
 from .access_log.writer import open_access_log
 from .application import Application
 from .database.activity import Activity
+from .metrics.receivers import Receivers
 from .runtime.driver import Resources
-from .runtime.receivers import Receivers
-from .runtime.records import stopping_on
+from .service_records import stopping_on
 from .system_account import LocalError
 from .workers.background import check_webhook_settings, workers
 from .workers.worker import Worker

@@ -16,7 +16,6 @@ from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue
 from penstock.http import HttpRequest
-from penstock.lambda_runtime.events import is_host_checked, response_limit
 from penstock.management.rights import Right, authorize
 from penstock.settings import Settings
 
@@ -25,6 +24,9 @@ from .request_id import get_request_id
 
 T = TypeVar("T")
 RUNNER_KEY = "penstock.call"
+HOST_CHECKED_KEY: Final = "penstock.host_checked"
+RESPONSE_LIMIT_KEY: Final = "penstock.response_limit"
+"""Members of the scope that the Lambda function sets: fields of `HttpRequest` of the same names."""
 REGION_HEADER = b"penstock-region"
 """Whose queues, topics and schedules a request is about, where that is not QUEUE_REGION (our choice)."""
 
@@ -54,7 +56,6 @@ class OperationRunner:
         self._request = request
         self._scope = request.scope
         settings = self._api.environment.settings
-        event = request.scope.get("aws.event")  # None in the container
         http = HttpRequest(
             request.method,
             request.url.path,
@@ -62,8 +63,8 @@ class OperationRunner:
             dict(request.scope["headers"]),
             b"",
             (request.client and request.client.host) or "",
-            is_host_checked(event or {}),
-            None if event is None else response_limit(event),
+            request.scope.get(HOST_CHECKED_KEY, False),
+            request.scope.get(RESPONSE_LIMIT_KEY),
         )
         request_id = get_request_id(request.scope, self._api.environment)
         self.context = Context(

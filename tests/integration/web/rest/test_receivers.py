@@ -11,8 +11,8 @@ import pytest
 from penstock.errors import ServiceUnavailable
 from penstock.http import HttpRequest
 from penstock.reports import ReceivedBy
-from penstock_web.runtime import receivers as module
-from penstock_web.runtime.receivers import Receivers
+from penstock_web.metrics import receivers as module
+from penstock_web.metrics.receivers import Receivers
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
 from tests.support.sql.calls import arn_of, create

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from mangum import Mangum
 from mangum.types import ASGI
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from penstock.effects import Operation
 from penstock.environment import Environment
@@ -23,7 +23,7 @@ from penstock.lambda_runtime import events
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock_web.rest.application import RestApplication
 from penstock_web.rest.errors import error_response
-from penstock_web.routing.runner import RunOperation
+from penstock_web.routing.runner import HOST_CHECKED_KEY, RESPONSE_LIMIT_KEY, RunOperation
 
 T = TypeVar("T")
 
@@ -50,9 +50,8 @@ class RestHandler:
     def _get_adapter(self) -> Mangum:
         if self._adapter is None:
             try:
-                self._adapter = lambda_adapter(
-                    rest_application(self.environment.environment, self._run_operation)
-                )
+                application = rest_application(self.environment.environment, self._run_operation)
+                self._adapter = lambda_adapter(describe_events(application))
             except AwsError as error:  # no database: the next invocation tries again
                 return lambda_adapter(error_response(error))
         return self._adapter
@@ -74,6 +73,18 @@ def event_loop() -> Iterator[None]:
     finally:
         asyncio.set_event_loop(None)
         loop.close()
+
+
+def describe_events(application: ASGI) -> ASGI:
+    """The application, whose requests say what `events` reads in the event: which Host and how long an answer."""
+
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        event = scope["aws.event"]
+        scope[HOST_CHECKED_KEY] = events.is_host_checked(event)
+        scope[RESPONSE_LIMIT_KEY] = events.response_limit(event)
+        await application(scope, receive, send)
+
+    return respond
 
 
 def lambda_adapter(app: ASGI) -> Mangum:
