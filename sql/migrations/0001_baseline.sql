@@ -1,4 +1,4 @@
--- All tables of Penstock, by subject. docs/how_it_works.md says why they look like this.
+-- This file creates all tables of Penstock, by subject. docs/how_it_works.md explains their design.
 --
 --   queues · standard queues · fair queues · FIFO queues · ids after a failover · limits · dead letters
 --   history and archive · long polls · topics · phones and mobile apps · mail · routed events · deliveries
@@ -20,7 +20,8 @@ create table queue.queues (
     created_at timestamptz not null default clock_timestamp(),
     modified_at timestamptz not null default clock_timestamp(),
     purged_at timestamptz,
-    attributes jsonb not null,      -- as the user wrote them, defaults included; the generated columns read them
+    -- The attributes as the user wrote them, with defaults. The generated columns read them.
+    attributes jsonb not null,
     tags jsonb not null default '{}',
     delay_seconds int not null generated always as ((attributes ->> 'DelaySeconds')::int) stored,
     visibility_timeout_seconds int not null generated always as ((attributes ->> 'VisibilityTimeout')::int) stored,
@@ -36,17 +37,19 @@ create table queue.queues (
         generated always as (((attributes ->> 'RedrivePolicy')::jsonb ->> 'maxReceiveCount')::int) stored,
     archives boolean not null generated always as (coalesce((attributes ->> 'archive')::boolean, false)) stored,
     keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
-    -- Whether receives count the queue's messages in flight: there are so many that the limit may be near.
+    -- The queue has so many messages that its limit may be near. Therefore receives count the messages in flight.
     counts_in_flight boolean not null default false,
-    history_since timestamptz,      -- since when its history is complete, set when the attribute history becomes true again;
-                                    -- null: since the queue was made
+    -- The history is complete since this time, when the user switched the attribute `history` on again. Null: it is
+    -- complete since the queue was created.
+    history_since timestamptz,
     paused boolean not null default false,
     unique (account_id, region, name)
 );
--- Which queues name a queue as their dead-letter queue.
+-- This index finds the queues that use a queue as their dead-letter queue.
 create index queues_dead_letter_arn on queue.queues (dead_letter_arn, name) where dead_letter_arn is not null;
-comment on table queue.queues is 'One row a queue; its address everywhere else is the ARN.';
-comment on column queue.queues.paused is 'The attribute of this name: receives get nothing. Written with the attributes.';
+comment on table queue.queues is 'Each row is a queue. Everywhere else, the ARN identifies it.';
+comment on column queue.queues.paused is
+    'While this is true, receives return no messages. It is written together with the attributes.';
 
 create table queue.dropped_queue (
     queue_id int primary key,
@@ -56,25 +59,28 @@ create table queue.dropped_queue (
 );
 create index dropped_queue_arn on queue.dropped_queue (arn, dropped_at);
 create index dropped_queue_not_cleaned on queue.dropped_queue (queue_id) where cleaned_at is null;
-comment on table queue.dropped_queue is 'Deleted queues: their messages are cleaned piece by piece, their names may be refused for a while.';
-comment on column queue.dropped_queue.cleaned_at is 'Nothing of it is left but metrics, which have its name from here.';
+comment on table queue.dropped_queue is
+    'Deleted queues. A worker removes their messages piece by piece, and CreateQueue may refuse their names for a '
+    'while.';
+comment on column queue.dropped_queue.cleaned_at is
+    'A worker removed the rest of its data at this time. Its metrics remain and take the name of the queue from this row.';
 
 
 -- Standard queues: the log and its leases; the slow path ------------------------------------------------------------
 
--- Autovacuum of these tables comes for the last dead rows, too, and leaves none of them in the pages: a file can be cut off
--- only behind the last row, dead ones included. So a part of the table decides alone (threshold 0), and the indexes are
--- cleaned each time.
+-- PostgreSQL can shorten a table's file only behind its last row, even if that row is dead. Therefore autovacuum of
+-- these tables also removes small numbers of dead rows: with the threshold 0, only the share of dead rows counts. It
+-- cleans the indexes in each run.
 
--- Indexes by time start with this expression instead of queue_id: a look-up by queue, shard and id must never take one
--- of them, which it would, on the statistics of a small table, and read a thousand rows for one. It has no file in
--- sql/functions because indexes need it, so that it cannot change.
+-- Indexes by time start with this expression and not with queue_id. With queue_id, the planner might use them for a
+-- look-up by queue, shard and id if the statistics describe a small table, and read a thousand rows to find one. The
+-- function is not in sql/functions because indexes use it, so its definition cannot change.
 create function queue.time_key(p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
 
--- The log is only appended to. A shard has one writing transaction at a time, so its ids have no gaps and become visible in
--- the order of ids: a cursor can never pass a row that is not committed yet.
+-- Transactions only append messages to the log. A shard has one writing transaction at a time. Therefore its ids have no
+-- gaps and become visible in order, and a cursor can never pass a row that is not committed yet.
 create table queue.log (
     id bigint not null,
     sent_at timestamptz not null,
@@ -82,39 +88,43 @@ create table queue.log (
     queue_id int not null,
     shard smallint not null,
     body text not null,
-    attributes jsonb,               -- message attributes in the shape of AWS's JSON
-    system jsonb,                   -- AWSTraceHeader, MessageGroupId, DeadLetterQueueSourceArn, …
+    attributes jsonb,               -- Message attributes in AWS's JSON format.
+    system jsonb,                   -- System attributes: AWSTraceHeader, MessageGroupId, DeadLetterQueueSourceArn, …
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 
--- A lease: the messages first_id..pos of a shard that one receive got. The row with the highest pos of a shard is the
--- shard's cursor: everything up to pos was received at least once. Cursor rows are inserted, never moved.
+-- A lease covers the messages first_id to pos of a shard that one receive returned. The row with the highest pos of a
+-- shard is its cursor: all messages up to pos were received at least once. Receives insert cursor rows and never change
+-- their pos.
 create table queue.lease (
     pos bigint not null,
     first_id bigint not null,
     visible_at timestamptz not null,
     first_received_at timestamptz,
-    watermark timestamptz not null, -- newest row: no lease with messages left ends at or before it
-    low bigint not null,            -- newest row: everything up to it is deleted
+    watermark timestamptz not null, -- Newest row: no lease that ends at or before this time has messages left.
+    low bigint not null,            -- Newest row: all messages up to this position are deleted.
     queue_id int not null,
-    receive_count int not null,     -- deliveries so far, of every message of the lease
+    receive_count int not null,     -- How often each message of the lease was delivered.
     nonce int not null default 1 + floor(random() * 2147483647)::int,
     shard smallint not null,
-    ids bigint[] not null,          -- not acknowledged yet; empty = done
-    gone bigint[],                  -- left before the others …
-    gone_at timestamptz[],          -- … acknowledged then, or null: moved to the slow path or a dead-letter queue
-    done_at timestamptz,            -- when the last ones were acknowledged
-    outcome text,                   -- null: deleted by the consumer; else purged, expired
-    has_tenants boolean,            -- newest row: its messages have groups
-    redelivered_at timestamptz[],   -- of all its messages: receives after the first, as queue.add_redelivery keeps them
+    ids bigint[] not null,          -- Messages that are not acknowledged yet; empty when the lease is done.
+    gone bigint[],                  -- Messages that left the lease before the others.
+    -- When each of them was acknowledged; null: it moved to the slow path or a dead-letter queue.
+    gone_at timestamptz[],
+    done_at timestamptz,            -- When the last messages were acknowledged.
+    outcome text,                   -- How the messages ended: purged or expired; null: the consumer deleted them.
+    has_tenants boolean,            -- Newest row: whether its messages have groups.
+    redelivered_at timestamptz[],   -- Later receives of all its messages, in the format of queue.add_redelivery.
     primary key (queue_id, shard, pos)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
 create index lease_visible_at on queue.lease (queue.time_key(queue_id, shard), visible_at);
-comment on column queue.lease.nonce is 'Random, never 0; a receipt handle names it, so that it fits no other lease at this position.';
+comment on column queue.lease.nonce is
+    'A random number, never 0. A receipt handle contains it, so that the handle fits no other lease at this position.';
 
--- The slow path, one row a message: delays, changed visibility, arrivals in a dead-letter queue, "all shards busy".
+-- Each row is a message on the slow path. The message is delayed, its visibility was changed, it arrived in a
+-- dead-letter queue, or all shards were busy when it was sent.
 create table queue.side (
     id bigint not null,
     visible_at timestamptz not null,
@@ -123,22 +133,25 @@ create table queue.side (
     message_id uuid not null,
     queue_id int not null,
     receive_count int not null default 0,
-    shard smallint not null,        -- -1: it was stored here first; else the shard and id that it had in the log
+    -- The shard in the log where the message was stored first; id is its id there. It is -1 if it was stored here first.
+    shard smallint not null,
     body text not null,
     attributes jsonb,
     system jsonb,
-    answer_bytes jsonb,             -- how long it is in answers of which it was too long for some; measured once
-    entered_at timestamptz,         -- when it entered the queue; null: when it was sent
-    redelivered_at timestamptz[],   -- receives after the first, as queue.add_redelivery keeps them; null: none
+    -- Its size in each format of an answer. It is measured once, when an answer has no room for the message.
+    answer_bytes jsonb,
+    entered_at timestamptz,         -- When it entered the queue; null: when it was sent.
+    -- Later receives, in the format of queue.add_redelivery; null: it was received at most once.
+    redelivered_at timestamptz[],
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 create index side_visible_at on queue.side (queue.time_key(queue_id, -1), visible_at);
--- The oldest messages: the worker ends what is past its retention, wherever in the queue it is.
+-- The worker finds messages past their retention with this index, wherever in the queue they are.
 create index side_sent_at on queue.side (queue.time_key(queue_id, -1), sent_at);
 create sequence queue.side_id;
 
--- Messages that were deleted before anybody received them: holes above a cursor, for exact counts.
+-- Ids of messages that were deleted before any consumer received them. Exact counts subtract these holes above a cursor.
 create table queue.hole (
     queue_id int not null,
     shard smallint not null,
@@ -146,22 +159,24 @@ create table queue.hole (
     primary key (queue_id, shard, id)
 );
 
--- How far a shard was swept behind a lease that is open for long (queue.sweep_shard). Its first sweep makes the row.
+-- How far queue.sweep_shard has swept a shard behind a lease that stays open for long. The first sweep inserts the row.
 create table queue.sweep (
     queue_id int not null,
     shard smallint not null,
-    pos bigint not null,            -- everything done from the cursor's low up to here is deleted
-    again_at bigint not null,       -- once the cursor is here, sweeping begins at low again, for rows open before
+    pos bigint not null,            -- All finished messages from the low of the cursor up to here are deleted.
+    -- When the cursor reaches this position, sweeping starts again at low, for messages that were open before.
+    again_at bigint not null,
     primary key (queue_id, shard)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
--- One row of a receive. The first row of an answer is its header: error and wait_seconds, the rest null.
+-- A row that a receive returns. The first row of an answer is its header: it has error and wait_seconds, and its other
+-- members are null.
 create type queue.received_row as (
     error text,
     wait_seconds int,
     queue_id int,
-    shard smallint,                 -- >= 0 log, -1 slow path, -2 FIFO
-    pos bigint,                     -- the lease, 0 without one
+    shard smallint,                 -- >= 0: the log; -1: the slow path; -2: FIFO.
+    pos bigint,                     -- Position of the lease; 0 without a lease.
     id bigint,
     receive_count int,
     message_id text,
@@ -172,11 +187,11 @@ create type queue.received_row as (
     system text,
     public_id bigint,
     visible_at_ms bigint,
-    nonce int                       -- of the lease, 0 without one
+    nonce int                       -- Nonce of the lease; 0 without a lease.
 );
 
--- A message as queue.receive, queue.receive_fifo and queue.pop hand it out. A type, since a column of a `returns table` may
--- not have the name of a parameter (vt).
+-- A message that queue.receive, queue.receive_fifo and queue.pop return. It is a type because a column of `returns
+-- table` cannot have the name of a parameter (vt).
 create type queue.received_message as (
     msg_id bigint,
     read_ct int,
@@ -187,16 +202,17 @@ create type queue.received_message as (
 );
 
 
--- Fair queues: tenants (message groups) of a standard queue that keep the consumers busy are set back ----------------
--- Facts about a queue's tenants. A row a queue.
+-- Fair queues: a tenant (message group) of a standard queue that keeps the consumers busy is set back ---------------
+-- Each row has the noisy tenants of a queue.
 create table queue.noise (
     queue_id int primary key,
-    noisy text[],                   -- tenants that are set back now, those with the fewest messages in flight first
+    -- Tenants that are set back now. Those with the fewest messages in flight come first.
+    noisy text[],
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- Messages that were passed over: those of one tenant in one lease, which covers them, ends at 'infinity' and has been
--- received 0 times. The lease is the truth, ids may name some that are gone.
+-- Messages that a receive passed over. Each row has the messages of one tenant in one lease. The lease ends at
+-- 'infinity' and has a receive count of 0. The lease has the truth: ids may contain messages that are gone.
 create table queue.deferred (
     queue_id int not null,
     group_id text not null,
@@ -208,10 +224,10 @@ create table queue.deferred (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 
--- FIFO queues: a row a message, a row a group, a row a change of when a group is ready -------------------------------
+-- FIFO queues: rows for messages, for groups, and for each change of the time at which a group is ready -------------
 
--- The group's row is its lock: senders keep it until commit, so ids of a group become visible in order; receivers skip a
--- locked group. It never changes.
+-- The group's row is its lock. A sender keeps the lock until it commits, so ids of a group become visible in order. A
+-- receiver skips a locked group. The row never changes.
 create table queue.fifo_group (
     group_key bigint generated always as identity primary key,
     queue_id int not null,
@@ -220,36 +236,39 @@ create table queue.fifo_group (
 ) with (fillfactor = 60, autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05,
     vacuum_index_cleanup = on);
 
--- When a group's first message may be received: a row a change, of which the newest counts. A search begins at the newest
--- entry of an index, or above those of the past, so it reads no rows that are deleted and that an old snapshot keeps.
+-- When the first message of a group may be received. Each change inserts a row, and the newest row counts. A search
+-- starts at the newest entry of an index, or above the entries of the past. Thus it reads no deleted rows that an old
+-- snapshot retains.
 create table queue.fifo_ready (
     version bigint generated always as identity,
     group_key bigint not null,
-    visible_at timestamptz not null,    -- 'infinity': the group is empty
+    visible_at timestamptz not null,    -- 'infinity': the group is empty.
     changed_at timestamptz not null default clock_timestamp(),
-    first_id bigint not null,           -- the group's messages have this id or higher ones
+    first_id bigint not null,           -- No message of the group has a lower id.
     queue_id int not null,
-    primary key (group_key, version)    -- a group has one row, with the highest version it ever had
+    primary key (group_key, version)    -- A group has one row, with the highest version that it ever had.
 ) with (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     vacuum_index_cleanup = on);
 create index fifo_ready_visible_at on queue.fifo_ready (queue.time_key(queue_id, -2), visible_at);
 comment on table queue.fifo_ready is 'When the first message of each FIFO group may be received.';
 
--- The last searches for ready groups; the newest row of a queue counts. Unlogged: without it a search reads more.
+-- The last searches for ready groups. The newest row of a queue counts. The table is unlogged: after a crash, the next
+-- search only reads more rows.
 create unlogged table queue.fifo_search (
     queue_id int not null,
     searched_at timestamptz not null,
-    visible_at timestamptz not null,        -- no group was ready before
-    late_at timestamptz not null,           -- when a search began two seconds back
-    late_visible_at timestamptz not null,   -- no group was ready before, not even by a transaction of that time
-    full_due_at timestamptz not null,       -- when a search should begin at the beginning of the index
-    full_took interval not null,            -- how long the last one of these took
+    visible_at timestamptz not null,        -- No group was ready before this time.
+    late_at timestamptz not null,           -- When a search last used late_visible_at.
+    -- No group was ready before this time, even if a transaction committed two seconds late.
+    late_visible_at timestamptz not null,
+    full_due_at timestamptz not null,       -- From this time on, a search should start at the beginning of the index.
+    full_took interval not null,            -- How long the last such search took.
     primary key (queue_id, searched_at)
 );
-comment on table queue.fifo_search is 'Where searches for ready FIFO groups may begin.';
+comment on table queue.fifo_search is 'Where a search for ready FIFO groups may start.';
 
 create table queue.fifo_message (
-    id bigint primary key,          -- from queue.fifo_id: also the sequence number
+    id bigint primary key,          -- It comes from queue.fifo_id and is also the sequence number.
     group_key bigint not null,
     visible_at timestamptz not null,
     sent_at timestamptz not null,
@@ -261,18 +280,18 @@ create table queue.fifo_message (
     body text not null,
     attributes jsonb,
     system jsonb,
-    answer_bytes jsonb,             -- as in queue.side
+    answer_bytes jsonb,             -- As in queue.side.
     redelivered_at timestamptz[]
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
--- The index serves only queries that say "group_key > 0", as every group's is: one for a message by its id, planned while
--- the table is small, would else read the whole index.
+-- Only a query with `group_key > 0`, which is true of every group, can use this index. Otherwise the planner might
+-- choose it for a look-up of a message by id while the table is small, and read the whole index.
 create index fifo_message_of_group on queue.fifo_message (group_key, id) where group_key > 0;
 create sequence queue.fifo_id;
 
 create table queue.deduplication (
     queue_id int not null,
-    scope text not null,            -- '' for the whole queue, else the message group
+    scope text not null,            -- '' for the whole queue, otherwise the message group.
     deduplication_id text not null,
     message_id uuid not null,
     id bigint not null,
@@ -282,32 +301,33 @@ create table queue.deduplication (
     vacuum_index_cleanup = on);
 create index deduplication_expires_at on queue.deduplication (expires_at);
 
--- What a receive with a ReceiveRequestAttemptId answered, for its repetition.
+-- Answers to receives with a ReceiveRequestAttemptId. A repeated request gets the same answer.
 create table queue.receive_attempt (
     queue_id int not null,
     attempt_id text not null,
     received_at timestamptz not null default clock_timestamp(),
-    visible_at timestamptz not null,    -- of all its messages
-    ids bigint[] not null,              -- of queue.fifo_message, in the order of the answer
+    visible_at timestamptz not null,    -- When all its messages become visible again.
+    ids bigint[] not null,              -- Ids of queue.fifo_message, in the order of the answer.
     receive_counts int[] not null,
     primary key (queue_id, attempt_id)
 );
 create index receive_attempt_received_at on queue.receive_attempt (received_at);
-comment on table queue.receive_attempt is 'Receives of FIFO queues that can be repeated by their ReceiveRequestAttemptId.';
+comment on table queue.receive_attempt is 'Receives of FIFO queues that a client can repeat by their ReceiveRequestAttemptId.';
 
 
--- Ids after a failover or a restore: they go on far above those that the lost part of the database may have given out ---
+-- Ids after a failover or a restore: new ids start far above those that the lost server may have given out -----------
 
 create table queue.server (
     only_row boolean primary key default true check (only_row),
-    system_identifier bigint not null,      -- of the cluster: pg_control_system()
-    timeline int not null,                  -- of its write-ahead log: another one after a promotion or a recovery
+    system_identifier bigint not null,      -- Identifier of the cluster, from pg_control_system().
+    timeline int not null,                  -- Timeline of the write-ahead log. A promotion or a recovery changes it.
     noticed_at timestamptz not null default clock_timestamp(),
-    jump_after int                          -- queues up to this id have jumped; null: all have
+    jump_after int                          -- Queues up to this id have jumped; null: all queues have.
 );
-comment on table queue.server is 'Which server the ids of this database were given out by.';
+comment on table queue.server is 'The server that gave out the ids of this database.';
 
--- Ranges of ids that shards have jumped over. The last id of each is in queue.hole, too, so that senders go on above it.
+-- Ranges of ids that shards have jumped over. queue.hole also has the last id of each range, so that senders continue
+-- above it.
 create table queue.id_jump (
     queue_id int not null,
     shard smallint not null,
@@ -315,7 +335,7 @@ create table queue.id_jump (
     last_id bigint not null,
     primary key (queue_id, shard, last_id)
 );
-comment on table queue.id_jump is 'Ids that no message has had, for exact counts.';
+comment on table queue.id_jump is 'Ids that no message has had. Exact counts subtract them.';
 
 -- Shards that had a writer when their queue jumped.
 create table queue.late_id_jump (
@@ -323,61 +343,65 @@ create table queue.late_id_jump (
     shard smallint not null,
     primary key (queue_id, shard)
 );
-comment on table queue.late_id_jump is 'Shards that have yet to jump.';
+comment on table queue.late_id_jump is 'Shards that have not jumped yet.';
 
 
 -- Limits -------------------------------------------------------------------------------------------------------------
 
--- The last count of a queue with counts_in_flight. Unlogged: a receive that does not find it counts again.
+-- The last count of a queue with counts_in_flight. The table is unlogged: a receive that finds no row counts again.
 create unlogged table queue.in_flight (
     queue_id int primary key,
     messages bigint not null,
-    good_until timestamptz not null -- before then it need not be repeated
+    good_until timestamptz not null -- Until this time, no new count is needed.
 );
-comment on table queue.in_flight is 'Messages in flight of queues that have many.';
+comment on table queue.in_flight is 'Numbers of messages in flight, for queues with many of them.';
 
 
 -- Dead letters -------------------------------------------------------------------------------------------------------
 
--- Tasks that move the messages of a dead-letter queue (StartMessageMoveTask), or some of them: those of a list of ids, or
--- those that pass a filter.
+-- Tasks that move messages out of a dead-letter queue (StartMessageMoveTask). A task moves all messages, those in a list
+-- of ids, or those that match a filter.
 create table queue.move_task (
     task_id uuid primary key default gen_random_uuid(),
-    queue_id int not null,          -- the source
-    destination_arn text,           -- null: each message returns to the queue that it came from
+    queue_id int not null,          -- The source queue.
+    destination_arn text,           -- Null: each message returns to the queue that it came from.
     maximum_per_second int check (maximum_per_second between 1 and 500),
     status text not null default 'RUNNING' check (status in ('RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED')),
     failure_reason text,
-    to_move bigint not null,        -- messages that could be received when the task was started
+    to_move bigint not null,        -- Messages that could be received when the task started.
     moved bigint not null default 0,
     started_at timestamptz not null default clock_timestamp(),
-    paced_at timestamptz not null default clock_timestamp(),    -- up to then its rate is used up; no rate: the last step
-    ids bigint[],                   -- public ids, ascending; null: not by ids
-    filter jsonb,                   -- of queue.find_messages; null: not by a filter. Both null: all messages
-    place text,                     -- of a filter, after which it looks on; of ids, the last one done
+    -- The task has used up its rate until this time. Without a rate: when the last step ran.
+    paced_at timestamptz not null default clock_timestamp(),
+    ids bigint[],                   -- Public ids in ascending order; null: the task has no list of ids.
+    filter jsonb,                   -- Filter in the format of queue.find_messages; null: the task has no filter.
+    -- With a filter: the place after which the search continues. With ids: the last id that was handled.
+    place text,
     looked_at bigint not null default 0,
-    skipped bigint not null default 0,  -- selected, but in flight, delayed, or without a queue to move to
-    canary int,                     -- after so many it waits until it is told to go on; null: it does not wait
-    continued_at timestamptz,       -- when it was told to
+    skipped bigint not null default 0,  -- Selected messages that were in flight, delayed, or without a queue to move to.
+    -- After this number of messages the task waits until a user continues it; null: it does not wait.
+    canary int,
+    continued_at timestamptz,       -- When a user continued it.
     ended_at timestamptz
 ) with (fillfactor = 60);
 create index move_task_queue on queue.move_task (queue_id, started_at);
 create unique index move_task_running on queue.move_task (queue_id) where status = 'RUNNING';
-comment on table queue.move_task is 'Message move tasks: those that run, and the last ones of each queue.';
-comment on column queue.move_task.ids is 'A task without ids and filter moves all messages, as StartMessageMoveTask does.';
+comment on table queue.move_task is 'Message move tasks: the running ones and the last ones of each queue.';
+comment on column queue.move_task.ids is
+    'A task without ids and without a filter moves all messages, as StartMessageMoveTask does.';
 
--- Moves to dead-letter queues that are not in queue.measurement yet. Rows are only added and, by the next measurement,
--- added up: no transaction that moves messages waits for another.
+-- Numbers of messages that moved to dead-letter queues and are not in queue.measurement yet. Transactions only add rows,
+-- and the next measurement sums them up. Thus no transaction that moves messages waits for another one.
 create table queue.dead_letter_count (
-    queue_id int not null,          -- the queue that the messages left
+    queue_id int not null,          -- The queue that the messages left.
     messages bigint not null
 );
 create index dead_letter_count_queue on queue.dead_letter_count (queue_id);
 
 
 -- History and archive ------------------------------------------------------------------------------------------------
--- Outcomes of messages, without bodies, for metrics: one row for messages received together. The transaction lets a
--- reader stop below pg_snapshot_xmin, so that it misses no row that commits late.
+-- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. Because of
+-- the column transaction, a reader can stop below pg_snapshot_xmin, so it misses no row that commits late.
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
     first_received_at timestamptz,
@@ -387,25 +411,26 @@ create table queue.history (
     group_id text,
     sent_at timestamptz[] not null,
     finished_at timestamptz[] not null,
-    group_ids text[],               -- a group a message, in the order of sent_at; null: all are of group_id, or of none
+    -- The group of each message, in the order of sent_at; null: all have group_id, which may be null, too.
+    group_ids text[],
     transaction xid8 not null default pg_current_xact_id(),
-    entered_at timestamptz[],       -- beside sent_at; null: the same
-    entered_by text,                -- dead_lettered, moved; null: sent
-    redelivered_at timestamptz[]    -- of all messages of the row
+    entered_at timestamptz[],       -- In the order of sent_at; null: the same as sent_at.
+    entered_by text,                -- dead_lettered or moved; null: sent.
+    redelivered_at timestamptz[]    -- Later receives of all messages of the row.
 ) partition by range (recorded_at);
 create table queue.history_default partition of queue.history default;
 create index history_queue on queue.history (queue_id, recorded_at);
--- Not on partitions that are older than the index: they are read whole.
+-- Partitions that are older than this index do not have it. Readers scan such partitions whole.
 create index history_recorded_at on only queue.history using brin (recorded_at);
 create index history_default_recorded_at on queue.history_default using brin (recorded_at);
 alter index queue.history_recorded_at attach partition queue.history_default_recorded_at;
-comment on column queue.history.outcome is 'deleted, purged, expired, dead_lettered, moved (by a message move task)';
+comment on column queue.history.outcome is 'deleted, purged, expired, dead_lettered or moved (by a message move task)';
 
 create table queue.history_drop (
-    name text primary key,          -- history, outgoing_delivery_history, schedule_run
+    name text primary key,          -- history, outgoing_delivery_history or schedule_run
     dropped_before timestamptz not null
 );
-comment on table queue.history_drop is 'Rows of a history that were recorded before this time may have been dropped.';
+comment on table queue.history_drop is 'Rows of a history that were recorded before this time may be gone.';
 
 create table queue.archive (
     archive_id bigint generated always as identity primary key,
@@ -424,8 +449,9 @@ create index archive_queue on queue.archive (queue_id, archive_id);
 
 -- Long polls ---------------------------------------------------------------------------------------------------------
 
--- Which process waits for a queue. A sender that finds a fresh row removes it and notifies; unlogged, since waiting
--- processes check each second anyway. The time is part of the key: a check starts above the dead entries of the past.
+-- Which processes wait for messages of a queue. A sender that finds a fresh row deletes it and sends a notification. The
+-- table is unlogged because waiting processes check the queue every second anyway. The time is part of the key so that a
+-- check starts above the dead entries of the past.
 create unlogged table queue.watcher (
     queue_id int not null,
     registered_at timestamptz not null default clock_timestamp(),
@@ -435,28 +461,31 @@ create unlogged table queue.watcher (
     autovacuum_analyze_threshold = 1000);
 
 
--- Which requests of a function of Lambda wait in long polls: at most so many at once (queue.take_poll_slot). A row a slot
--- and function, updated in place. Unlogged: without it some more requests wait at once.
+-- Requests of Lambda functions that wait in long polls; queue.take_poll_slot limits their number. Each function has a
+-- row for each slot, and a request updates the row in place. The table is unlogged: after a crash, some more requests
+-- wait at the same time.
 create unlogged table queue.poll_slot (
     function_name text not null,
     slot int not null,
     holder uuid not null,
-    ends_at timestamptz not null,   -- of a slot that is free: in the past
+    ends_at timestamptz not null,   -- A free slot has a time in the past.
     primary key (function_name, slot)
 ) with (fillfactor = 50);
-comment on table queue.poll_slot is 'Requests that wait in long polls of functions of Lambda.';
+comment on table queue.poll_slot is 'Requests of Lambda functions that wait in long polls.';
 
 create unlogged table queue.receiver (
     queue_id int not null,
-    caller text not null,           -- ARN of the user, or with the key id that the request names
-    agent text not null,            -- User-Agent, up to 200 characters
-    address text not null,          -- the client's IP address
+    caller text not null,           -- ARN of the user, or an ARN with the key id of the request.
+    agent text not null,            -- User-Agent, up to 200 characters.
+    address text not null,          -- IP address of the client.
     first_at timestamptz not null,
-    last_at timestamptz not null,   -- the end of its last receive, also of an empty one
-    received bigint not null,       -- messages, since first_at
+    last_at timestamptz not null,   -- When its last receive ended, even if that receive was empty.
+    received bigint not null,       -- Number of messages since first_at.
     primary key (queue_id, caller, agent, address)
 ) with (fillfactor = 70);
-comment on table queue.receiver is 'Receivers, noted by processes of the container each ten seconds and kept for a day. Lost in a crash.';
+comment on table queue.receiver is
+    'Receivers. Processes of the container write them every ten seconds and keep them for a day. A crash empties the '
+    'table.';
 
 
 -- Topics and their subscriptions (SNS) -------------------------------------------------------------------------------
@@ -469,7 +498,7 @@ create table queue.topic (
     arn text not null generated always as ('arn:aws:sns:' || region || ':' || account_id || ':' || name) stored unique,
     fifo boolean not null generated always as (right(name, 5) = '.fifo') stored,
     created_at timestamptz not null default clock_timestamp(),
-    attributes jsonb not null,      -- as the user wrote them; the columns below read them
+    attributes jsonb not null,      -- The attributes as the user wrote them. The generated columns read them.
     tags jsonb not null default '{}',
     signature_version text not null generated always as (coalesce(attributes ->> 'SignatureVersion', '1')) stored,
     content_based_deduplication boolean not null
@@ -483,58 +512,63 @@ create table queue.subscription (
     subscription_id uuid primary key,
     topic_id int not null references queue.topic on delete cascade,
     arn text not null unique,
-    owner text not null,            -- the account that subscribed
+    owner text not null,            -- The account that subscribed.
     protocol text not null,         -- sqs, http, https, email, email-json, sms, application, lambda, firehose
-    endpoint text not null,         -- of a queue its ARN
+    endpoint text not null,         -- For a queue: its ARN.
     created_at timestamptz not null default clock_timestamp(),
-    attributes jsonb not null,      -- as the user wrote them
-    filter jsonb,                   -- FilterPolicy, compiled; null: every message
+    attributes jsonb not null,      -- The attributes as the user wrote them.
+    filter jsonb,                   -- The compiled FilterPolicy; null: every message matches.
     raw boolean not null generated always as (coalesce((attributes ->> 'RawMessageDelivery')::boolean, false)) stored,
     filter_scope text not null
         generated always as (coalesce(attributes ->> 'FilterPolicyScope', 'MessageAttributes')) stored,
     dead_letter_arn text generated always as ((attributes ->> 'RedrivePolicy')::jsonb ->> 'deadLetterTargetArn') stored,
     confirmed boolean not null,
-    token text,                     -- what confirms it
+    token text,                     -- Token that confirms the subscription.
     token_expires_at timestamptz,
     authenticates_unsubscribe boolean not null default false,
-    -- Whether the queues that it delivers to let it. Policies are evaluated when a subscription or a policy changes, not for
-    -- each message.
+    -- Whether policies let the topic deliver to the queue and to the dead-letter queue. Policies are evaluated when a
+    -- subscription or a policy changes, not for each message.
     target_allowed boolean not null default true,
     dead_letter_queue_allowed boolean not null default true,
     principal text,
     mail_refusals int not null default 0,
     unique (topic_id, protocol, endpoint)
 );
-comment on column queue.subscription.target_allowed is 'Whether the policy of the subscribed queue lets this topic send.';
-comment on column queue.subscription.dead_letter_queue_allowed is 'The same of the queue of its RedrivePolicy.';
+comment on column queue.subscription.target_allowed is
+    'Whether the policy of the subscribed queue lets this topic send.';
+comment on column queue.subscription.dead_letter_queue_allowed is
+    'Whether the policy of the dead-letter queue lets this topic send.';
 comment on column queue.subscription.principal is 'The ARN of the subscriber.';
-comment on column queue.subscription.mail_refusals is 'How often in a row the mail server has refused the address for good.';
+comment on column queue.subscription.mail_refusals is
+    'How many times in a row the mail server has refused the address permanently.';
 create index subscription_owner on queue.subscription (owner, subscription_id);
 create index subscription_token on queue.subscription (token);
-create index subscription_pending on queue.subscription (token_expires_at) where not confirmed;  -- for maintenance
+create index subscription_pending on queue.subscription (token_expires_at) where not confirmed;  -- Maintenance reads it.
 create index subscription_endpoint on queue.subscription (endpoint, subscription_id) where protocol = 'sqs';
 create index subscription_dead_letters on queue.subscription (dead_letter_arn) where dead_letter_arn is not null;
 create index subscription_receiver on queue.subscription (split_part(endpoint, ':', 5), subscription_id)
     where protocol = 'sqs';
 
--- Subscriptions of URLs that were ended, for as long as their endpoint may take that back.
+-- Ended subscriptions of URLs, while their endpoint may still restore them.
 create table queue.former_subscription (
     topic_id int not null references queue.topic on delete cascade,
     protocol text not null,
     endpoint text not null,
-    subscription jsonb not null,    -- the row that was deleted
-    token text not null unique,     -- what its UnsubscribeConfirmation told the endpoint
+    subscription jsonb not null,    -- The deleted row.
+    token text not null unique,     -- The token that its UnsubscribeConfirmation contained.
     expires_at timestamptz not null,
     primary key (topic_id, protocol, endpoint)
 );
 create index former_subscription_expires_at on queue.former_subscription (expires_at);
-comment on table queue.former_subscription is 'What the SubscribeURL of an UnsubscribeConfirmation restores.';
+comment on table queue.former_subscription is
+    'Ended subscriptions that the SubscribeURL of an UnsubscribeConfirmation restores.';
 
--- FIFO topics: ids seen in the last five minutes. No foreign key: a publish has just read its topic, and the check would be
--- a query for each message. What a deleted topic remembers ends by itself, within five minutes.
+-- Deduplication ids that FIFO topics have seen in the last five minutes. The table has no foreign key: a publish has
+-- just read its topic, and the check would cost a query for each message. The rows of a deleted topic expire within five
+-- minutes.
 create table queue.topic_deduplication (
     topic_id int not null,
-    scope text not null,            -- '' for the whole topic, else the message group
+    scope text not null,            -- '' for the whole topic, otherwise the message group.
     deduplication_id text not null,
     message_id uuid not null,
     sequence_number bigint not null,
@@ -548,15 +582,17 @@ create sequence queue.topic_sequence;
 
 -- Phones, mobile apps, e-mail and functions --------------------------------------------------------------------------
 
--- Messages that leave by no queue and no URL: text messages, mobile push, e-mail. Kept for some days, to be looked at.
+-- Messages that leave neither through a queue nor through a URL: text messages, mobile push and e-mail. Penstock keeps
+-- them for some days so that users can read them.
 create table queue.outgoing (
     outgoing_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
     account_id text not null,
     region text not null,
-    protocol text not null,         -- of a subscription: sms, application, email, email-json, lambda, firehose
-    kind text not null,             -- message type of SNS, or OneTimePassword
-    destination text not null,      -- the endpoint: a phone number, an address, an ARN
+    -- Protocol of the subscription: sms, application, email, email-json, lambda or firehose.
+    protocol text not null,
+    kind text not null,             -- Message type of SNS, or OneTimePassword.
+    destination text not null,      -- The endpoint: a phone number, an address or an ARN.
     message_id uuid not null,
     topic_arn text,
     subscription_arn text,
@@ -570,15 +606,16 @@ create table queue.outgoing (
     unsubscribe_url text
 );
 comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
-comment on column queue.outgoing.state is 'kept: nothing carries it; waiting: a delivery does.';
+comment on column queue.outgoing.state is 'kept: no carrier takes the message; waiting: a delivery carries it.';
 comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
-comment on column queue.outgoing.envelope is 'The message for that queue if a gateway cannot deliver; null without such a queue.';
+comment on column queue.outgoing.envelope is
+    'The message for the dead-letter queue if a gateway cannot deliver; null: the subscription has no such queue.';
 comment on column queue.outgoing.unsubscribe_url is 'The link in a mail that ends the subscription.';
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);
 create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
 
--- Accounts of which more than QUOTA_DELIVERIES of a protocol wait for their carrier, as last counted: they publish none until
--- fewer wait.
+-- Accounts with more than QUOTA_DELIVERIES messages of a protocol that wait for their carrier, by the last count. They
+-- cannot publish messages of this protocol until fewer wait.
 create table queue.outgoing_excess (
     account_id text not null,
     protocol text not null,
@@ -597,7 +634,7 @@ create table queue.platform_application (
     arn text not null generated always as (
         'arn:aws:sns:' || region || ':' || account_id || ':app/' || platform || '/' || name) stored unique,
     created_at timestamptz not null default clock_timestamp(),
-    credentials text not null,      -- SHA-256 of the credentials, which are not kept
+    credentials text not null,      -- SHA-256 of the credentials. The credentials themselves are not stored.
     attributes jsonb not null,
     unique (account_id, region, arn)
 );
@@ -605,14 +642,14 @@ comment on table queue.platform_application is 'Mobile apps to which SNS publish
 
 create table queue.platform_endpoint (
     endpoint_id uuid primary key,
-    application_id int not null,    -- of one that exists, or of a dropped_platform_application
+    application_id int not null,    -- Id of a platform_application or of a dropped_platform_application.
     arn text not null unique,
     account_id text not null,
     created_at timestamptz not null default clock_timestamp(),
     token text not null,
     attributes jsonb not null
 );
-comment on table queue.platform_endpoint is 'Mobile apps on devices: what Publish may have as TargetArn.';
+comment on table queue.platform_endpoint is 'Mobile apps on devices. Publish accepts their ARNs as TargetArn.';
 create unique index platform_endpoint_token on queue.platform_endpoint (application_id, md5(token));
 create index platform_endpoint_application on queue.platform_endpoint (application_id, endpoint_id);
 
@@ -622,15 +659,17 @@ create table queue.platform_endpoint_count (
     endpoints bigint not null,
     primary key (account_id, part)
 );
-comment on table queue.platform_endpoint_count is 'How many endpoints accounts have: the sum of the parts.';
-comment on column queue.platform_endpoint_count.part is 'Sessions that count at the same time seldom count in the same row.';
+comment on table queue.platform_endpoint_count is
+    'Numbers of endpoints of accounts. The number of an account is the sum of its parts.';
+comment on column queue.platform_endpoint_count.part is
+    'An account has several parts so that sessions that count at the same time seldom update the same row.';
 
 create table queue.dropped_platform_application (
     application_id int primary key,
     account_id text not null,
     dropped_at timestamptz not null default clock_timestamp()
 );
-comment on table queue.dropped_platform_application is 'Deleted applications whose endpoints have yet to be removed.';
+comment on table queue.dropped_platform_application is 'Deleted applications with endpoints that are not removed yet.';
 
 create table queue.sms_setting (
     account_id text not null,
@@ -645,10 +684,11 @@ create table queue.opted_out_number (
     region text not null,
     phone_number text not null,
     opted_out boolean not null,
-    opted_in_at timestamptz,        -- the last time that the account has opted it in
+    opted_in_at timestamptz,        -- When the account last opted the number in.
     primary key (account_id, region, phone_number)
 );
-comment on table queue.opted_out_number is 'Phone numbers whose holders want no text messages of an account, or have not wanted any.';
+comment on table queue.opted_out_number is
+    'Phone numbers whose owners refuse text messages of an account, or refused them before.';
 
 create table queue.sandbox_number (
     account_id text not null,
@@ -668,10 +708,11 @@ comment on table queue.sandbox_number is 'Phone numbers of the SMS sandbox of ac
 create table queue.confirmation_mail (
     confirmation_id bigint generated always as identity primary key,
     account_id text not null,
-    address text not null,          -- in lower case
+    address text not null,          -- In lower case.
     due_at timestamptz not null
 );
-comment on table queue.confirmation_mail is 'When mails that ask for a confirmation go out: those of the last hour, and those to come.';
+comment on table queue.confirmation_mail is
+    'When mails that ask for a confirmation leave: those of the last hour, and those that will leave later.';
 create index confirmation_mail_account on queue.confirmation_mail (account_id, due_at);
 create index confirmation_mail_address on queue.confirmation_mail (address, due_at);
 
@@ -685,11 +726,11 @@ create table queue.binding (
     pattern text not null,
     segments text[] not null generated always as (string_to_array(pattern, '.')) stored,
     literal boolean not null generated always as (position('*' in pattern) + position('#' in pattern) = 0) stored,
-    protocol text not null,         -- queue, http, https
-    endpoint text not null,         -- ARN of a queue, or a URL
+    protocol text not null,         -- queue, http or https
+    endpoint text not null,         -- ARN of a queue, or a URL.
     envelope boolean not null default false,
-    filter jsonb,                   -- filter policy on the message, compiled; null: every message
-    filter_policy text,             -- the same as the user wrote it
+    filter jsonb,                   -- Compiled filter policy for the message; null: every message matches.
+    filter_policy text,             -- The filter policy as the user wrote it.
     created_at timestamptz not null default clock_timestamp(),
     unique (account_id, region, pattern, protocol, endpoint)
 );
@@ -697,87 +738,96 @@ create index binding_wildcard on queue.binding (account_id, region) where not li
 create index binding_endpoint on queue.binding (endpoint);
 
 
--- Deliveries: messages on their way out, a notice a publish, a delivery an endpoint. The worker `deliver` sends them ----
--- The contents of deliveries, once for all endpoints that get the same text: notifications and confirmations of
--- SNS, routed events, messages for the gateway and mail servers, invocations of functions.
+-- Deliveries: each publish has a notice, each endpoint has a delivery, and the worker `deliver` sends them ------------
+-- The contents of deliveries. A row is stored once for all endpoints that get the same text: notifications and
+-- confirmations of SNS, routed events, messages for the gateway and mail servers, and invocations of functions.
 create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
     kind text not null,             -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event, gateway, …
-    topic_arn text,                 -- of SNS; of an event, what stands for it in an envelope
-    routing_key text,               -- of an event
+    topic_arn text,                 -- ARN of the SNS topic. For an event: the text that an envelope has in its place.
+    routing_key text,               -- Routing key of an event.
     message_id uuid not null,
-    raw text not null,              -- the message itself; of a confirmation, all of it
-    head text,                      -- an envelope is head, the subscription's ARN, tail
+    raw text not null,              -- The message itself. For a confirmation: its whole text.
+    head text,                      -- An envelope consists of head, the subscription's ARN and tail.
     tail text,
-    headers jsonb,                  -- of an event, as the publisher gave them
-    attributes jsonb,               -- message attributes in the shape of SQS's JSON: for raw dead letters
-    trace text                      -- docs/tracing.md
+    headers jsonb,                  -- Headers of an event as the publisher gave them.
+    attributes jsonb,               -- Message attributes in SQS's JSON format, for raw dead letters.
+    trace text                      -- docs/tracing.md explains it.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
-comment on table queue.notice is 'What a publish says to its endpoints; goes with the last of its deliveries.';
-comment on column queue.notice.trace is 'The X-Ray trace header of the request that published it, if it was traced.';
+comment on table queue.notice is 'The content of a publish. It is deleted together with the last of its deliveries.';
+comment on column queue.notice.trace is 'The X-Ray trace header of the publishing request, if the request was traced.';
 
--- One endpoint that is to get a notice: a URL, a function, or a name for the gateway or the mail server. The row is deleted
--- when it has been delivered; exhausted ones stay.
+-- Each row is an endpoint that a notice has to reach: a URL, a function, or a name for the gateway or the mail server.
+-- The worker deletes the row after the delivery. An exhausted row stays.
 create table queue.outgoing_delivery (
     delivery_id bigint generated always as identity primary key,
     notice_id bigint not null,
     created_at timestamptz not null default clock_timestamp(),
-    account_id text not null,       -- the account that may list and retry it
-    subscription_arn text,          -- SNS; else the binding of an event
+    account_id text not null,       -- The account that may list and retry it.
+    subscription_arn text,          -- Null: the delivery belongs to an event, and binding_id has its binding.
     binding_id bigint,
     endpoint text not null,
-    raw boolean not null,           -- the message alone, without envelope
-    subscription_policy text,       -- DeliveryPolicy of the subscription and of its topic when it was published
-    topic_policy text,
+    raw boolean not null,           -- Only the message is sent, without an envelope.
+    subscription_policy text,       -- DeliveryPolicy of the subscription at the time of the publish.
+    topic_policy text,              -- DeliveryPolicy of its topic at that time.
     dead_letter_arn text,
     state text not null default 'pending' check (state in ('pending', 'exhausted')),
-    attempts int not null default 0, -- those whose outcome is known
-    due_at timestamptz not null default clock_timestamp(), -- the next attempt; leased: when the lease ends
-    lease uuid,                     -- the claim that holds it: only its holder may write the outcome
-    waiting boolean not null default false, -- set aside: its endpoint is paused, slow or throttled, or its host is busy
-    -- Deliveries that delay each other: those to one endpoint; a throttled subscription counts as a separate endpoint.
+    attempts int not null default 0, -- Attempts with a known outcome.
+    -- Time of the next attempt. While leased: when the lease ends.
+    due_at timestamptz not null default clock_timestamp(),
+    lease uuid,                     -- The claim that holds it. Only the holder of this claim may write the outcome.
+    waiting boolean not null default false, -- Set aside: its endpoint is paused, slow or throttled, or its host is busy.
+    -- Deliveries with the same key delay each other. The key is the endpoint. A throttled subscription has a separate
+    -- key.
     endpoint_key text not null generated always as (endpoint || case
         when position('maxReceivesPerSecond' in coalesce(subscription_policy, '') || coalesce(topic_policy, '')) > 0
         then ' ' || coalesce(subscription_arn, '') else '' end) stored,
-    last_status int,                -- null: no answer came
+    last_status int,                -- Null: no answer arrived.
     last_error text,
     waits_for text,
     outgoing_id bigint
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index outgoing_delivery_due on queue.outgoing_delivery (due_at, delivery_id) where state = 'pending' and not waiting;
-create index outgoing_delivery_account_due on queue.outgoing_delivery (account_id, due_at, delivery_id) where state = 'pending' and not waiting;
-create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, due_at, delivery_id) where state = 'pending' and waiting;
+create index outgoing_delivery_account_due on queue.outgoing_delivery (account_id, due_at, delivery_id)
+    where state = 'pending' and not waiting;
+create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, due_at, delivery_id)
+    where state = 'pending' and waiting;
 create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id, delivery_id) where state = 'exhausted';
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
-comment on table queue.outgoing_delivery is 'Deliveries under way and given up; one that succeeded is deleted.';
-comment on column queue.outgoing_delivery.waits_for is 'While it waits: the row of queue.delivery_endpoint that it waits for.';
+comment on table queue.outgoing_delivery is
+    'Deliveries that are under way or given up. A successful delivery is deleted.';
+comment on column queue.outgoing_delivery.waits_for is
+    'The row of queue.delivery_endpoint that a waiting delivery waits for.';
 comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that it carries.';
 
--- Deliveries that may not be sent now wait for their host or for their endpoint, either of one account. A healthy endpoint, a
--- host with few requests, has no row.
+-- Hosts and endpoints, each of one account, for which deliveries wait. A healthy endpoint has no row, and neither does a
+-- host with few requests.
 create table queue.delivery_endpoint (
     endpoint_key text primary key,
     account_id text not null,
     host text not null,
-    next_at timestamptz not null,   -- the worker then checks whether a waiting delivery may be sent
-    failures int not null default 0, -- attempts that failed in a row
-    pauses int not null default 0,  -- in a row, without an answer in between
-    paused_until timestamptz,       -- not null: paused, and from then on one delivery at a time may try
-    probe bigint,                   -- the delivery that tries
-    paced_at timestamptz not null default '-infinity', -- throttled: up to then its rate is used up
+    next_at timestamptz not null,   -- When the worker checks again whether a waiting delivery may be sent.
+    failures int not null default 0, -- Number of failed attempts in a row.
+    pauses int not null default 0,  -- Number of pauses in a row, without an answer in between.
+    paused_until timestamptz,       -- Null: not paused. From this time on, one delivery at a time may try.
+    probe bigint,                   -- The delivery that tries.
+    paced_at timestamptz not null default '-infinity', -- A throttled endpoint has used up its rate until this time.
     stopped boolean not null default false
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
 create index delivery_endpoint_next_at on queue.delivery_endpoint (next_at);
 create index delivery_endpoint_account_next_at on queue.delivery_endpoint (account_id, next_at);
 create index delivery_endpoint_paused on queue.delivery_endpoint (host) where paused_until is not null;
 comment on table queue.delivery_endpoint is
-    'Hosts with too many requests under way, and endpoints that fail or are throttled, each of one account.';
-comment on column queue.delivery_endpoint.host is 'Account, host and port (queue.delivery_host); the row of a host itself has it as endpoint_key.';
-comment on column queue.delivery_endpoint.stopped is 'Somebody paused it: it stays paused until somebody resumes it.';
+    'Hosts with too many requests under way, and endpoints that fail or are throttled. Each row belongs to one '
+    'account.';
+comment on column queue.delivery_endpoint.host is
+    'Account, host and port (queue.delivery_host). The row of the host itself has this text as its endpoint_key.';
+comment on column queue.delivery_endpoint.stopped is
+    'A user paused the endpoint. It stays paused until a user resumes it.';
 
--- Accounts with more deliveries than QUOTA_DELIVERIES, as last counted: they publish none until fewer wait.
+-- Accounts with more deliveries than QUOTA_DELIVERIES, by the last count. They cannot publish until fewer wait.
 create table queue.outgoing_delivery_excess (
     account_id text primary key,
     waiting bigint not null,
@@ -785,11 +835,11 @@ create table queue.outgoing_delivery_excess (
 );
 comment on table queue.outgoing_delivery_excess is 'Accounts with more deliveries than QUOTA_DELIVERIES.';
 
--- Outcomes of deliveries: one row for deliveries settled together.
+-- Outcomes of deliveries. Each row describes deliveries that were settled together.
 create table queue.outgoing_delivery_history (
     recorded_at timestamptz not null default clock_timestamp(),
     transaction xid8 not null default pg_current_xact_id(),
-    outcome text not null,          -- delivered, exhausted, dead_lettered
+    outcome text not null,          -- delivered, exhausted or dead_lettered
     published_at timestamptz[] not null,
     attempts int[] not null
 ) partition by range (recorded_at);
@@ -801,25 +851,26 @@ comment on table queue.outgoing_delivery_history is 'Deliveries that ended at re
 -- The log of attempts to deliver.
 create sequence queue.outgoing_delivery_attempt_id;
 create table queue.outgoing_delivery_attempt (
-    recorded_at timestamptz not null default clock_timestamp(),    -- when its outcome was written
+    recorded_at timestamptz not null default clock_timestamp(),    -- When the outcome was written.
     attempt_id bigint not null default nextval('queue.outgoing_delivery_attempt_id'),
     account_id text not null,
     delivery_id bigint not null,
     message_id uuid not null,
-    subscription_arn text,          -- its topic's ARN is a part of it; null: of an event
+    subscription_arn text,          -- It contains the ARN of its topic. Null: the delivery belongs to an event.
     endpoint text not null,
-    attempt int not null,           -- 1 is the first
-    outcome text not null,          -- delivered, retried, given_up
-    status int,                     -- null: no answer came
-    error text,                     -- null: delivered
+    attempt int not null,           -- The first attempt has the number 1.
+    outcome text not null,          -- delivered, retried or given_up
+    status int,                     -- Null: no answer arrived.
+    error text,                     -- Null: the message was delivered.
     duration_ms int,
-    sent_bytes int,                 -- the request, with its head
-    answer text                     -- how the answer began, where WEBHOOK_LOG_ANSWERS is on
+    sent_bytes int,                 -- Size of the request, with its head.
+    answer text                     -- Start of the answer, if WEBHOOK_LOG_ANSWERS is on.
 ) partition by range (recorded_at);
 alter sequence queue.outgoing_delivery_attempt_id owned by queue.outgoing_delivery_attempt.attempt_id;
 create table queue.outgoing_delivery_attempt_default partition of queue.outgoing_delivery_attempt default;
 create index outgoing_delivery_attempt_account_id on queue.outgoing_delivery_attempt (account_id, attempt_id);
-comment on table queue.outgoing_delivery_attempt is 'The outcome of each attempt to deliver, kept as long as the history of messages.';
+comment on table queue.outgoing_delivery_attempt is
+    'Outcomes of attempts to deliver. They are kept as long as the history of messages.';
 
 
 -- Event source mappings: queues that trigger functions ----------------------------------------------------------------
@@ -829,17 +880,18 @@ create table queue.event_source_mapping (
     account_id text not null,
     region text not null,
     queue_arn text not null,
-    function_arn text not null,     -- or the URL that batches are posted to
-    user_name text,                 -- its last editor, whose rights it uses; null: the account's root user
-    options jsonb not null,         -- members of the API as they were given: BatchSize, FilterCriteria, …
-    filters jsonb,                  -- compiled filter policies, any of which a message has to pass; null: no filter
+    function_arn text not null,     -- ARN of the function, or the URL to which batches are posted.
+    user_name text,                 -- Its last editor, whose permissions it uses; null: the root user of the account.
+    options jsonb not null,         -- Members of the API as the caller gave them: BatchSize, FilterCriteria, …
+    -- Compiled filter policies. A message has to match one of them. Null: every message matches.
+    filters jsonb,
     enabled boolean not null,
-    reason text not null default 'USER_INITIATED',          -- why it is in its state
+    reason text not null default 'USER_INITIATED',          -- Why it is in its state.
     last_result text not null default 'No records processed',
     tags jsonb not null default '{}',
     updated_at timestamptz not null default clock_timestamp(),
-    revision bigint not null default 1,                     -- grows with each change that its poller has to know
-    poller_id uuid,                 -- its poller, while that is alive
+    revision bigint not null default 1,                     -- It grows with each change that the poller has to know.
+    poller_id uuid,                 -- Its poller, while that process is alive.
     invocations bigint not null default 0,
     failed_invocations bigint not null default 0,
     failing_since timestamptz,
@@ -847,14 +899,17 @@ create table queue.event_source_mapping (
 );
 create index event_source_mapping_account on queue.event_source_mapping (account_id, region, mapping_id);
 create index event_source_mapping_poller on queue.event_source_mapping (poller_id) where enabled;
-comment on table queue.event_source_mapping is 'Event source mappings of AWS Lambda: which function gets the messages of which queue.';
-comment on column queue.event_source_mapping.failing_since is 'The first of the failed invocations since the last that succeeded; null: the last one did.';
+comment on table queue.event_source_mapping is
+    'Event source mappings of AWS Lambda. Each row says which function gets the messages of which queue.';
+comment on column queue.event_source_mapping.failing_since is
+    'Time of the first failure since the last successful invocation; null: the last invocation succeeded.';
 
 create unlogged table queue.poller (
     poller_id uuid primary key,
     alive_until timestamptz not null
 );
-comment on table queue.poller is 'Processes that poll for event source mappings. Lost in a crash: then others take over.';
+comment on table queue.poller is
+    'Processes that poll for event source mappings. A crash empties the table, and then other processes take over.';
 
 
 -- Schedules: messages and their times. The worker `fire` sends them ---------------------------------------------------
@@ -867,24 +922,26 @@ create table queue.schedule (
     region text not null,
     group_name text not null default 'default',
     name text not null,
-    api text not null check (api in ('rest', 'aws')), -- whose rules hold: catch-up or RetryPolicy, pauses, retention
+    -- API whose rules apply to missed occurrences, retries, pauses and retention.
+    api text not null check (api in ('rest', 'aws')),
     expression_kind text not null check (expression_kind in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
-    expression text not null,       -- as it was written
-    canonical text not null,        -- the form for computing
-    timezone text not null,         -- IANA
-    anchor_at timestamptz,          -- where a rate counts from
-    start_at timestamptz,           -- no occurrence before, …
-    end_at timestamptz,             -- … none after
+    expression text not null,       -- The expression as the user wrote it.
+    canonical text not null,        -- The normalized expression, for computing.
+    timezone text not null,         -- IANA name.
+    anchor_at timestamptz,          -- When the intervals of a rate start.
+    start_at timestamptz,           -- No occurrence is before this time.
+    end_at timestamptz,             -- No occurrence is after this time.
     jitter_seconds int not null default 0,
-    window_minutes int,             -- flexible window; null: off
+    window_minutes int,             -- Flexible time window; null: off.
     catchup boolean not null default false,
     catchup_limit int not null default 100,
     failure_threshold int not null default 3,
     overlap text not null default 'allow' check (overlap in ('allow', 'skip')),
     target jsonb not null,          -- {"queue" | "topic", "message", "headers"} or Target of EventBridge Scheduler
     status text not null default 'active' check (status in ('active', 'paused')),
-    next_fire_at timestamptz,       -- the next occurrence; null after the last
-    due_at timestamptz,             -- when it is fired: moved by jitter or window, later after a failure
+    next_fire_at timestamptz,       -- The next occurrence; null: the last one is over.
+    -- When the schedule fires. Jitter or a window shifts this time, and a failure delays it.
+    due_at timestamptz,
     last_fired_at timestamptz,
     last_error text,
     consecutive_failures int not null default 0,
@@ -900,7 +957,7 @@ create table queue.schedule (
 create index schedule_due on queue.schedule (due_at, schedule_id) where status = 'active';
 create index schedule_account_due on queue.schedule (account_id, due_at) where status = 'active';
 
--- Groups of EventBridge Scheduler. The group `default` is there without a row, too.
+-- Groups of EventBridge Scheduler. The group `default` exists even without a row.
 create table queue.schedule_group (
     account_id text not null,
     region text not null,
@@ -913,23 +970,23 @@ create table queue.schedule_group (
     primary key (account_id, region, name)
 );
 
--- The outcome of each occurrence. The unique index lets an occurrence fire only once.
+-- The outcome of each occurrence. The unique index ensures that an occurrence fires only once.
 create table queue.schedule_run (
     run_id bigint generated always as identity primary key,
     schedule_id bigint not null,
     scheduled_for timestamptz not null,
-    out_of_band boolean not null default false, -- "run now"
+    out_of_band boolean not null default false, -- True: a user chose "run now".
     attempts int not null default 1,
-    fired_at timestamptz,           -- null: not yet, or never
-    message_ids jsonb not null default '[]', -- [{"queue_name", "msg_id"}]; null ids: sent to a topic of SNS
-    error text,                     -- of the last attempt; why it was skipped
+    fired_at timestamptz,           -- Null: it has not fired yet, or never will.
+    message_ids jsonb not null default '[]', -- [{"queue_name", "msg_id"}]; null ids: sent to an SNS topic.
+    error text,                     -- The error of the last attempt, or the reason why the occurrence was skipped.
     recorded_at timestamptz not null default clock_timestamp()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index schedule_run_once on queue.schedule_run (schedule_id, scheduled_for) where not out_of_band;
 create index schedule_run_schedule on queue.schedule_run (schedule_id, run_id);
 create index schedule_run_recorded_at on queue.schedule_run (recorded_at);
 
--- Invocations of EventBridge Scheduler that failed and are tried again. They go on when their schedule is over.
+-- Failed invocations of EventBridge Scheduler that will be retried, even after the schedule is over.
 create table queue.schedule_retry (
     retry_id bigint generated always as identity primary key,
     schedule_id bigint not null,
@@ -939,30 +996,31 @@ create table queue.schedule_retry (
     name text not null,
     target jsonb not null,
     scheduled_for timestamptz not null,
-    retries int not null default 0, -- made so far, the first attempt not counted
-    expires_at timestamptz not null, -- MaximumEventAgeInSeconds
+    retries int not null default 0, -- Number of retries so far. The first attempt does not count.
+    expires_at timestamptz not null, -- MaximumEventAgeInSeconds determines it.
     due_at timestamptz not null,
-    error_code text not null,       -- of the last attempt
+    error_code text not null,       -- Code of the error of the last attempt.
     error text not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index schedule_retry_due on queue.schedule_retry (due_at, retry_id);
 create index schedule_retry_account_due on queue.schedule_retry (account_id, due_at, retry_id);
 create index schedule_retry_schedule on queue.schedule_retry (schedule_id);
 
--- Deletions with a ClientToken of EventBridge Scheduler: the same request succeeds again, for a day.
+-- Deletions with a ClientToken of EventBridge Scheduler. The same request succeeds again for a day.
 create table queue.schedule_deletion (
     account_id text not null,
     region text not null,
     group_name text not null,
-    name text not null,             -- '' for the group itself
+    name text not null,             -- '' for the group itself.
     client_token text not null,
     deleted_at timestamptz not null default clock_timestamp(),
     primary key (account_id, region, group_name, name, client_token)
 );
 create index schedule_deletion_deleted_at on queue.schedule_deletion (deleted_at);
 
--- How many times schedules of an account fired in the last seconds, a row a batch and account, for QUOTA_FIRINGS_PER_SECOND.
--- Rows are only added, so no transaction waits for another. Unlogged: without it an account may fire once more.
+-- How many times schedules of an account fired in the last seconds, for QUOTA_FIRINGS_PER_SECOND. Each batch adds a row
+-- for each account. No transaction updates rows, so none waits for another. The table is unlogged: after a crash, an
+-- account may fire some more.
 create unlogged table queue.recent_firing (
     account_id text not null,
     fired_at timestamptz not null default clock_timestamp(),
@@ -974,23 +1032,25 @@ comment on table queue.recent_firing is 'Firings of the last seconds, by account
 
 -- Access and keys ----------------------------------------------------------------------------------------------------
 
--- Users of an account, and what their keys may do. A key without a user belongs to the account, and may do everything.
+-- The users of an account, and the permissions of their keys. A key without a user belongs to the account and may do
+-- everything.
 create table queue.account_user (
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
-    name text not null check (name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'),     -- as in IAM
-    policies text[] not null,       -- names of built-in ones, or IAM's JSON
+    name text not null check (name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'),     -- As in IAM.
+    policies text[] not null,       -- Names of built-in policies, or policies in IAM's JSON.
     created_at timestamptz not null default clock_timestamp(),
     primary key (account_id, name)
 );
 comment on table queue.account_user is 'Users of accounts, and the policies that say what they may do.';
 
--- The keys of callers (QUEUE_ACCESS): access keys sign requests of AWS's APIs, requests of the REST API carry bearer
--- keys. A key belongs to an account. A revoked one is kept, so that its id is never used again and its history can be
--- read.
+-- The keys of callers (QUEUE_ACCESS). Access keys sign requests of AWS's APIs. Requests of the REST API carry bearer
+-- keys. Each key belongs to an account. A revoked key is kept so that its id is never used again and users can read its
+-- history.
 create table queue.access_key (
     access_key_id text primary key,
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
-    sealed_secret bytea not null,   -- AES-256-GCM under QUEUE_ENCRYPTION_KEY: signatures need the secret itself
+    -- Encrypted by AES-256-GCM under QUEUE_ENCRYPTION_KEY, because signatures need the secret itself.
+    sealed_secret bytea not null,
     description text not null default '',
     created_at timestamptz not null default now(),
     revoked_at timestamptz,
@@ -1000,13 +1060,14 @@ create table queue.access_key (
     foreign key (account_id, user_name) references queue.account_user
 );
 comment on table queue.access_key is 'Keys that sign requests of the SQS API (Signature Version 4); secrets are encrypted.';
-comment on column queue.access_key.user_name is 'Whose key it is; null: the account''s own.';
-comment on column queue.access_key.last_used_at is 'To within a minute.';
+comment on column queue.access_key.user_name is 'The user that the key belongs to; null: the account itself.';
+comment on column queue.access_key.last_used_at is 'It is exact to within a minute.';
 
 create table queue.bearer_key (
     key_id text primary key,
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
-    secret_hash bytea not null,     -- SHA-256 of 30 random bytes in base64url: nothing that could be guessed
+    -- SHA-256 of 30 random bytes in base64url, which makes the secret impossible to guess.
+    secret_hash bytea not null,
     description text not null default '',
     created_at timestamptz not null default now(),
     revoked_at timestamptz,
@@ -1017,12 +1078,12 @@ create table queue.bearer_key (
 );
 comment on table queue.bearer_key is 'Keys of the REST API; only hashes of their secrets are stored.';
 
--- What signs the messages of SNS.
+-- Keys that sign the messages of SNS.
 create table queue.signing_key (
     key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
     created_at timestamptz not null default clock_timestamp(),
-    retired_at timestamptz,         -- when a newer one took over; its certificate is served 30 days longer
-    sealed boolean not null,        -- the private key is encrypted with QUEUE_ENCRYPTION_KEY
+    retired_at timestamptz,         -- When a newer key replaced it. Its certificate is served for another 30 days.
+    sealed boolean not null,        -- The private key is encrypted under QUEUE_ENCRYPTION_KEY.
     private_key bytea not null,
     certificate text not null
 );
@@ -1032,50 +1093,55 @@ create table queue.secret (
     value bytea not null,
     created_at timestamptz not null default now()
 );
-comment on table queue.secret is 'Keys that every process and function must share, such as the one that seals receipt handles.';
+comment on table queue.secret is
+    'Keys that every process and function shares, such as the key that seals receipt handles.';
 
 
--- Whom the database roles of applications stand for in the SQL interface.
+-- The account and region that a database role of an application uses in the SQL interface.
 
 create table queue.role_account (
-    role_name name primary key,     -- of a login role, or of a group that login roles inherit from
+    role_name name primary key,     -- Name of a login role, or of a group from which login roles inherit.
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
     region text not null check (region ~ '^[a-z0-9-]{1,32}$'),
     created_at timestamptz not null default clock_timestamp()
 );
-comment on table queue.role_account is 'Which account, and which region, a database role stands for in the SQL interface.';
+comment on table queue.role_account is 'The account and region that a database role uses in the SQL interface.';
 
 
 -- The console: its sessions, and the audit of actions -----------------------------------------------------------------
 
 create table queue.console_session (
-    session_id text primary key,            -- SHA-256 of the cookie, in hexadecimal
+    session_id text primary key,            -- SHA-256 of the cookie, in hexadecimal.
     kind text not null check (kind in ('access', 'bearer')),
-    key_id text not null,                   -- of that kind; the session ends when the key does
+    key_id text not null,                   -- A key of that kind. The session ends with the key.
     created_at timestamptz not null default clock_timestamp(),
     expires_at timestamptz not null
 );
 create index console_session_expires_at on queue.console_session (expires_at);
 create index console_session_key_id on queue.console_session (key_id);
-comment on table queue.console_session is 'Browsers that are signed in to the console, each with the key that it signed in with.';
+comment on table queue.console_session is
+    'Browsers that are signed in to the console, each with the key that it signed in with.';
 
 create table queue.audit (
     audit_id bigint primary key generated always as identity,
     happened_at timestamptz not null default clock_timestamp(),
     account_id text not null,
-    actor text not null,                    -- ARN of the user or of the account''s root
-    key_id text,                            -- null: the service required no key
-    address text not null,                  -- where the request came from; empty where it is not known
-    action text not null,                   -- as policies name it, such as sqs:PurgeQueue
-    target text not null,                   -- of what: a queue''s name, a schedule''s, the id of a delivery
-    filter jsonb not null default '{}',     -- which of it: ids, a filter, changed attributes
-    affected bigint,                        -- how many; null: not known, or the action is under way or failed
-    error text,                             -- why it failed
-    settled_at timestamptz                  -- when its outcome was known; null: under way, or its process ended before
+    actor text not null,                    -- ARN of the user or of the root user of the account.
+    key_id text,                            -- Null: the service required no key.
+    address text not null,                  -- Address that the request came from; empty: unknown.
+    action text not null,                   -- Name of the action in policies, such as sqs:PurgeQueue.
+    target text not null,                   -- Name of a queue or schedule, or id of a delivery.
+    filter jsonb not null default '{}',     -- Which part of the target: ids, a filter, changed attributes.
+    -- How many items; null: the number is unknown, or the action is under way or failed.
+    affected bigint,
+    error text,                             -- Why the action failed.
+    -- When the outcome was known; null: the action is under way, or its process ended before.
+    settled_at timestamptz
 );
 create index audit_account_id on queue.audit (account_id, audit_id);
 create index audit_happened_at on queue.audit (happened_at);
-comment on table queue.audit is 'What people did, a row an action, kept for 400 days. Rows are added before the action begins.';
+comment on table queue.audit is
+    'Actions of users, one row for each, kept for 400 days. The row is added before the action begins.';
 
 
 -- Metrics ------------------------------------------------------------------------------------------------------------
@@ -1090,35 +1156,38 @@ create unlogged table queue.activity (
     dead_lettered int not null default 0
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 comment on table queue.activity is
-    'Effects of calls on queues, a row a call and queue, until the worker measure adds it to queue.minute. A crash of the '
-    'server empties it: counts of its last seconds are lost, messages are not.';
+    'Effects of calls on queues. Each call adds a row for each queue. The worker measure adds them to queue.minute. A '
+    'crash of the server empties the table: the counts of the last seconds are lost, but no messages are.';
 
 create table queue.minute (
     queue_id int not null,
-    starts_at timestamptz not null,         -- a full minute, UTC
-    sent bigint not null default 0,         -- what entered the queue: sent, dead-lettered into it, moved into it
-    received bigint not null default 0,     -- deliveries, redeliveries among them
-    redelivered bigint not null default 0,  -- of these, those of messages that had been delivered before
+    starts_at timestamptz not null,         -- The start of a full minute in UTC.
+    -- Messages that entered the queue: they were sent, dead-lettered or moved into it.
+    sent bigint not null default 0,
+    received bigint not null default 0,     -- Deliveries, including redeliveries.
+    redelivered bigint not null default 0,  -- Deliveries of messages that had been delivered before.
     deleted bigint not null default 0,
-    dead_lettered bigint not null default 0, -- left for the dead-letter queue
-    visible bigint,                         -- the last measurement in this minute; null without one
+    dead_lettered bigint not null default 0, -- Messages that left for the dead-letter queue.
+    visible bigint,                         -- The last measurement in this minute; null: no measurement was made.
     in_flight bigint,
     delayed bigint,
-    oldest_at timestamptz,                  -- when the oldest message entered; null: empty, or not measured
-    last_received_at timestamptz,           -- the last receive that returned a message, in this minute or before
+    -- When the oldest message entered; null: the queue was empty or not measured.
+    oldest_at timestamptz,
+    last_received_at timestamptz,           -- The last receive that returned a message, in this minute or before.
     primary key (queue_id, starts_at)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index minute_starts_at on queue.minute (starts_at);
 comment on table queue.minute is
-    'What happened in a queue in a minute, and what it held at last, for 25 hours. A minute without a row: nothing happened, '
-    'and the queue holds what it held before.';
+    'What happened in a queue in a minute, and what the queue held at the end of it. Rows are kept for 25 hours. If a '
+    'minute has no row, nothing happened and the contents did not change.';
 
--- Results of the metrics job. Windows are [starts_at, ends_at), durations are microseconds. docs/metrics.md. A day is one of
--- a time zone: days of several zones are stored beside each other. Windows of a minute and of an hour are of no zone: ''.
+-- Results of the metrics job (docs/metrics.md). Windows are [starts_at, ends_at), durations are microseconds. A day
+-- belongs to a time zone, and the days of several zones are stored beside each other. Windows of a minute and of an hour
+-- have no zone ('').
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
     queue_id int not null,
-    group_id text not null default '',  -- '': the whole queue
+    group_id text not null default '',  -- '' means the whole queue.
     starts_at timestamptz not null,
     ends_at timestamptz not null,
     arrivals bigint not null,
@@ -1129,14 +1198,14 @@ create table queue.metrics_window (
     purged bigint not null,
     expired bigint not null,
     moved bigint not null,
-    depth bigint not null,          -- sent before ends_at and not finished then
-    waiting bigint not null,        -- of these: never received before ends_at
-    received bigint not null,       -- of these: the others, in flight or back again
-    oldest_age_us bigint,           -- at ends_at; null: the queue is empty
-    visible bigint,                 -- these three are measured, in the window that the run happened in
+    depth bigint not null,          -- Messages that were sent before ends_at and not finished then.
+    waiting bigint not null,        -- Those of depth that were never received before ends_at.
+    received bigint not null,       -- Those of depth that were received: they are in flight or visible again.
+    oldest_age_us bigint,           -- Age at ends_at; null: the queue is empty.
+    visible bigint,                 -- The next three columns are measured, only in the window in which the job ran.
     in_flight bigint,
     delayed bigint,
-    groups int,                     -- distinct groups with arrivals
+    groups int,                     -- Distinct groups with arrivals.
     top_group_share double precision,
     gini double precision,
     computed_at timestamptz not null default clock_timestamp(),
@@ -1144,31 +1213,32 @@ create table queue.metrics_window (
     primary key (window_seconds, queue_id, group_id, starts_at, zone)
 );
 create index metrics_window_starts_at on queue.metrics_window (window_seconds, starts_at);
-comment on table queue.metrics_window is 'What happened in a queue (or in a group of it) in a window of time.';
+comment on table queue.metrics_window is 'What happened in a queue, or in one of its groups, in a window of time.';
 
 create table queue.metrics_latency (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)),
-    queue_id int not null,          -- 0: fire, delivery
+    queue_id int not null,          -- 0 for the measures fire and delivery.
     group_id text not null default '',
     measure text not null check (measure in ('wait', 'processing', 'lag', 'fire', 'delivery')),
     starts_at timestamptz not null,
     ends_at timestamptz not null,
     count bigint not null,
     sum_us numeric not null,
-    p50_us bigint not null,         -- exact, nearest rank
+    p50_us bigint not null,         -- Percentiles are exact (nearest rank).
     p90_us bigint not null,
     p95_us bigint not null,
     p99_us bigint not null,
     max_us bigint not null,
     sketch_buckets int[] not null,  -- DDSketch: bucket i holds (g^(i-1), g^i] microseconds, g = 1.02/0.98
     sketch_counts bigint[] not null,
-    negative_count bigint not null default 0, -- durations below 0, of clocks that differ: they count as 0
+    negative_count bigint not null default 0, -- Durations below 0, because clocks differ. They count as 0.
     computed_at timestamptz not null default clock_timestamp(),
     zone text not null default '',
     primary key (window_seconds, queue_id, group_id, measure, starts_at, zone)
 );
 create index metrics_latency_starts_at on queue.metrics_latency (window_seconds, starts_at);
-comment on table queue.metrics_latency is 'How long it took: exact within a window, sketches to merge windows.';
+comment on table queue.metrics_latency is
+    'Latencies. The percentiles are exact within a window. Sketches make it possible to merge windows.';
 
 create table queue.metrics_forecast (
     queue_id int primary key,
@@ -1176,25 +1246,26 @@ create table queue.metrics_forecast (
     arrival_rate double precision not null,
     drain_rate double precision not null,
     backlog bigint not null,
-    drain_seconds double precision, -- at the current net rate; null: never
-    forecast_at timestamptz[],      -- these four are null where no method is better than "it stays as it is"
+    drain_seconds double precision, -- At the current net rate; null: the backlog does not shrink.
+    forecast_at timestamptz[],      -- The next four columns are null if no method is better than an unchanged depth.
     forecast double precision[],
     forecast_low double precision[],
     forecast_high double precision[],
-    method text,                    -- docs/metrics.md names them
+    method text,                    -- One of the methods in docs/metrics.md.
     reason text check (reason in ('too_little_past', 'no_method_beats_unchanged',
-        'intervals_do_not_hold')),  -- why the forecast is missing
-    interval_level double precision,    -- 0.8: so many of such intervals should hold the actual depth
-    interval_coverage double precision, -- so many did, in the backtest
-    mean_error double precision,    -- messages: the mean absolute error in the backtest
-    unchanged_error double precision,   -- likewise, of "it stays as it is"
-    backtests int,                  -- how many forecasts of the past were compared
-    -- retention_seconds: until messages are deleted unread; fastest_rate, mean_rate: the best hour drains less than arrives
+        'intervals_do_not_hold')),  -- Why the forecast is missing.
+    interval_level double precision,    -- Share of intervals that should contain the actual depth, such as 0.8.
+    interval_coverage double precision, -- Share of intervals that contained it in the backtest.
+    mean_error double precision,    -- Mean absolute error in the backtest, in messages.
+    unchanged_error double precision,   -- Mean absolute error of an unchanged depth.
+    backtests int,                  -- Number of forecasts of the past that were compared.
+    -- retention_seconds: time until messages are deleted unread. fastest_rate and mean_rate: the best hour drains less
+    -- than arrives.
     warnings jsonb not null default '{}'
 );
 comment on table queue.metrics_forecast is 'How long a queue takes to drain, and its backlog over the next hour.';
 comment on column queue.metrics_forecast.arrival_rate is
-    'Messages a second, over the last 15 complete minutes, or the life of a younger queue.';
+    'Messages per second over the last 15 complete minutes, or over the life of a younger queue.';
 
 create table queue.metrics_run (
     run_id bigint generated always as identity primary key,
@@ -1203,43 +1274,46 @@ create table queue.metrics_run (
     finished_at timestamptz,
     from_at timestamptz,
     to_at timestamptz,
-    recorded_below xid8,            -- what later transactions recorded is left to the next run
+    recorded_below xid8,            -- The next run handles what later transactions recorded.
     rows_read bigint not null default 0,
     rows_written bigint not null default 0,
     error text,
-    zone text,                      -- whose days it computed
-    recorded_from pg_snapshot,      -- with recorded_to: it handled what the second snapshot sees and the first does not;
-    recorded_to pg_snapshot         -- null: it was asked for a span of time, or handled everything
+    zone text,                      -- The zone whose days the run computed.
+    -- The run handled the rows that recorded_to sees and recorded_from does not see. Null: a user asked for a span of time,
+    -- or the run handled everything.
+    recorded_from pg_snapshot,
+    recorded_to pg_snapshot
 );
-comment on table queue.metrics_run is 'Runs of the metrics job: what they covered, how far they came.';
+comment on table queue.metrics_run is 'Runs of the metrics job, the span that each one covered, and its progress.';
 comment on column queue.metrics_run.rows_written is
-    'Rows that were added, changed or removed: a row that is computed again and found equal does not count.';
+    'Rows that were added, changed or removed. A row that is computed again and found equal does not count.';
 
 create table queue.metrics_range (
     zone text primary key,
-    run_id bigint not null,                 -- the last run that handled what was recorded since its predecessor
-    handled pg_snapshot not null,           -- what this snapshot sees is in the windows
-    handled_at timestamptz not null         -- its time
+    run_id bigint not null,                 -- The last run that handled everything recorded since its predecessor.
+    handled pg_snapshot not null,           -- The windows contain the rows that this snapshot sees.
+    handled_at timestamptz not null         -- Time of the snapshot.
 );
 comment on table queue.metrics_range is
-    'Which recorded rows the windows of a zone contain: the next run begins where this range ends. Runs over a span that '
-    'was asked for (--from, --to) leave it as it is.';
+    'The recorded rows that the windows of a zone contain. The next run begins where this range ends. A run over a '
+    'requested span (--from, --to) does not change this row.';
 
 create table queue.metrics_open (
     zone text not null,
     queue_id int not null,
     minute_at timestamptz not null,
-    run_id bigint not null,                 -- that stored it; greater than that of metrics_range: it did not finish
+    -- The run that stored it. If it is greater than that of metrics_range, the run did not finish.
+    run_id bigint not null,
     counts bigint[] not null,
     primary key (zone, queue_id, minute_at, run_id)
 );
 comment on table queue.metrics_open is
-    'What messages that had not been recorded in the history contributed to the minutes of their queue, as the last run of '
-    'the zone counted them. The next run subtracts it, and so sees what is new.';
+    'The part of a queue''s minutes that came from messages without a row in the history, as the last run of the zone '
+    'counted it. The next run subtracts it, and so finds what is new.';
 
--- What /metrics tells of the whole installation: one process at a time measures it, all of them read it. Autovacuum comes
--- for these tables of some hundred rows at 2,000 dead rows: workers rewrite them all the time, and dead versions are
--- pruned in their pages, as long as these have room.
+-- What /metrics shows about the whole installation. One process at a time measures it, and all of them read it. Workers
+-- rewrite these tables of some hundred rows all the time, and PostgreSQL prunes dead versions within a page while it has
+-- room. Autovacuum therefore starts only at 2,000 dead rows.
 
 -- The last measurement of a queue, and the outcomes of its messages since it was created.
 create table queue.measurement (
@@ -1248,26 +1322,26 @@ create table queue.measurement (
     visible bigint not null,
     in_flight bigint not null,
     delayed bigint not null,
-    oldest_at timestamptz,          -- when the oldest message was sent; null: the queue is empty
-    noisy_groups int not null,      -- tenants that are set back
-    dead_lettered bigint not null   -- moved to the dead-letter queue, ever
+    oldest_at timestamptz,          -- When the oldest message was sent; null: the queue is empty.
+    noisy_groups int not null,      -- Tenants that are set back.
+    dead_lettered bigint not null   -- Messages that ever moved to the dead-letter queue.
 ) with (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 50, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_threshold = 2000);
-comment on table queue.measurement is 'Gauges of queues for /metrics; rewritten every few seconds.';
+comment on table queue.measurement is 'Gauges of queues for /metrics. A worker rewrites them every few seconds.';
 
--- Gauges that belong to no queue: a name, and a label if the name has several values.
+-- Gauges that belong to no queue. If a name has several values, each has a label.
 create table queue.reading (
     name text not null,
     label text not null default '',
     value double precision not null,
     primary key (name, label)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
-comment on table queue.reading is 'Gauges of the installation for /metrics; rewritten every few seconds.';
+comment on table queue.reading is 'Gauges of the installation for /metrics. A worker rewrites them every few seconds.';
 
 
 -- Workers ------------------------------------------------------------------------------------------------------------
 
--- Where a bounded worker goes on in its next run.
+-- Where a worker that limits its runs continues in the next run.
 create table queue.worker_position (
     worker text primary key,
     position bigint not null,
@@ -1277,8 +1351,8 @@ create table queue.worker_position (
 
 -- Compression --------------------------------------------------------------------------------------------------------
 
--- Texts of over 2 KB are compressed by lz4 where the server was built with it: a MB of JSON costs pglz 25 ms of CPU, and lz4
--- nothing that could be measured.
+-- lz4 compresses texts of over 2 KB if the server was built with it. pglz uses 25 ms of CPU for a megabyte of JSON; the
+-- CPU time of lz4 could not be measured.
 do $$
 declare
     v_column record;
